@@ -13,8 +13,7 @@ from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, uniforms
 from fl.elementary import exp
 
-MOST = 20
-"""Markups to choose from."""
+MOST = 20  # markups to choose from
 
 
 class Adaptive(Behaviour):
@@ -29,16 +28,12 @@ class Adaptive(Behaviour):
     Computing 32(1), 2002, section 3.
     """
 
-    def __init__(self, markups: Sequence[float] = (0.0, 0.1, 0.2, 0.4, 0.8), exploration: float = 0.2) -> None:
-        """Create the behaviour.
-
-        Args:
-            markups: what a client chooses from: 2 to 20 shares of the cost, 0 to 5, ascending.
-            exploration: g, the part of the choices that is made at random, above 0 and at most 1.
-
-        Raises:
-            ValueError: an option is out of its range.
-        """
+    def __init__(
+        self,
+        # what a client chooses from: 2 to 20 shares of the cost, 0 to 5, ascending
+        markups: Sequence[float] = (0.0, 0.1, 0.2, 0.4, 0.8),
+        exploration: float = 0.2,  # g, the part of the choices that is made at random, above 0 and at most 1
+    ) -> None:
         if (
             not isinstance(markups, list | tuple)
             or not 2 <= len(markups) <= MOST
@@ -54,22 +49,18 @@ class Adaptive(Behaviour):
         self._exploration = float(exploration)
 
     def begin(self, setting: Setting) -> None:
-        """See ``Behaviour.begin``: nothing is learned yet."""
         self._key = draw_key(setting.seed, "behaviour")
         self._services, self._clients = np.arange(setting.services)[:, None], np.arange(setting.clients)
         self._most = self._markups[-1] * setting.highest
         self._logs: FloatArray = np.zeros((setting.clients, len(self._markups)))  # of the weights
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
-        """See ``Behaviour.bids``."""
         return marked_up(costs, self._markups[self._choices(round_)])
 
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """See ``Behaviour.bid_range``."""
         return marked_up(lowest, float(self._markups[0])), marked_up(highest, float(self._markups[-1]))
 
     def close(self, round_: int, outcomes: Outcomes) -> None:
-        """See ``Behaviour.close``: raise the weights of markups that earned something."""
         services, clients = outcomes.services[outcomes.served], outcomes.clients[outcomes.served]
         profit = (outcomes.paid - outcomes.cost)[outcomes.served]
         most = self._most[services]
@@ -83,7 +74,6 @@ class Adaptive(Behaviour):
         return {"weights": self._logs.tolist()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See ``Behaviour.restore``."""
         self._logs = np.array(state["weights"], dtype=np.float64)
 
     @property

@@ -18,7 +18,6 @@ class Availability:
     """Says who is offline in a round: everybody for whom no interval says otherwise."""
 
     def __init__(self, clients: int, intervals: Sequence[Interval]) -> None:
-        """Keep the intervals of ``clients`` clients."""
         self._everybody = np.arange(clients)
         self._client, self._first, self._last = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
 

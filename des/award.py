@@ -21,26 +21,18 @@ from fl.jobs import TrainingJob
 
 
 class Platform:
-    """Clears each round by the market's mechanism, and works out how long each job takes.
-
-    Attributes:
-        mechanism: what clears the rounds.
-    """
+    """Clears each round by the market's mechanism, and works out how long each job takes."""
 
     def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
         self._population = population
-        self.mechanism = mechanism
+        self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
         self._timeline = timeline
         self._patience = timeline.patience
         self._ties = draw_key(seed, "ties")
 
     def play_by(self, rules: Rules | None) -> None:
-        """Clear by another mechanism from here on, which begins fresh; None and the rules in force change nothing.
-
-        Raises:
-            ClearingError: it cannot be created.
-        """
+        """Clear by another mechanism from here on, which begins fresh; None and the rules in force change nothing."""
         if rules is None or rules == self._rules:
             return
         try:
@@ -49,30 +41,18 @@ class Platform:
             raise ClearingError(str(error)) from error
 
     def ask(self, world: Qualities, round_: int) -> Asks:
-        """Return what services have to pay at least in a round.
-
-        Raises:
-            ClearingError: the mechanism failed, or asks for less than a bid.
-        """
+        """Return what services have to pay at least in a round."""
         return ask(self.mechanism, world.bid, world.data_size, round_)
 
     def refused(self, current: Round) -> dict[int, IntArray]:
-        """Return the offers that would be refused if the round were cleared now, as their places, by service.
-
-        Raises:
-            ClearingError: the mechanism broke a rule.
-        """
+        """Return the offers that would be refused if the round were cleared now, as their places, by service."""
         core = self._clear(current, self.book(current)).core
         ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
 
     def state(self) -> dict[str, Any]:
-        """Return what the mechanism has noted of the rounds so far.
-
-        Raises:
-            ClearingError: it failed to.
-        """
+        """Return what the mechanism has noted of the rounds so far."""
         return remembered(self.mechanism, "mechanism", ClearingError)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -96,11 +76,7 @@ class Platform:
         return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)
 
     def award(self, current: Round) -> None:
-        """Let the mechanism decide who is served at what price, and turn awards into the round's jobs.
-
-        Raises:
-            ClearingError: the mechanism broke a rule.
-        """
+        """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = self.book(current)
         clearing = self._clear(current, book)
         note(self.mechanism, book, clearing, current.number)
@@ -142,15 +118,13 @@ class Platform:
         return min(self._patience, part * (compute + self._timeline.upload_seconds))
 
 
-def tie_order_of(key: UInt32Array, round_: int | IntArray, services: int, client: int | IntArray) -> FloatArray:
-    """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first.
-
-    Args:
-        key: the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep.
-        round_: n, from 1, or one for each client.
-        services: M.
-        client: its index, or the indices [...] of many.
-    """
+def tie_order_of(
+    key: UInt32Array,  # the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep
+    round_: int | IntArray,  # n, from 1, or one for each client
+    services: int,  # M
+    client: int | IntArray,  # its index, or the indices [...] of many
+) -> FloatArray:
+    """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first."""
     rounds, clients = np.asarray(round_)[..., None], np.asarray(client)[..., None]
     order: FloatArray = uniforms(key[..., None, :], rounds, np.arange(services), clients)[0]
     return order

@@ -17,17 +17,12 @@ class Bidding:
     def __init__(self, platform: Platform, ledger: Ledger) -> None:
         self._platform, self._ledger = platform, ledger
 
-    def take(self, current: Round, offers: Mapping[str, Offer]) -> None:
-        """Check the offers of one step, hold their money, and set who may offer next.
-
-        Args:
-            current: the round; nothing in it has changed if an offer is refused.
-            offers: one from each service that was asked, by name.
-
-        Raises:
-            OfferError: an offer breaks a constraint.
-            ClearingError: the mechanism broke a rule.
-        """
+    def take(
+        self,
+        current: Round,  # the round; nothing in it has changed if an offer is refused
+        offers: Mapping[str, Offer],  # one from each service that was asked, by name
+    ) -> None:
+        """Check the offers of one step, hold their money, and set who may offer next."""
         over_budget = self._platform.mechanism.keeps_budgets
         left = self.left(current)
         checked = {

@@ -12,51 +12,35 @@ from des.rows import Kind, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """How long things take, in simulated seconds.
+    """How long things take, in simulated seconds."""
 
-    Attributes:
-        seconds_per_sample: time to train on one image in one epoch, on a client of speed 1.
-        upload_seconds: time to send the update.
-        slot: length of a slot; with None, each slot lasts until its last job is done (the paper's "long enough").
-        deadline: time after the awards by which an update must have arrived; with None, all are waited for.
-    """
-
-    seconds_per_sample: float
-    upload_seconds: float
+    seconds_per_sample: float  # time to train on one image in one epoch, on a client of speed 1
+    upload_seconds: float  # time to send the update
+    # length of a slot; with None, each slot lasts until its last job is done (the paper's "long enough")
     slot: float | None = None
+    # time after the awards by which an update must have arrived; with None, all are waited for
     deadline: float | None = None
 
     @property
     def patience(self) -> float:
-        """Seconds after the awards at which the platform stops waiting."""
         return min(x for x in (self.slot, self.deadline, float("inf")) if x is not None)
 
 
 @dataclass(slots=True)
 class Job:
-    """One awarded client at work for one service. ``start`` and ``end`` are set as the simulation plays it.
+    """One awarded client at work for one service. ``start`` and ``end`` are set as the simulation plays it."""
 
-    Attributes:
-        service: name.
-        client: index.
-        core: index of the client's core, 0 to K - 1.
-        price: what the service pays for the update, micro-units.
-        samples: D, the images that the client reports; it trains on those that it holds.
-        compute, upload: how long each takes, seconds.
-        limit: when the job is cut off because the platform stops waiting or the client leaves, seconds.
-        outcome: ``served`` when the update arrives in time, else ``dropped``; certain from the award on.
-    """
-
-    service: str
-    client: int
-    core: int
-    price: Micro
-    samples: int
-    compute: float
-    upload: float
-    limit: float
+    service: str  # name
+    client: int  # index
+    core: int  # index of the client's core, 0 to K - 1
+    price: Micro  # what the service pays for the update, micro-units
+    samples: int  # D, the images that the client reports; it trains on those that it holds
+    compute: float  # how long each takes, seconds
+    upload: float  # how long each takes, seconds
+    limit: float  # when the job is cut off because the platform stops waiting or the client leaves, seconds
     start: float | None = None
     end: float | None = None
+    # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
     outcome: Outcome = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,46 +7,32 @@ from typing import Any
 from des.availability import Availability
 from des.money import Micro
 
-Rules = tuple[str, Mapping[str, Any]]
-"""A mechanism by name, and its options."""
+Rules = tuple[str, Mapping[str, Any]]  # A mechanism by name, and its options
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """A change from outside, from the start of a round on. What is None or absent does not change.
+    """A change from outside, from the start of a round on. What is None or absent does not change."""
 
-    Attributes:
-        round: the first round that it applies to.
-        budgets: new budgets by service, micro-units.
-        cores: the new K.
-        offline: all clients that are offline from then on; the others are available again.
-        rules: the mechanism that clears the rounds from then on. It begins fresh: it has seen no earlier round.
-    """
-
-    round: int
-    budgets: Mapping[str, Micro] = field(default_factory=dict)
-    cores: int | None = None
-    offline: frozenset[int] | None = None
+    round: int  # the first round that it applies to
+    budgets: Mapping[str, Micro] = field(default_factory=dict)  # new budgets by service, micro-units
+    cores: int | None = None  # the new K
+    offline: frozenset[int] | None = None  # all clients that are offline from then on; the others are available again
+    # the mechanism that clears the rounds from then on. It begins fresh: it has seen no earlier round.
     rules: Rules | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a round is played under.
+    """What a round is played under."""
 
-    Attributes:
-        budgets: B_m by service, micro-units.
-        cores: K.
-        offline: clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
-        availability: says who else is offline in a round; None: nobody.
-        rules: the mechanism that an intervention has put in the place of the first one, if any.
-    """
-
-    budgets: Mapping[str, Micro]
-    cores: int
+    budgets: Mapping[str, Micro]  # B_m by service, micro-units
+    cores: int  # K
+    # clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
     offline: frozenset[int] = frozenset()
+    # says who else is offline in a round; None: nobody
     availability: Availability | None = field(default=None, compare=False, repr=False)
-    rules: Rules | None = None
+    rules: Rules | None = None  # the mechanism that an intervention has put in the place of the first one, if any
 
     def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
         """Return the conditions of a round: these, after all interventions up to it, the earliest first.
@@ -70,15 +56,10 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The conditions of all rounds.
+    """The conditions of all rounds."""
 
-    Attributes:
-        first: those before any intervention.
-        interventions: all of the run, in any order.
-    """
-
-    first: Conditions
-    interventions: Sequence[Intervention] = ()
+    first: Conditions  # those before any intervention
+    interventions: Sequence[Intervention] = ()  # all of the run, in any order
 
     def at(self, round_: int) -> Conditions:
         """Return what a round is played under, past or future."""

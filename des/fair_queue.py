@@ -34,23 +34,19 @@ class FairQueue(Mechanism):
 
     summary = "services that won less than their share go first, weighed against their offers (after FairFedJS)"
 
-    def __init__(self, *, weight: float = 0.2) -> None:
-        """Start with empty queues.
-
-        Args:
-            weight: how many clients of backlog a unit of money weighs as much as, from 0 (the longest queue first) to
-                1000 (nearly ``pay-as-offered``).
-
-        Raises:
-            ValueError: the option is no number, or is out of range.
-        """
+    def __init__(
+        self,
+        *,
+        # how many clients of backlog a unit of money weighs as much as, from 0 (the longest queue first) to 1000
+        # (nearly ``pay-as-offered``)
+        weight: float = 0.2,
+    ) -> None:
         if not is_number(weight) or not 0 <= weight <= 1000:
             raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
         self._weight = weight
         self._queues: IntArray | None = None
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         index = self._backlog(book)[book.services] + np.rint(self._weight * book.payments).astype(np.int64)
         core = allocate(book.services, book.clients, index, book.cores, book.tie_order)
         return Clearing(core, book.payments)
@@ -66,11 +62,9 @@ class FairQueue(Mechanism):
             self._queues = np.maximum(0, queues + share - MICRO * served)
 
     def state(self) -> Mapping[str, Any]:
-        """Return the queues, in millionths of a client."""
         return {"queues": None if self._queues is None else self._queues.tolist()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See ``Mechanism.restore``."""
         queues = state["queues"]
         self._queues = None if queues is None else np.array(queues, dtype=np.int64)
 

@@ -20,36 +20,28 @@ from fl.draws import draw_key, integers, uniforms
 BLOCK = 4096
 """Draws that are made ahead at once: as many rounds as that takes, because a call costs more than its numbers."""
 
-FRESH = -1
-"""In place of a round, for a pair that was drawn for the present round alone."""
+FRESH = -1  # in place of a round, for a pair that was drawn for the present round alone
 
-STRETCH = 64
-"""Rounds that are searched at once for the last drift before a round that was not reached step by step."""
+STRETCH = 64  # rounds that are searched at once for the last drift before a round that was not reached step by step
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """How far data lasts.
+    """How far data lasts."""
 
-    Attributes:
-        persistence: the probability that a round keeps a client's lasting pair for a service; 0 as in the paper.
-        drift: the probability, in each round, that all lasting pairs of a client are drawn anew.
-    """
-
+    # the probability that a round keeps a client's lasting pair for a service; 0 as in the paper
     persistence: float = 0.0
-    drift: float = 0.0
+    drift: float = 0.0  # the probability, in each round, that all lasting pairs of a client are drawn anew
 
 
-def draw_pairs(key: UInt32Array, rounds: IntArray, services: int, clients: int, pairs: int | IntArray) -> IntArray:
-    """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely.
-
-    Args:
-        key: [..., 2] a stream "quality" (``fl.draws``), or many: markets in lockstep are drawn together.
-        rounds: [...] one for each key; the shapes broadcast.
-        services: M.
-        clients: C.
-        pairs: how many pairs there are, in each market [..., 1, 1] if they differ.
-    """
+def draw_pairs(
+    key: UInt32Array,  # [..., 2] a stream "quality" (``fl.draws``), or many: markets in lockstep are drawn together
+    rounds: IntArray,  # [...] one for each key; the shapes broadcast
+    services: int,  # M
+    clients: int,  # C
+    pairs: int | IntArray,  # how many pairs there are, in each market [..., 1, 1] if they differ
+) -> IntArray:
+    """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely."""
     return integers(
         key[..., None, None, :], pairs, rounds[..., None, None], np.arange(services)[:, None], np.arange(clients)
     )
@@ -59,15 +51,6 @@ class Holdings:
     """Draws the pair that each client holds for each service in a round."""
 
     def __init__(self, services: int, clients: int, pairs: int, lasting: Lasting, seed: int) -> None:
-        """Draw nothing yet.
-
-        Args:
-            services: M.
-            clients: C.
-            pairs: how many (D, EMD) pairs there are.
-            lasting: how far data lasts.
-            seed: the run's seed.
-        """
         self._clients, self._pairs, self._lasting = np.arange(clients), pairs, lasting
         self._services = np.arange(services)[:, None]
         self._row = self._services * pairs  # where each service's pairs begin in a flat table
@@ -78,12 +61,7 @@ class Holdings:
         self._reached: tuple[int, IntArray] | None = None  # the last block that was drawn, and its last row of drifts
 
     def at(self, round_: int) -> tuple[IntArray, IntArray | None]:
-        """Return what clients hold in a round.
-
-        Returns:
-            [M, C] places of pairs in a flat table of services and pairs; and [M, C] the round in which the pair and its
-            label mix were drawn (0 for what lasts from the start), ``FRESH`` for this one alone, or None if all are.
-        """
+        """Return what clients hold in a round."""
         block, position = divmod(round_, self._ahead)
         places, since = self._drawn(block)
         return places[position], None if since is None else since[position]

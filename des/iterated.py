@@ -15,20 +15,15 @@ class Iterated(PayAsOffered):
 
     summary = "pay-as-offered; services that were refused may offer again within the round"
 
-    def __init__(self, *, steps: int = 3) -> None:
-        """Allow some steps.
-
-        Args:
-            steps: how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000.
-
-        Raises:
-            ValueError: it is out of range, or no whole number.
-        """
+    def __init__(
+        self,
+        *,
+        steps: int = 3,  # how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000
+    ) -> None:
         if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 1000:
             raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps!r}")
         self._steps = steps
 
     @property
     def steps(self) -> int:
-        """See ``Mechanism.steps``."""
         return self._steps

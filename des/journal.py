@@ -7,18 +7,14 @@ from des.rows import Kind, MarketEvent
 
 
 class Journal:
-    """Records the events of one round, each at the simulated time at which it happens.
-
-    Attributes:
-        events: what has been recorded so far, in order.
-    """
+    """Records the events of one round, each at the simulated time at which it happens."""
 
     __slots__ = ("_env", "_round", "events")
 
     def __init__(self, env: simpy.Environment, round_: int) -> None:
         self._env = env
         self._round = round_
-        self.events: list[MarketEvent] = []
+        self.events: list[MarketEvent] = []  # what has been recorded so far, in order
 
     def record(
         self,

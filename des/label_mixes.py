@@ -20,21 +20,13 @@ from fl.draws import draw_key
 
 @dataclass(frozen=True, slots=True)
 class LabelMixes:
-    """The label mixes of one round.
+    """The label mixes of one round."""
 
-    Attributes:
-        concentration: that of the Dirichlet distribution.
-        labels: [M] L of each service's data set.
-        keys: [2, 2] the streams of fresh and of lasting mixes.
-        round: n.
-        since: [M, C] the round in which a mix that lasts was drawn, or ``FRESH``; None if all are fresh.
-    """
-
-    concentration: float
-    labels: Sequence[int]
-    keys: UInt32Array
-    round: int
-    since: IntArray | None
+    concentration: float  # that of the Dirichlet distribution
+    labels: Sequence[int]  # [M] L of each service's data set
+    keys: UInt32Array  # [2, 2] the streams of fresh and of lasting mixes
+    round: int  # n
+    since: IntArray | None  # [M, C] the round in which a mix that lasts was drawn, or ``FRESH``; None if all are fresh
 
     def emds(self, sizes: IntArray) -> FloatArray:
         """Return the EMD [M, C] of all data sets, given their sizes [M, C]."""
@@ -60,23 +52,13 @@ class MixedData:
 
     def __init__(
         self,
-        holdings: Holdings,
-        valuation: Valuation,
-        sizes: Sequence[int],
-        labels: Sequence[int],
-        concentration: float,
-        seed: int,
+        holdings: Holdings,  # draws the size that each client holds, an index into ``sizes``
+        valuation: Valuation,  # values data
+        sizes: Sequence[int],  # the data sizes that there are, images
+        labels: Sequence[int],  # [M] L of each service's data set
+        concentration: float,  # that of the Dirichlet distribution
+        seed: int,  # the run's seed
     ) -> None:
-        """Draw nothing yet.
-
-        Args:
-            holdings: draws the size that each client holds, an index into ``sizes``.
-            valuation: values data.
-            sizes: the data sizes that there are, images.
-            labels: [M] L of each service's data set.
-            concentration: that of the Dirichlet distribution.
-            seed: the run's seed.
-        """
         self._holdings, self._valuation = holdings, valuation
         self._sizes = np.tile(np.array(sizes, dtype=np.int64), len(labels))
         self._labels, self._concentration = tuple(labels), concentration
@@ -84,11 +66,7 @@ class MixedData:
         self.at = lru_cache(maxsize=2)(self._draw)
 
     def _draw(self, round_: int) -> tuple[Table, IntArray, LabelMixes]:
-        """Return a round's data: the table of it, the place [M, C] of each client's in a table, and the label mixes.
-
-        Raises:
-            BehaviourError: a behaviour of a plug-in failed.
-        """
+        """Return a round's data: the table of it, the place [M, C] of each client's in a table, and the label mixes."""
         places, since = self._holdings.at(round_)
         mixes = LabelMixes(self._concentration, self._labels, self._keys, round_, since)
         size = self._sizes[places]

@@ -28,18 +28,12 @@ class Account:
 
 
 class Ledger:
-    """Books the money of a market. All amounts are in micro-units.
-
-    Attributes:
-        accounts: by service.
-        income: what each client has received, by index.
-        totals: budgets for the whole run, of the services that have one.
-    """
+    """Books the money of a market. All amounts are in micro-units."""
 
     def __init__(self, services: Iterable[str], clients: int, totals: Mapping[str, Micro] | None = None) -> None:
-        self.accounts = {service: Account() for service in services}
-        self.income: list[Micro] = [0] * clients
-        self.totals = dict(totals or {})
+        self.accounts = {service: Account() for service in services}  # by service
+        self.income: list[Micro] = [0] * clients  # what each client has received, by index
+        self.totals = dict(totals or {})  # budgets for the whole run, of the services that have one
 
     def left(self, service: str) -> Micro | None:
         """Return what a service has not paid of its budget for the whole run; None if it has none."""
@@ -97,21 +91,13 @@ class Ledger:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the balances of a ``state``.
-
-        Raises:
-            LedgerError: they do not add up.
-        """
+        """Restore the balances of a ``state``."""
         self.accounts = {service: Account(**balances) for service, balances in state["accounts"].items()}
         self.income = list(state["income"])
         self.check()
 
     def check(self) -> None:
-        """Check that every micro-unit granted is accounted for, and that clients received what services paid.
-
-        Raises:
-            LedgerError: it is not so.
-        """
+        """Check that every micro-unit granted is accounted for, and that clients received what services paid."""
         for service, account in self.accounts.items():
             if account.granted != account.free + account.held + account.paid + account.lapsed:
                 raise LedgerError(f"{service}: {account} does not add up")

@@ -17,16 +17,12 @@ LARGEST = 5.0
 class Markup(Behaviour):
     """Each client bids its cost and a share of it: the same for all, or drawn for each client from a range."""
 
-    def __init__(self, share: float | Sequence[float] = 0.2) -> None:
-        """Create the behaviour.
-
-        Args:
-            share: the markup as a share of the cost, 0 to 5; or [lowest, highest], from which each client's own share
-                is drawn once.
-
-        Raises:
-            ValueError: ``share`` is something else.
-        """
+    def __init__(
+        self,
+        # the markup as a share of the cost, 0 to 5; or [lowest, highest], from which each client's own share is drawn
+        # once
+        share: float | Sequence[float] = 0.2,
+    ) -> None:
         ends: list[Any] = list(share) if isinstance(share, Sequence) else [share, share]
         if len(ends) != 2 or not all(is_share(end) for end in ends) or ends[0] > ends[-1]:
             raise ValueError(f"share must be a number from 0 to {LARGEST:g}, or [lowest, highest], not {share!r}")
@@ -34,16 +30,13 @@ class Markup(Behaviour):
         self._shares: FloatArray = np.full(1, self._low)
 
     def begin(self, setting: Setting) -> None:
-        """See ``Behaviour.begin``: draw each client's share."""
         draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
         self._shares = self._low + (self._high - self._low) * draw
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
-        """See ``Behaviour.bids``."""
         return marked_up(costs, self._shares)
 
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """See ``Behaviour.bid_range``."""
         return marked_up(lowest, self._low), marked_up(highest, self._high)
 
 

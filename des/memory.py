@@ -19,16 +19,7 @@ class Remembers(Protocol):
 
 
 def remembered(thing: Remembers, kind: str, error: type[RunError]) -> dict[str, Any]:
-    """Return what a mechanism or behaviour remembers.
-
-    Args:
-        thing: the mechanism or behaviour.
-        kind: what messages call it: ``mechanism`` or ``behaviour``.
-        error: raised where it fails.
-
-    Raises:
-        RunError: of the type ``error``: it raised an exception, or JSON does not give back what it returned.
-    """
+    """Return what a mechanism or behaviour remembers."""
     where = f"{kind} {type(thing).__name__}"
     with Foreign(lambda found: error(f"{where}: failed to return its state: {represent(found)}{blame(found)}")):
         state = dict(thing.state())
@@ -39,11 +30,7 @@ def remembered(thing: Remembers, kind: str, error: type[RunError]) -> dict[str, 
 
 
 def recall(thing: Remembers, state: Mapping[str, Any], kind: str, error: type[RunError]) -> None:
-    """Let a mechanism or behaviour take back what it remembered.
-
-    Raises:
-        RunError: of the type ``error``: it raised an exception.
-    """
+    """Let a mechanism or behaviour take back what it remembered."""
     where = f"{kind} {type(thing).__name__}"
     with Foreign(lambda found: error(f"{where}: failed to restore its state: {represent(found)}{blame(found)}")):
         thing.restore(state)

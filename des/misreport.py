@@ -9,8 +9,7 @@ from fl.draws import draw_key, uniforms
 from fl.elementary import rounded
 from fl.options import is_number
 
-LARGEST = 4.0
-"""The largest bias: what is reported is at most five times what is there."""
+LARGEST = 4.0  # the largest bias: what is reported is at most five times what is there
 
 
 class Misreport(Behaviour):
@@ -18,17 +17,13 @@ class Misreport(Behaviour):
 
     misreports = True
 
-    def __init__(self, size: float = 0.0, emd: float = 0.0, share: float = 1.0) -> None:
-        """Create the behaviour.
-
-        Args:
-            size: the bias of D: D (1 + size) images are reported, at least one; above -1, at most 4.
-            emd: the bias of the EMD: EMD (1 + emd) is reported, at most what labels allow; -1 to 4.
-            share: the probability that a client misreports, drawn for each client once; the others tell the truth.
-
-        Raises:
-            ValueError: an option is out of its range, or there is no bias.
-        """
+    def __init__(
+        self,
+        size: float = 0.0,  # the bias of D: D (1 + size) images are reported, at least one; above -1, at most 4
+        emd: float = 0.0,  # the bias of the EMD: EMD (1 + emd) is reported, at most what labels allow; -1 to 4
+        # the probability that a client misreports, drawn for each client once; the others tell the truth
+        share: float = 1.0,
+    ) -> None:
         for name, value, least in (("size", size, -1.0), ("emd", emd, -1.0)):
             if not is_number(value) or not least <= value <= LARGEST or (name == "size" and value == least):
                 limits = f"above {least:g} and at most" if name == "size" else f"from {least:g} to"
@@ -41,12 +36,10 @@ class Misreport(Behaviour):
         self._liars: BoolArray = np.zeros(0, dtype=np.bool_)
 
     def begin(self, setting: Setting) -> None:
-        """See ``Behaviour.begin``: draw who misreports."""
         draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
         self._liars = draw < self._share
 
     def report(self, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray) -> tuple[IntArray, FloatArray]:
-        """See ``Behaviour.report``."""
         size = np.maximum(1, np.rint(data_size * (1.0 + self._size))).astype(np.int64)
         if not self._emd:
             return size, emd
@@ -54,13 +47,10 @@ class Misreport(Behaviour):
         return size, np.minimum(biased, largest_emd)  # which may have been rounded up
 
     def misreporting(self, round_: int) -> BoolArray:
-        """See ``Behaviour.misreporting``."""
         return self._liars
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
-        """See ``Behaviour.bids``: the cost of the data that is reported."""
         return costs
 
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """See ``Behaviour.bid_range``."""
         return lowest, highest

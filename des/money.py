@@ -6,8 +6,7 @@ import numpy as np
 
 from fl.arrays import FloatArray, IntArray
 
-MICRO = 1_000_000
-"""Micro-units in one unit of money."""
+MICRO = 1_000_000  # micro-units in one unit of money
 
 Micro = int
 MicroArray = IntArray

@@ -35,15 +35,10 @@ class OfferError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedOffer:
-    """An offer that keeps all constraints.
+    """An offer that keeps all constraints."""
 
-    Attributes:
-        clients: [k] as in ``Offer``.
-        payments: [k] micro-units.
-    """
-
-    clients: IntArray
-    payments: MicroArray
+    clients: IntArray  # [k] as in ``Offer``
+    payments: MicroArray  # [k] micro-units
 
     def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
         """Return this offer, followed by one that the same service has made later in the round."""
@@ -57,17 +52,15 @@ class CheckedOffer:
         return int(self.payments.sum())
 
 
-def read_offer(offer: object, *, policy: str, service: str, round_: int, clients: int) -> Offer:
-    """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist.
-
-    Args:
-        offer: what the policy returned: its clients and payments may be lists, too, and any kinds of numbers.
-        policy, service, round_: for the message.
-        clients: C.
-
-    Raises:
-        OfferError: it cannot be read.
-    """
+def read_offer(
+    offer: object,  # what the policy returned: its clients and payments may be lists, too, and any kinds of numbers
+    *,
+    policy: str,  # for the message
+    service: str,  # for the message
+    round_: int,  # for the message
+    clients: int,  # C
+) -> Offer:
+    """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist."""
 
     def refuse(problem: str, client: int | None = None) -> OfferError:
         return OfferError(policy, service, round_, client, problem)
@@ -102,32 +95,21 @@ def read_offer(offer: object, *, policy: str, service: str, round_: int, clients
 
 
 def check_offer(
-    offer: object,
+    offer: object,  # what the policy returned
     *,
-    policy: str,
-    service: str,
-    round_: int,
+    policy: str,  # for the message
+    service: str,  # for the message
+    round_: int,  # for the message
+    # [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more
     bids: MicroArray,
-    budget: Micro,
-    offline: AbstractSet[int] = frozenset(),
+    budget: Micro,  # B_m, micro-units, or what is left of it
+    offline: AbstractSet[int] = frozenset(),  # clients that cannot be selected
+    # [C] whether a client does not serve at the price that the mechanism asks for, or has refused already; None if all
+    # serve
     unwilling: BoolArray | None = None,
-    over_budget: bool = False,
+    over_budget: bool = False,  # whether the offers may add up to more than the budget, because the mechanism keeps it
 ) -> CheckedOffer:
-    """Return the offer with exact payments.
-
-    Args:
-        offer: what the policy returned.
-        policy, service, round_: for the message.
-        bids: [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more.
-        budget: B_m, micro-units, or what is left of it.
-        offline: clients that cannot be selected.
-        unwilling: [C] whether a client does not serve at the price that the mechanism asks for, or has refused already;
-            None if all serve.
-        over_budget: whether the offers may add up to more than the budget, because the mechanism keeps it.
-
-    Raises:
-        OfferError: the offer breaks a constraint; names it.
-    """
+    """Return the offer with exact payments."""
 
     def refuse(problem: str, client: int | None = None) -> OfferError:
         return OfferError(policy, service, round_, client, problem)

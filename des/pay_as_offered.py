@@ -11,6 +11,5 @@ class PayAsOffered(Mechanism):
     by_client = True
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
         return Clearing(core, book.payments)

@@ -30,68 +30,47 @@ from fl.quality import DQIParameters
 
 @dataclass(frozen=True, slots=True)
 class PopulationSpec:
-    """The clients of a market.
+    """The clients of a market."""
 
-    Attributes:
-        count: C.
-        cores: K, how many services a client can serve at once (eq. 2).
-        data_sizes: the set from which D is drawn, images.
-        emds: the set from which the wanted EMD is drawn; not used where there is a ``concentration``.
-        cost_per_sample, cost_per_emd: a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``.
-        speeds: each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample.
-        departure_rate: probability that a client leaves in the middle of a round in which it was awarded a job.
-        behaviour: what clients bid, given their costs, and what they report of their data.
-        lasting: how far a client's data lasts from round to round.
-        cost_noise: how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``.
-        disclosure: what services see of bids and DQI.
-        concentration: that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of
-            the EMDs.
-    """
-
-    count: int
-    cores: int
-    data_sizes: tuple[int, ...]
-    emds: tuple[float, ...]
-    cost_per_sample: float
+    count: int  # C
+    cores: int  # K, how many services a client can serve at once (eq. 2)
+    data_sizes: tuple[int, ...]  # the set from which D is drawn, images
+    emds: tuple[float, ...]  # the set from which the wanted EMD is drawn; not used where there is a ``concentration``
+    cost_per_sample: float  # a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``
     cost_per_emd: float
+    # each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample
     speeds: tuple[float, ...] = (1.0,)
+    # probability that a client leaves in the middle of a round in which it was awarded a job
     departure_rate: float = 0.0
+    # what clients bid, given their costs, and what they report of their data
     behaviour: Behaviour = field(default_factory=Truthful)
-    lasting: Lasting = field(default_factory=Lasting)
+    lasting: Lasting = field(default_factory=Lasting)  # how far a client's data lasts from round to round
+    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``
     cost_noise: float = 0.0
-    disclosure: Disclosure = field(default_factory=Disclosure)
+    disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
+    # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs
     concentration: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The data that clients hold in a round, read-only: arrays [M, C] over services and clients.
+    """The data that clients hold in a round, read-only: arrays [M, C] over services and clients."""
 
-    Attributes:
-        data_size: D, images.
-        emd: the realised EMD (eq. 1).
-        cost: what training on them costs the client, in micro-units.
-        mix: the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh, or in
-            ``labels``.
-        labels: the label mixes, where they are drawn from a Dirichlet distribution.
-    """
-
-    data_size: IntArray
-    emd: FloatArray
-    cost: MicroArray
+    data_size: IntArray  # D, images
+    emd: FloatArray  # the realised EMD (eq. 1)
+    cost: MicroArray  # what training on them costs the client, in micro-units
+    # the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh, or in ``labels``
     mix: IntArray | None = None
-    labels: LabelMixes | None = None
+    labels: LabelMixes | None = None  # the label mixes, where they are drawn from a Dirichlet distribution
 
     def jobs(
-        self, service: str, m: int, clients: Sequence[int], claimed: Sequence[int] | None = None
+        self,
+        service: str,  # name and index of the service
+        m: int,  # name and index of the service
+        clients: Sequence[int],  # indices of the clients
+        claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
     ) -> list[TrainingJob]:
-        """Return the jobs of clients that train on what they hold, in their order.
-
-        Args:
-            service, m: name and index of the service.
-            clients: indices of the clients.
-            claimed: the images that each reports; None where that is the truth.
-        """
+        """Return the jobs of clients that train on what they hold, in their order."""
         size, emd = self.data_size[m], self.emd[m]
         sizes: list[int] = [size.item(client) for client in clients]
         unknown = [None] * len(clients)
@@ -103,43 +82,27 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Qualities:
-    """One round's world as clients report it, read-only: arrays [M, C] over services and clients.
+    """One round's world as clients report it, read-only: arrays [M, C] over services and clients."""
 
-    Attributes:
-        data_size: D, images, as the client reports it.
-        emd: the EMD (eq. 1) that the client reports; the realised one, unless it misreports.
-        dqi: Psi (eq. 6) of the data that is reported, 12 significant digits.
-        bid: O, in micro-units.
-        held: the truth, which services do not see.
-        seen: what services see in place of the DQI; the same, unless the market discloses less.
-    """
-
-    data_size: IntArray
-    emd: FloatArray
-    dqi: FloatArray
-    bid: MicroArray
-    held: Held
-    seen: FloatArray
+    data_size: IntArray  # D, images, as the client reports it
+    emd: FloatArray  # the EMD (eq. 1) that the client reports; the realised one, unless it misreports
+    dqi: FloatArray  # Psi (eq. 6) of the data that is reported, 12 significant digits
+    bid: MicroArray  # O, in micro-units
+    held: Held  # the truth, which services do not see
+    seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
 
 
 class Population:
     """Draws the world of each round."""
 
     def __init__(
-        self, spec: PopulationSpec, labels: Sequence[int], parameters: Sequence[DQIParameters], seed: int
+        self,
+        spec: PopulationSpec,  # the clients; their behaviour begins anew
+        labels: Sequence[int],  # [M] L of each service's data set
+        parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
+        seed: int,  # the run's seed
     ) -> None:
-        """Tabulate the quality and the cost of every (D, EMD) pair for every service, or draw them in each round.
-
-        Args:
-            spec: the clients; their behaviour begins anew.
-            labels: [M] L of each service's data set.
-            parameters: [M] DQI parameters of each service's data set.
-            seed: the run's seed.
-
-        Raises:
-            ValueError: data costs less than nothing, or a noise is out of range.
-            BehaviourError: a behaviour of a plug-in failed.
-        """
+        """Tabulate the quality and the cost of every (D, EMD) pair for every service, or draw them in each round."""
         self.spec = spec
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
@@ -187,9 +150,6 @@ class Population:
         """Return the data, DQI and bids of all clients for all services in a round.
 
         Where clients learn, bids follow from the rounds that were closed so far.
-
-        Raises:
-            BehaviourError: a behaviour of a plug-in failed.
         """
         table, at, mix = self._data(round_)
         held = self._held(round_, table, at, mix)
@@ -219,17 +179,14 @@ class Population:
         """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""
         return self._table, *self._holdings.at(round_)
 
-    def close(self, round_: int, offers: Iterable[tuple[str, int, Micro | None]], names: Sequence[str]) -> None:
-        """Let clients learn from a round.
-
-        Args:
-            round_: n; every round is closed once, in order.
-            offers: service, client, and what it was paid, None if it did not serve; in the order of offers.csv.
-            names: of the services.
-
-        Raises:
-            BehaviourError: a behaviour of a plug-in failed.
-        """
+    def close(
+        self,
+        round_: int,  # n; every round is closed once, in order
+        # service, client, and what it was paid, None if it did not serve; in the order of offers.csv
+        offers: Iterable[tuple[str, int, Micro | None]],
+        names: Sequence[str],  # of the services
+    ) -> None:
+        """Let clients learn from a round."""
         if self.learns:
             learn(self.spec.behaviour, round_, Outcomes.of(offers, names, self.held(round_).cost))
 
@@ -240,15 +197,10 @@ class Population:
 
     @property
     def learns(self) -> bool:
-        """Whether bids depend on what came of earlier ones."""
         return self.spec.behaviour.learns
 
     def state(self) -> dict[str, Any]:
-        """Return what the clients have learned so far.
-
-        Raises:
-            BehaviourError: a behaviour of a plug-in failed to.
-        """
+        """Return what the clients have learned so far."""
         return remembered(self.spec.behaviour, "behaviour", BehaviourError)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -257,7 +209,6 @@ class Population:
 
     @property
     def data_sizes(self) -> Collection[int]:
-        """All data sizes that a client can report."""
         return self._ranges.data_sizes
 
     def cost_factors(self, round_: int) -> FloatArray:

@@ -25,17 +25,14 @@ class PostedPrice(Mechanism):
 
     summary = "the platform posts a price per sample; services choose, then clients, and a draw breaks ties"
 
-    def __init__(self, *, price_per_sample: float, step: float = 0.0, least: float = 0.0, most: float = 1000.0) -> None:
-        """Post a price.
-
-        Args:
-            price_per_sample: of the first round, money per image.
-            step: by which share of it the price moves at most from one round to the next, in [0, 1).
-            least, most: the range that it stays in, money per image.
-
-        Raises:
-            ValueError: an option is no number, is out of range, or is money with more than six decimals.
-        """
+    def __init__(
+        self,
+        *,
+        price_per_sample: float,  # of the first round, money per image
+        step: float = 0.0,  # by which share of it the price moves at most from one round to the next, in [0, 1)
+        least: float = 0.0,  # the range that it stays in, money per image
+        most: float = 1000.0,
+    ) -> None:
         amounts = {"price_per_sample": price_per_sample, "least": least, "most": most}
         for name, value in {**amounts, "step": step}.items():
             if not is_number(value):
@@ -63,7 +60,6 @@ class PostedPrice(Mechanism):
         return Asks(posted, willing)
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         # Whoever offers more has no better chance.
         gain = book.asks - book.bids
         return Clearing(allocate(book.services, book.clients, gain, book.cores, book.tie_order), book.asks)
@@ -80,9 +76,7 @@ class PostedPrice(Mechanism):
         self.price = min(max(moved, self._least), self._most)
 
     def state(self) -> Mapping[str, Any]:
-        """Return the price of the next round, money per image."""
         return {"price": text(self.price)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See ``Mechanism.restore``."""
         self.price = to_micro(float(state["price"]))

@@ -45,18 +45,15 @@ def seated(specs: Sequence[ServiceSpec], service: str, policy: str, *, privilege
 
 
 def funded(
-    specs: Sequence[ServiceSpec], states: Sequence[ServiceState], budgets: Mapping[str, Micro], ledger: Ledger
+    specs: Sequence[ServiceSpec],  # the services
+    states: Sequence[ServiceState],  # their states in the round
+    budgets: Mapping[str, Micro],  # B_m per round by service, micro-units
+    ledger: Ledger,  # what was paid so far
 ) -> tuple[ServiceSpec, ...]:
     """Return the services with what each may offer in a round.
 
     That is its budget per round, or what is left of the one for the whole run, if that is less; nothing before it
     arrives.
-
-    Args:
-        specs: the services.
-        states: their states in the round.
-        budgets: B_m per round by service, micro-units.
-        ledger: what was paid so far.
     """
     found = []
     for spec, state in zip(specs, states, strict=True):

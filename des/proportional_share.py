@@ -26,7 +26,6 @@ class ProportionalShare(Mechanism):
     keeps_budgets = True
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         picked = np.zeros(len(book.clients), dtype=np.bool_)
         price = np.zeros(len(book.clients), dtype=np.int64)
         for m in np.unique(book.services).tolist():
@@ -35,18 +34,12 @@ class ProportionalShare(Mechanism):
         return choose(book, picked.nonzero()[0], price)
 
 
-def procure(bids: MicroArray, values: MicroArray, budget: Micro) -> tuple[BoolArray, MicroArray]:
-    """Return who is picked for one service, and what each is promised.
-
-    Args:
-        bids: [n] what each client asks, micro-units.
-        values: [n] what each is worth to the service, at least the bid, micro-units.
-        budget: B, micro-units.
-
-    Returns:
-        [n] whether it is picked; [n] its threshold price, at most its value, micro-units; 0 for the others. The prices
-        add up to at most B.
-    """
+def procure(
+    bids: MicroArray,  # [n] what each client asks, micro-units
+    values: MicroArray,  # [n] what each is worth to the service, at least the bid, micro-units
+    budget: Micro,  # B, micro-units
+) -> tuple[BoolArray, MicroArray]:
+    """Return who is picked for one service, and what each is promised."""
     picked, price = np.zeros(len(bids), np.bool_), np.zeros(len(bids), np.int64)
     worthless = values == 0  # and asks for nothing
     picked[worthless] = True

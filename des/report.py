@@ -17,17 +17,14 @@ from fl.jobs import TrainingOutcome
 
 
 def round_report(
-    current: Round, states: Sequence[ServiceState], *, end: float, last: bool, truthful: bool
+    current: Round,  # the round
+    states: Sequence[ServiceState],  # the states of all services, as the round left them
+    *,
+    end: float,  # simulated time at which the slot ended, seconds
+    last: bool,  # whether no further round follows
+    truthful: bool,  # whether clients tell the truth, so that what they know stands in their offers already
 ) -> RoundReport:
-    """Return everything that happened in a round that was played to its end.
-
-    Args:
-        current: the round.
-        states: the states of all services, as the round left them.
-        end: simulated time at which the slot ended, seconds.
-        last: whether no further round follows.
-        truthful: whether clients tell the truth, so that what they know stands in their offers already.
-    """
+    """Return everything that happened in a round that was played to its end."""
     offers: dict[str, list[OfferReport]] = {spec.name: [] for spec in current.services}
     for m, offer in current.offers.items():
         name = current.services[m].name
@@ -103,7 +100,6 @@ def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | N
 def _feedback(
     report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
 ) -> Feedback:
-    """Return what a service learns of its round."""
     served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
     dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
     losses = np.full(len(offers), np.nan)

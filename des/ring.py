@@ -21,16 +21,11 @@ class Ring(Behaviour):
     the members' costs become bids is ours.
     """
 
-    def __init__(self, size: int = 4, cover: float = 0.2) -> None:
-        """Create the behaviour.
-
-        Args:
-            size: members of a ring, at least 2; the last ring has what is left.
-            cover: how much more cover bids ask, as a share of the ring's highest cost, 0 to 5.
-
-        Raises:
-            ValueError: an option is out of its range.
-        """
+    def __init__(
+        self,
+        size: int = 4,  # members of a ring, at least 2; the last ring has what is left
+        cover: float = 0.2,  # how much more cover bids ask, as a share of the ring's highest cost, 0 to 5
+    ) -> None:
         if not isinstance(size, int) or isinstance(size, bool) or size < 2:
             raise ValueError(f"size must be a whole number of at least 2, not {size!r}")
         if not is_share(cover):
@@ -40,7 +35,6 @@ class Ring(Behaviour):
         self._highest: MicroArray | None = None
 
     def begin(self, setting: Setting) -> None:
-        """See ``Behaviour.begin``: draw the rings."""
         draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
         position = np.empty(setting.clients, dtype=np.int64)
         position[np.argsort(draw, kind="stable")] = np.arange(setting.clients)
@@ -54,13 +48,11 @@ class Ring(Behaviour):
         return turn
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
-        """See ``Behaviour.bids``."""
         highest = np.zeros((len(costs), int(self._ring.max()) + 1), dtype=np.int64)
         np.maximum.at(highest, (np.arange(len(costs))[:, None], self._ring), costs)
         asked = highest[:, self._ring]
         return np.where(self.turn(round_), asked, marked_up(asked, self._cover))
 
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """See ``Behaviour.bid_range``: other members' costs may be the highest that there are."""
         most = highest if self._highest is None else np.maximum(highest, self._highest)
         return lowest, marked_up(most, self._cover)

@@ -18,39 +18,24 @@ from fl.jobs import TrainingOutcome
 
 @dataclass(slots=True)
 class Round:
-    """What is known of a round while it runs. Services are identified by their index.
+    """What is known of a round while it runs. Services are identified by their index."""
 
-    Attributes:
-        number: n, from 1.
-        start: simulated time of the data refresh, seconds.
-        services: all of them, with the budgets of this round.
-        active: those that take part.
-        conditions: the conditions of the round.
-        world: the clients' data and bids.
-        asks: what services have to pay at least.
-        journal: what has happened so far.
-        offers: the offer of each service that takes part.
-        step: how many times services have offered.
-        asked: the services that may offer now.
-        lost: the clients that have refused each service, if it may offer again.
-        jobs: the jobs of each service, in the order of its offer; None where it was outbid.
-        trained: what training yielded, by the service's name.
-    """
-
-    number: int
-    start: float
-    services: tuple[ServiceSpec, ...]
-    active: tuple[int, ...]
-    conditions: Conditions
-    world: Qualities
-    asks: Asks
-    journal: Journal
-    offers: dict[int, CheckedOffer] = field(default_factory=dict)
-    step: int = 0
-    asked: tuple[int, ...] = ()
+    number: int  # n, from 1
+    start: float  # simulated time of the data refresh, seconds
+    services: tuple[ServiceSpec, ...]  # all of them, with the budgets of this round
+    active: tuple[int, ...]  # those that take part
+    conditions: Conditions  # the conditions of the round
+    world: Qualities  # the clients' data and bids
+    asks: Asks  # what services have to pay at least
+    journal: Journal  # what has happened so far
+    offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
+    step: int = 0  # how many times services have offered
+    asked: tuple[int, ...] = ()  # the services that may offer now
+    # the clients that have refused each service, if it may offer again
     lost: dict[int, frozenset[int]] = field(default_factory=dict)
+    # the jobs of each service, in the order of its offer; None where it was outbid
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
-    trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)
+    trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.

@@ -161,26 +161,16 @@ def _mean(values: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RoundReport:
-    """Everything that happened in one round.
+    """Everything that happened in one round."""
 
-    Attributes:
-        round: n.
-        start: simulated time of the data refresh, seconds.
-        end: simulated time at which the slot ended, seconds.
-        services: one report for each service, including those that have left, in the scenario's order.
-        offers: all offers, service by service, in the order in which each service chose.
-        events: the timeline, in order of time.
-        feedback: by name, for each service that acted.
-        last: whether no further round follows.
-        clients: what each offer was to its client, in the order of ``offers``; None where all clients are truthful.
-    """
-
-    round: int
-    start: float
-    end: float
+    round: int  # n
+    start: float  # simulated time of the data refresh, seconds
+    end: float  # simulated time at which the slot ended, seconds
+    # one report for each service, including those that have left, in the scenario's order
     services: tuple[ServiceReport, ...]
-    offers: tuple[OfferReport, ...]
-    events: tuple[MarketEvent, ...]
-    feedback: Mapping[str, Feedback]
-    last: bool
+    offers: tuple[OfferReport, ...]  # all offers, service by service, in the order in which each service chose
+    events: tuple[MarketEvent, ...]  # the timeline, in order of time
+    feedback: Mapping[str, Feedback]  # by name, for each service that acted
+    last: bool  # whether no further round follows
+    # what each offer was to its client, in the order of ``offers``; None where all clients are truthful
     clients: tuple[ClientReport, ...] | None = None

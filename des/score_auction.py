@@ -27,21 +27,16 @@ class ScoreAuction(Mechanism):
     )
     keeps_budgets = True
 
-    def __init__(self, *, payment: str = "second-score") -> None:
-        """Fix what is paid.
-
-        Args:
-            payment: ``first-score`` or ``second-score``.
-
-        Raises:
-            ValueError: it is neither.
-        """
+    def __init__(
+        self,
+        *,
+        payment: str = "second-score",  # ``first-score`` or ``second-score``
+    ) -> None:
         if payment not in PAYMENTS:
             raise ValueError(f"payment must be {' or '.join(PAYMENTS)}, not {payment!r}")
         self._second = payment == PAYMENTS[1]
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         price = np.zeros(len(book.clients), dtype=np.int64)
         picked = []
         for m in np.unique(book.services).tolist():
@@ -59,19 +54,17 @@ class ScoreAuction(Mechanism):
 
 
 def auction(
-    value: MicroArray, asked: MicroArray, budget: Micro, winners: int | None, *, second: bool
+    value: MicroArray,  # [n] s(q), micro-units, in the order of scores, the best first
+    asked: MicroArray,  # [n] the bids, each within the budget, micro-units
+    budget: Micro,  # micro-units
+    winners: int | None,  # the most that win; None for any number
+    *,
+    second: bool,  # whether second scores are paid
 ) -> tuple[MicroArray, MicroArray]:
     """Return who wins, as places in the order of scores, and what each is paid, micro-units.
 
     At first scores, whoever no longer fits into the budget is passed over. At second scores the winners are the first k
     with the largest k whose payments fit: who is passed over would set the others' payments.
-
-    Args:
-        value: [n] s(q), micro-units, in the order of scores, the best first.
-        asked: [n] the bids, each within the budget, micro-units.
-        budget: micro-units.
-        winners: the most that win; None for any number.
-        second: whether second scores are paid.
     """
     most = len(value) if winners is None else min(winners, len(value))
     if second:

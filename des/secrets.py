@@ -18,34 +18,25 @@ from fl.draws import draw_key, uniforms
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """What services see of what the market knows.
+    """What services see of what the market knows."""
 
-    Attributes:
-        public_bids: whether a service sees what clients ask of its rivals; otherwise it sees only its own bids.
-        dqi_rank: whether it sees the rank of each client's DQI in place of the DQI.
-        dqi_noise: how far the DQI that it sees may be off, as a part of the range of the DQI that clients can have for
-            it. A rank is that of the noisy values.
-    """
-
+    # whether a service sees what clients ask of its rivals; otherwise it sees only its own bids
     public_bids: bool = True
-    dqi_rank: bool = False
+    dqi_rank: bool = False  # whether it sees the rank of each client's DQI in place of the DQI
+    # how far the DQI that it sees may be off, as a part of the range of the DQI that clients can have for it. A rank is
+    # that of the noisy values.
     dqi_noise: float = 0.0
 
 
 class Moods:
     """What makes a client's work dear or cheap in a round besides its data: one factor for all services."""
 
-    def __init__(self, noise: float, clients: int, seed: int) -> None:
-        """Draw nothing yet.
-
-        Args:
-            noise: the factors are uniform in [1 - noise, 1 + noise); 0 to 1.
-            clients: C.
-            seed: the run's seed.
-
-        Raises:
-            ValueError: the noise is out of range.
-        """
+    def __init__(
+        self,
+        noise: float,  # the factors are uniform in [1 - noise, 1 + noise); 0 to 1
+        clients: int,  # C
+        seed: int,  # the run's seed
+    ) -> None:
         if not 0 <= noise <= 1:
             raise ValueError(f"the noise of costs must be from 0 to 1, not {noise}")
         self._noise, self._clients, self._key = noise, np.arange(clients), draw_key(seed, "cost")
@@ -75,19 +66,13 @@ class Lens:
     """What services see of the DQI."""
 
     def __init__(
-        self, disclosure: Disclosure, lowest: FloatArray, highest: FloatArray, clients: int, seed: int
+        self,
+        disclosure: Disclosure,  # what they see
+        lowest: FloatArray,  # [M] the range of the DQI that clients can have for each service
+        highest: FloatArray,
+        clients: int,  # C
+        seed: int,  # the run's seed
     ) -> None:
-        """Draw nothing yet.
-
-        Args:
-            disclosure: what they see.
-            lowest, highest: [M] the range of the DQI that clients can have for each service.
-            clients: C.
-            seed: the run's seed.
-
-        Raises:
-            ValueError: the noise is out of range.
-        """
         if not 0 <= disclosure.dqi_noise <= 1:
             raise ValueError(f"the noise of the DQI must be from 0 to 1, not {disclosure.dqi_noise}")
         self._rank, self._clients, self._key = disclosure.dqi_rank, np.arange(clients), draw_key(seed, "lens")

@@ -14,62 +14,39 @@ from fl.surrogate import Curve
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """A service as the scenario describes it.
+    """A service as the scenario describes it."""
 
-    Attributes:
-        name: unique in the market.
-        dataset: name of the data set that it learns.
-        labels: L, how many labels that data set has.
-        dqi: the data set's DQI parameters (eq. 6).
-        budget: B_m per round, micro-units.
-        target_accuracy: the accuracy at which it leaves, in (0, 1].
-        reward_base: Omega_m, above 1.
-        local_epochs: a client's passes over its data in one round.
-        policy: label of its policy, for logs and messages; the market itself runs no policy.
-        privileged: whether its policy sees what the paper hides (``Observation.privileged``).
-        arrival: the first round in which it takes part.
-        total_budget: the most that it can pay in the whole run, micro-units; None if there is no such limit.
-        curve: how its data set is learned, as fitted to earlier trainings; None if nobody knows. The market does not
-            look at it.
-    """
-
-    name: str
-    dataset: str
-    labels: int
-    dqi: DQIParameters
-    budget: Micro
-    target_accuracy: float
-    reward_base: float
-    local_epochs: int
-    policy: str
-    privileged: bool = False
-    arrival: int = 1
+    name: str  # unique in the market
+    dataset: str  # name of the data set that it learns
+    labels: int  # L, how many labels that data set has
+    dqi: DQIParameters  # the data set's DQI parameters (eq. 6)
+    budget: Micro  # B_m per round, micro-units
+    target_accuracy: float  # the accuracy at which it leaves, in (0, 1]
+    reward_base: float  # Omega_m, above 1
+    local_epochs: int  # a client's passes over its data in one round
+    policy: str  # label of its policy, for logs and messages; the market itself runs no policy
+    privileged: bool = False  # whether its policy sees what the paper hides (``Observation.privileged``)
+    arrival: int = 1  # the first round in which it takes part
+    # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
+    # how its data set is learned, as fitted to earlier trainings; None if nobody knows. The market does not look at it.
     curve: Curve | None = None
 
 
 @dataclass(slots=True)
 class ServiceState:
-    """How far a service has come: plain data, from which a market can continue at a round boundary.
+    """How far a service has come: plain data, from which a market can continue at a round boundary."""
 
-    Attributes:
-        accuracy: the accuracy of its global model, in [0, 1]; held once it has left.
-        test_accuracy: the same model's accuracy on test images; nothing follows from it.
-        status: its status at the end of the last round.
-    """
-
-    accuracy: float
-    test_accuracy: float
-    status: Status = Status.TRAINING
+    accuracy: float  # the accuracy of its global model, in [0, 1]; held once it has left
+    test_accuracy: float  # the same model's accuracy on test images; nothing follows from it
+    status: Status = Status.TRAINING  # its status at the end of the last round
 
     @property
     def active(self) -> bool:
-        """Whether the service still takes part."""
         return self.status is Status.TRAINING
 
     @property
     def stays(self) -> bool:
-        """Whether the service takes part in a later round."""
         return not self.status.gone
 
     def plain(self) -> dict[str, Any]:

@@ -26,58 +26,38 @@ _GRID = 65
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Data sets, read-only: arrays [tables, M, entries], what clients hold first, then what they report of it, if else.
+    """Data sets, read-only: arrays [tables, M, entries], what clients hold, then what they report, if that differs."""
 
-    Attributes:
-        size: D, images.
-        emd: the realised EMD (eq. 1).
-        dqi: Psi (eq. 6), 12 significant digits.
-        cost: what training on such data costs, micro-units.
-    """
-
-    size: IntArray
-    emd: FloatArray
-    dqi: FloatArray
-    cost: MicroArray
+    size: IntArray  # D, images
+    emd: FloatArray  # the realised EMD (eq. 1)
+    dqi: FloatArray  # Psi (eq. 6), 12 significant digits
+    cost: MicroArray  # what training on such data costs, micro-units
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What clients can report in any round.
+    """What clients can report in any round."""
 
-    Attributes:
-        data_sizes: D, images.
-        dqi: the lowest [M] and the highest [M] DQI.
-        cost: the lowest [M] and the highest [M] cost, micro-units.
-    """
-
-    data_sizes: Collection[int]
-    dqi: tuple[FloatArray, FloatArray]
-    cost: tuple[MicroArray, MicroArray]
+    data_sizes: Collection[int]  # D, images
+    dqi: tuple[FloatArray, FloatArray]  # the lowest [M] and the highest [M] DQI
+    cost: tuple[MicroArray, MicroArray]  # the lowest [M] and the highest [M] cost, micro-units
 
 
 class Valuation:
     """Values the data that clients of a market hold."""
 
-    def __init__(self, spec: "PopulationSpec", labels: Sequence[int], parameters: Sequence[DQIParameters]) -> None:
-        """Value data for services.
-
-        Args:
-            spec: the clients.
-            labels: [M] L of each service's data set.
-            parameters: [M] DQI parameters of each service's data set.
-        """
+    def __init__(
+        self,
+        spec: "PopulationSpec",  # the clients
+        labels: Sequence[int],  # [M] L of each service's data set
+        parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
+    ) -> None:
         self._spec, self._parameters = spec, parameters
         self._labels = labels
         self._limits = np.array([[largest_emd(count)] for count in labels])
 
     def table(self, size: IntArray, emd: FloatArray) -> Table:
-        """Return the table of data sets of these sizes and EMDs, both [M, entries].
-
-        Raises:
-            ValueError: data costs less than nothing.
-            BehaviourError: a behaviour of a plug-in failed.
-        """
+        """Return the table of data sets of these sizes and EMDs, both [M, entries]."""
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))

@@ -20,20 +20,17 @@ class UniformPrice(Mechanism):
     by_client = True
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
         lost = core == NO_CORE
         return Clearing(core, np.maximum(book.asks, best_of(book.clients, book.payments, lost)))
 
 
-def best_of(clients: IntArray, payments: MicroArray, among: BoolArray) -> MicroArray:
-    """Return, for each offer, the highest payment to its client among some offers, micro-units; 0 where there is none.
-
-    Args:
-        clients: [offers] the client of each offer.
-        payments: [offers] micro-units.
-        among: [offers] whether the offer counts.
-    """
+def best_of(
+    clients: IntArray,  # [offers] the client of each offer
+    payments: MicroArray,  # [offers] micro-units
+    among: BoolArray,  # [offers] whether the offer counts
+) -> MicroArray:
+    """Return, for each offer, the highest payment to its client among some offers, micro-units; 0 if there is none."""
     best = np.zeros(clients.max(initial=-1) + 1, dtype=np.int64)
     np.maximum.at(best, clients[among], payments[among])
     return best[clients]

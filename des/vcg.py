@@ -11,8 +11,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 
 SIDES = ("clients", "services")
 
-MOST_CUTS = 1000
-"""How often the solver may be told that its answer breaks a constraint by some micro-units."""
+MOST_CUTS = 1000  # how often the solver may be told that its answer breaks a constraint by some micro-units
 
 
 class VCG(Mechanism):
@@ -32,20 +31,11 @@ class VCG(Mechanism):
     largest = 400
 
     def __init__(self, *, side: str = "clients") -> None:
-        """Choose whose payments are Clarke's.
-
-        Args:
-            side: ``clients`` or ``services``.
-
-        Raises:
-            ValueError: it is neither.
-        """
         if side not in SIDES:
             raise ValueError(f"side must be {' or '.join(SIDES)}, not {side!r}")
         self._side = side
 
     def clear(self, book: Book) -> Clearing:
-        """See ``Mechanism.clear``."""
         count = len(book.clients)
         core, price = np.full(count, NO_CORE, dtype=np.int64), book.asks.copy()
         surplus = book.payments - book.asks
@@ -100,16 +90,13 @@ def _best_set(book: Book, surplus: MicroArray, draws: FloatArray) -> BoolArray:
 
 
 def _solve(
-    book: Book, worth: FloatArray, present: BoolArray, floors: Sequence[tuple[FloatArray, float]] = ()
+    book: Book,  # the offers
+    worth: FloatArray,  # [offers] to be maximised
+    present: BoolArray,  # [offers] whether the offer can be served
+    # weights [offers], and what they have to add up to at least, to within half a micro-unit
+    floors: Sequence[tuple[FloatArray, float]] = (),
 ) -> BoolArray:
-    """Return the offers with the highest worth that keep K and the budgets, as booleans [offers].
-
-    Args:
-        book: the offers.
-        worth: [offers] to be maximised.
-        present: [offers] whether the offer can be served.
-        floors: weights [offers], and what they have to add up to at least, to within half a micro-unit.
-    """
+    """Return the offers with the highest worth that keep K and the budgets, as booleans [offers]."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # it takes long to import
     from scipy.sparse import csr_array
 
@@ -143,17 +130,14 @@ def _solve(
 
 
 def overspent(
-    services: IntArray, amounts: MicroArray, budgets: MicroArray, chosen: BoolArray
+    services: IntArray,  # [n] who pays
+    amounts: MicroArray,  # [n] what, micro-units
+    budgets: MicroArray,  # [M] of each service, micro-units
+    chosen: BoolArray,  # [n] what was chosen
 ) -> Iterator[tuple[FloatArray, float]]:
     """Yield for each budget that what was chosen exceeds a row [n], and the most it may reach: not all of it together.
 
     A solver keeps budgets to within some micro-units. These rows exclude what exceeds one, and nothing else.
-
-    Args:
-        services: [n] who pays.
-        amounts: [n] what, micro-units.
-        budgets: [M] of each service, micro-units.
-        chosen: [n] what was chosen.
     """
     spent = np.zeros(len(budgets), dtype=np.int64)
     np.add.at(spent, services[chosen], amounts[chosen])

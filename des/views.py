@@ -14,26 +14,16 @@ from fl.streams import stream_key
 
 
 def observations(
-    current: Round,
-    states: Sequence[ServiceState],
-    ledger: Ledger,
-    rounds: int,
-    seed: int,
+    current: Round,  # the round, after its bids were closed
+    states: Sequence[ServiceState],  # the states of all services, as the last round left them
+    ledger: Ledger,  # what each can still spend in this round, and in the whole run
+    rounds: int,  # N
+    seed: int,  # the run's seed
     *,
-    public_bids: bool = True,
-    over_budget: bool = False,
+    public_bids: bool = True,  # whether a service sees the bids to its rivals
+    over_budget: bool = False,  # whether offers may add up to more than that
 ) -> dict[str, Observation]:
-    """Return what each service that may offer now observes, by name.
-
-    Args:
-        current: the round, after its bids were closed.
-        states: the states of all services, as the last round left them.
-        ledger: what each can still spend in this round, and in the whole run.
-        rounds: N.
-        seed: the run's seed.
-        public_bids: whether a service sees the bids to its rivals.
-        over_budget: whether offers may add up to more than that.
-    """
+    """Return what each service that may offer now observes, by name."""
     world, active = current.world, list(current.active)
     names = tuple(spec.name for spec in current.services)
     bids = np.zeros(world.bid.shape)

@@ -12,7 +12,6 @@ class Workforce:
     """Gives jobs to clients. Only those that have been awarded something have a part in the simulation."""
 
     def __init__(self, env: simpy.Environment, cores: int) -> None:
-        """Employ nobody yet; each client will have ``cores`` cores."""
         self._env, self._cores = env, cores
         self._clients: dict[int, Client] = {}
 

@@ -15,8 +15,6 @@ ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
-Pixels = ByteArray
-"""Images: 0 is black, 255 is white."""
+Pixels = ByteArray  # images: 0 is black, 255 is white
 
-Labels = ByteArray
-"""One label for each image, counted from 0."""
+Labels = ByteArray  # one label for each image, counted from 0

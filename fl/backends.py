@@ -23,62 +23,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What one service learns, and how its clients train.
+    """What one service learns, and how its clients train."""
 
-    Attributes:
-        service: its name.
-        dataset: name of its data set.
-        regime: how its clients train.
-    """
-
-    service: str
-    dataset: str
-    regime: Regime
+    service: str  # its name
+    dataset: str  # name of its data set
+    regime: Regime  # how its clients train
 
 
 @dataclass(frozen=True, slots=True)
 class FederationSpec:
-    """What a backend needs to create a scenario's federation.
+    """What a backend needs to create a scenario's federation."""
 
-    Attributes:
-        tasks: one for each service.
-        seed: the run's seed.
-        load: returns a data set by its name; only backends that train call it.
-        eval_samples: the most images that each evaluation looks at; None for all.
-        validation: the share of each data set's training images that accuracy is measured on, and no client has; 0:
-            it is measured on test images.
-        workers: training threads; results do not depend on their number.
-        kernel: the code that trains on a CPU.
-        device: where models train.
-    """
-
-    tasks: Sequence[TaskSpec]
-    seed: int
-    load: Callable[[str], Dataset]
-    eval_samples: int | None = None
+    tasks: Sequence[TaskSpec]  # one for each service
+    seed: int  # the run's seed
+    load: Callable[[str], Dataset]  # returns a data set by its name; only backends that train call it
+    eval_samples: int | None = None  # the most images that each evaluation looks at; None for all
+    # the share of each data set's training images that accuracy is measured on, and no client has; 0: it is measured on
+    # test images
     validation: float = 0.0
-    workers: int = 1
-    kernel: Kernel = "auto"
-    device: Device = "cpu"
+    workers: int = 1  # training threads; results do not depend on their number
+    kernel: Kernel = "auto"  # the code that trains on a CPU
+    device: Device = "cpu"  # where models train
 
 
 class Backend(ABC):
-    """One value of ``training.backend``.
+    """One value of ``training.backend``."""
 
-    Attributes:
-        name: the value.
-        summary: what it does, in a few words.
-        trains: whether it trains networks on images. Only then are data sets loaded, and only then do
-            ``training.kernel`` and ``training.device`` matter.
-        accuracy: what its accuracies are, as figures name them.
-        note: what users must know before they rely on its results, if anything.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
+    name: ClassVar[str]  # the value
+    summary: ClassVar[str]  # what it does, in a few words
+    # whether it trains networks on images. Only then are data sets loaded, and only then do ``training.kernel`` and
+    # ``training.device`` matter.
     trains: ClassVar[bool]
-    accuracy: ClassVar[str]
-    note: ClassVar[str | None] = None
+    accuracy: ClassVar[str]  # what its accuracies are, as figures name them
+    note: ClassVar[str | None] = None  # what users must know before they rely on its results, if anything
 
     @property
     def remark(self) -> str | None:
@@ -86,44 +63,24 @@ class Backend(ABC):
         return self.note and f'backend = "{self.name}": {self.note}'
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
-        """Return the fits that it follows for a data set in a training regime.
-
-        Raises:
-            FitError: a fit is missing; the message says how to make one.
-        """
+        """Return the fits that it follows for a data set in a training regime."""
         return ()
 
     def known(self, dataset: str, regime: Regime) -> "Curve | None":
-        """Return how a data set is learned in a regime, as far as that is known beforehand; None if it is not.
-
-        Raises:
-            FitError: it follows learning curves, and has none that it can use.
-        """
+        """Return how a data set is learned in a regime, as far as that is known beforehand; None if it is not."""
         fit = shipped_curve(dataset, regime)
         return None if fit is None else _curve(fit)
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
-        """Return which code would train each service's models here; empty where none are trained.
-
-        Raises:
-            InputError: a data set is missing, or the kernel that is asked for cannot train it.
-        """
+        """Return which code would train each service's models here; empty where none are trained."""
         return {}
 
     def require(self, spec: FederationSpec) -> None:  # noqa: B027 - optional: not all have anything to check
-        """Check what can be checked of a federation without creating it.
-
-        Raises:
-            InputError: as ``federation`` would.
-        """
+        """Check what can be checked of a federation without creating it."""
 
     @abstractmethod
     def federation(self, spec: FederationSpec) -> Federation:
-        """Return a new federation, before its first round.
-
-        Raises:
-            InputError: a data set, a fit, a kernel or a device that it needs is missing.
-        """
+        """Return a new federation, before its first round."""
 
 
 class RealTraining(Backend):
@@ -135,19 +92,16 @@ class RealTraining(Backend):
     accuracy = "test accuracy"
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
-        """See ``Backend.kernels``."""
         return {
             task.service: kernel_for(task.regime.model, spec.load(task.dataset).info.shape, spec.kernel)
             for task in spec.tasks
         }
 
     def require(self, spec: FederationSpec) -> None:
-        """See ``Backend.require``: the data sets, the kernel and the device."""
         self.kernels(spec)
         require_device(spec.device)
 
     def federation(self, spec: FederationSpec) -> Federation:
-        """See ``Backend.federation``."""
         from fl.federation import RealFederation  # brings torch
         from fl.task import Task
 
@@ -169,17 +123,14 @@ class FittedCurves(Backend):
     note = "accuracies follow fitted curves; no model is trained (docs/surrogate.md)"
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
-        """See ``Backend.fits``: the data set's learning curve."""
         fit = surrogate_fit(dataset, regime)
         _curve(fit)
         return (fit,)
 
     def known(self, dataset: str, regime: Regime) -> "Curve":
-        """See ``Backend.known``: the curve that the data set's services follow."""
         return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
-        """See ``Backend.federation``."""
         from fl.surrogate import SurrogateFederation
 
         return SurrogateFederation(self.curves(spec), spec.seed)
@@ -201,7 +152,6 @@ class NoiselessCurves(FittedCurves):
     )
 
     def known(self, dataset: str, regime: Regime) -> "Curve":
-        """See ``FittedCurves.known``."""
         return super().known(dataset, regime).noiseless()
 
 
@@ -213,11 +163,6 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
 
 
 def _curve(fit: Fit) -> "Curve":
-    """Return the learning curve of a fit.
-
-    Raises:
-        FitError: it lacks a parameter, or has one that is no finite number.
-    """
     from fl.surrogate import Curve
 
     try:

@@ -29,14 +29,13 @@ class ClientData(NamedTuple):
 class BatchedTrainer:
     """Trains all clients of one service together on ``device``."""
 
-    def __init__(self, module: nn.Module, device: str, scale: float, offset: float) -> None:
-        """Wrap an architecture.
-
-        Args:
-            module: on images [n, C, H, W]; its parameters are not used.
-            device: a torch device, such as ``cuda``.
-            scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
-        """
+    def __init__(
+        self,
+        module: nn.Module,  # on images [n, C, H, W]; its parameters are not used
+        device: str,  # a torch device, such as ``cuda``
+        scale: float,  # a pixel's value in the model is ``pixel * scale + offset``
+        offset: float,
+    ) -> None:
         self._module = module.to(device).train()
         self._device = torch.device(device)
         self._scale, self._offset = scale, offset

@@ -25,19 +25,16 @@ class Foreign:
 
     __slots__ = ("_passing", "_process", "_told")
 
-    def __init__(self, told: Callable[[BaseException], Exception], *passing: type[BaseException]) -> None:
-        """Create a context.
-
-        Args:
-            told: returns the error to raise instead of what the code raised.
-            passing: the errors that pass as they are.
-        """
+    def __init__(
+        self,
+        told: Callable[[BaseException], Exception],  # returns the error to raise instead of what the code raised
+        *passing: type[BaseException],  # the errors that pass as they are
+    ) -> None:
         self._told = told
         self._passing = passing
         self._process = 0
 
     def __enter__(self) -> None:
-        """Begin."""
         self._process = os.getpid()
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:

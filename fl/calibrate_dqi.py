@@ -32,38 +32,23 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The outcome of one experiment.
+    """The outcome of one experiment."""
 
-    Attributes:
-        size: D.
-        emd: realised.
-        accuracy: on the whole test split.
-    """
-
-    size: int
-    emd: float
-    accuracy: float
+    size: int  # D
+    emd: float  # realised
+    accuracy: float  # on the whole test split
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well eq. (6) fits.
+    """How well eq. (6) fits."""
 
-    Attributes:
-        points: number of experiments.
-        r2: explained share of the variance of single accuracies.
-        r2_means: the same for the means over repetitions, whose scatter no curve can explain.
-        rmse: root mean square error of single accuracies.
-        worst: largest distance of a mean from the curve.
-        scatter: standard deviation of repetitions around their mean.
-    """
-
-    points: int
-    r2: float
-    r2_means: float
-    rmse: float
-    worst: float
-    scatter: float
+    points: int  # number of experiments
+    r2: float  # explained share of the variance of single accuracies
+    r2_means: float  # the same for the means over repetitions, whose scatter no curve can explain
+    rmse: float  # root mean square error of single accuracies
+    worst: float  # largest distance of a mean from the curve
+    scatter: float  # standard deviation of repetitions around their mean
 
 
 def grid(sizes: Sequence[int], emds: Sequence[float], dataset: Dataset, repetitions: int) -> list[Experiment]:
@@ -71,11 +56,6 @@ def grid(sizes: Sequence[int], emds: Sequence[float], dataset: Dataset, repetiti
 
     Sizes go from half the smallest to twice the largest, EMDs from 0 to 0.4 above the largest, as far as the data set
     has the images.
-
-    Args:
-        sizes, emds: the market's data sizes and EMDs.
-        dataset: what is learned.
-        repetitions: experiments for each (D, EMD).
     """
     rarest = min(map(len, dataset.by_label))
     labels = dataset.info.labels

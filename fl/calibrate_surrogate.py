@@ -42,20 +42,14 @@ _HUBER = 2.0
 
 @dataclass(frozen=True)
 class Features:
-    """What a curve sees of the traces: arrays [traces, rounds]; see ``fl.surrogate`` for the symbols.
+    """What a curve sees of the traces: arrays [traces, rounds]; see ``fl.surrogate`` for the symbols."""
 
-    Attributes:
-        size, clients, emd, left: a, b, v and s.
-        trained: whether anything was trained.
-        error: test error after the round.
-    """
-
-    size: FloatArray
-    clients: FloatArray
-    emd: FloatArray
-    left: FloatArray
-    trained: BoolArray
-    error: FloatArray
+    size: FloatArray  # a, b, v and s
+    clients: FloatArray  # a, b, v and s
+    emd: FloatArray  # a, b, v and s
+    left: FloatArray  # a, b, v and s
+    trained: BoolArray  # whether anything was trained
+    error: FloatArray  # test error after the round
 
     @classmethod
     def of(cls, traces: Sequence[Trace]) -> "Features":
@@ -75,12 +69,10 @@ class Features:
         return cls(size, clients, emd, left, trained, error)
 
 
-def fit(traces: Sequence[Trace]) -> Curve:
-    """Return the curve under which the traces are most likely.
-
-    Args:
-        traces: traces of one data set in one regime, with varied selections.
-    """
+def fit(
+    traces: Sequence[Trace],  # traces of one data set in one regime, with varied selections
+) -> Curve:
+    """Return the curve under which the traces are most likely."""
     from scipy.optimize import minimize  # only calibration needs SciPy
 
     seen = Features.of(traces)
@@ -162,7 +154,6 @@ def _mean_and_spread(c: Curve, seen: Features, luck: float = 0.0) -> tuple[Float
 
 
 def _target(c: Curve, seen: Features) -> FloatArray:
-    """Return log((error - floor) / (start - floor))."""
     return np.asarray(np.log(np.maximum(seen.error - c.floor, 1e-9) / (c.start - c.floor)))
 
 

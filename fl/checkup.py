@@ -29,19 +29,13 @@ LITTLE_SPACE = 2 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found.
+    """What one check found."""
 
-    Attributes:
-        subject: what was looked at.
-        state: ``ok``; ``note``: flmarket works, but something is slower or missing; ``problem``: something is broken.
-        found: what there is.
-        remedy: what to do about it; empty if there is nothing to do.
-    """
-
-    subject: str
+    subject: str  # what was looked at
+    # ``ok``; ``note``: flmarket works, but something is slower or missing; ``problem``: something is broken
     state: State
-    found: str
-    remedy: str = ""
+    found: str  # what there is
+    remedy: str = ""  # what to do about it; empty if there is nothing to do
 
 
 def checkup() -> Iterator[Finding]:

@@ -16,11 +16,9 @@ class SafeConsole(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Create a console; options as Rich has them."""
         super().__init__(markup=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as Rich does, and make the text printable."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text == "\n" or segment.text.isprintable():
                 yield segment

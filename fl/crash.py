@@ -30,13 +30,11 @@ _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, err
 """What is wrong with the machine."""
 
 
-def guarded(work: Callable[[], object], say: Callable[[str], None] | None = None) -> int:
-    """Do a process's work and return its exit status.
-
-    Args:
-        work: returns the exit status, or None for 0; what it raises becomes one.
-        say: prints a line; on standard error if not given.
-    """
+def guarded(
+    work: Callable[[], object],  # returns the exit status, or None for 0; what it raises becomes one
+    say: Callable[[str], None] | None = None,  # prints a line; on standard error if not given
+) -> int:
+    """Do a process's work and return its exit status."""
     line, status = "", 0
     try:
         status = _status(work())

@@ -69,5 +69,4 @@ def enlarge(images: IntArray) -> Pixels:
 
 
 def _bordered(images: IntArray, axis: int) -> IntArray:
-    """Add one empty row, or column, on either side."""
     return np.pad(images, [(1, 1) if each == axis else (0, 0) for each in range(3)])

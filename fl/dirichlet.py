@@ -25,17 +25,16 @@ LEAST, MOST = 0.001, 1_000_000.0
 
 
 def label_mixes(
-    key: UInt32Array, concentration: float, labels: int, round_: Word, service: Word, client: Word
+    key: UInt32Array,  # [..., 2] the stream (``fl.draws``)
+    concentration: float,  # a, above 0
+    labels: int,  # L
+    # [...] three words of the counter, the fourth counts labels and attempts; the shapes of all of them and of the key
+    # broadcast
+    round_: Word,
+    service: Word,
+    client: Word,
 ) -> FloatArray:
-    """Draw label distributions [L, ...] from Dirichlet(concentration, ..., concentration); their shares add up to 1.
-
-    Args:
-        key: [..., 2] the stream (``fl.draws``).
-        concentration: a, above 0.
-        labels: L.
-        round_, service, client: [...] three words of the counter, the fourth counts labels and attempts; the shapes of
-            all of them and of the key broadcast.
-    """
+    """Draw label distributions [L, ...] from Dirichlet(concentration, ..., concentration); their shares add up to 1."""
     shape = np.broadcast(key[..., 0], round_, service, client).shape
     words = [np.broadcast_to(np.asarray(word), shape).ravel() for word in (round_, service, client)]
     keys = np.broadcast_to(key, (*shape, 2)).reshape(-1, 2)
@@ -78,14 +77,13 @@ def _log_gammas(keys: UInt32Array, a: float, labels: int, *words: IntArray) -> F
     return found.reshape(labels, -1)
 
 
-def mixed_counts(sizes: IntArray, shares: FloatArray) -> IntArray:
+def mixed_counts(
+    sizes: IntArray,  # [...] D, images
+    shares: FloatArray,  # [L, ...] label distributions
+) -> IntArray:
     """Return how many images of each label [L, ...] data sets have: whole numbers near to their shares of D.
 
     Each label gets its share, rounded down; what is left goes to the largest remainders, of equal ones to the first.
-
-    Args:
-        sizes: [...] D, images.
-        shares: [L, ...] label distributions.
     """
     ideal = sizes * shares
     counts = np.floor(ideal).astype(np.int64)

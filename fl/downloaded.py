@@ -27,33 +27,24 @@ class AbsentError(DatasetError):
 
 @dataclass(frozen=True)
 class Downloaded(Source):
-    """A data set in files.
+    """A data set in files."""
 
-    Attributes:
-        known: what is known of the official one.
-        raw: its files.
-    """
-
-    known: DatasetInfo
-    raw: vision.Files
+    known: DatasetInfo  # what is known of the official one
+    raw: vision.Files  # its files
 
     @property
     def info(self) -> DatasetInfo:
-        """See ``Source.info``."""
         return self.known
 
     def present(self, root: Path) -> bool:
-        """See ``Source.present``."""
         return not self._missing(root)
 
     def load(self, root: Path, *, download: bool) -> Dataset:
-        """See ``Source.load``."""
         arrays, digests = self._read(self._locate(root, download=download))
         known = OFFICIAL.get(self.known.name) or vision.receipt(root / self.raw.folder)
         return Dataset.of(self.known, arrays, digests, known)
 
     def _missing(self, root: Path) -> list[str]:
-        """Return the names of the files that are not there."""
         return [file for file in self.raw.files if vision.find(root / self.raw.folder, file) is None]
 
     def _locate(self, root: Path, *, download: bool) -> list[Path]:
@@ -110,11 +101,7 @@ def _joined(parts: Sequence[AnyArray]) -> AnyArray:
 
 
 def data_root() -> Path:
-    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder.
-
-    Raises:
-        InputError: it is in a home folder that is not known.
-    """
+    """Return the folder of downloaded data sets: ``$FLMARKET_DATA``, else ``flmarket`` in the user's cache folder."""
     if chosen := os.environ.get(VARIABLE):
         return expanded(chosen)
     if sys.platform == "darwin":
@@ -128,11 +115,9 @@ def data_root() -> Path:
     return caches / "flmarket"
 
 
-_SHAPE = Shape(1, 28, 28)
-"""MNIST's, which all of its relatives have kept."""
+_SHAPE = Shape(1, 28, 28)  # MNIST's, which all of its relatives have kept
 
-_COLOUR = Shape(3, 32, 32)
-"""CIFAR's, and that of the cropped digits of SVHN."""
+_COLOUR = Shape(3, 32, 32)  # CIFAR's, and that of the cropped digits of SVHN
 
 _EMNIST_LICENCE = "public domain (NIST Special Database 19; Cohen et al. 2017)"
 

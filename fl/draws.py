@@ -36,8 +36,7 @@ from fl.philox import integers as philox_integers
 from fl.philox import uniforms as philox_uniforms
 from fl.streams import KEY_BYTES, stream_keys
 
-Word = int | AnyArray
-"""A word of a counter: a number, or an array of numbers, in [0, 2^32)."""
+Word = int | AnyArray  # A word of a counter: a number, or an array of numbers, in [0, 2^32)
 
 _native = extension("subsets")
 
@@ -83,23 +82,16 @@ def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
     return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], 4 * needed)[..., :count]
 
 
-def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: int) -> list[IntArray]:
+def subsets(
+    key: UInt32Array,  # [2] the stream
+    counts: IntArray,  # [S] how many members each subset has
+    sizes: IntArray,  # [S] how many each set has, at least as many
+    *counter: int,  # up to three words; the second one is the index of the set, added to the one given
+) -> list[IntArray]:
     """Draw a subset of each of several sets; all subsets of the wanted size are equally likely.
 
     The first different numbers of a sequence are a uniform subset, whatever is drawn after them. Where more than half
     of a set is wanted, what is left out is drawn instead.
-
-    Args:
-        key: [2] the stream.
-        counts: [S] how many members each subset has.
-        sizes: [S] how many each set has, at least as many.
-        counter: up to three words; the second one is the index of the set, added to the one given.
-
-    Returns:
-        The members of each subset, ascending indices into its set.
-
-    Raises:
-        ValueError: a subset is to have more members than its set, or a word of the counter is out of range.
     """
     if (counts > sizes).any():
         raise ValueError("a subset cannot have more members than its set")
@@ -115,7 +107,6 @@ def subsets(key: UInt32Array, counts: IntArray, sizes: IntArray, *counter: int) 
 def _subsets(
     key: UInt32Array, counts: IntArray, sizes: IntArray, first: int, second: int, third: int
 ) -> list[IntArray]:
-    """Return what ``subsets`` does, in NumPy."""
     inverted = 2 * counts > sizes
     wanted = np.where(inverted, sizes - counts, counts)
     owners, length = np.arange(len(counts)), 8 + 3 * int(wanted.max(initial=0)) // 2

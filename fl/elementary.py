@@ -20,11 +20,9 @@ from fl.native import extension
 
 _native = extension("exp", "log", "exponentials", "logarithms", "powers", "quantiles", "rounded")
 
-_LN2_HIGH = float.fromhex("0x1.62e42feep-1")
-"""ln 2 to 32 bits, so that its product with a small whole number is exact."""
+_LN2_HIGH = float.fromhex("0x1.62e42feep-1")  # ln 2 to 32 bits, so that its product with a small whole number is exact
 
-_LN2_LOW = 1.90821492927058770002e-10
-"""What it lacks."""
+_LN2_LOW = 1.90821492927058770002e-10  # what it lacks
 
 _PER_LN2 = 1.4426950408889634
 _SQRT_HALF = 0.7071067811865476
@@ -34,14 +32,11 @@ _LOG = [1.0 / n for n in range(23, 0, -2)]
 _SIN = [(-1.0) ** n / math.factorial(2 * n + 1) for n in range(8, -1, -1)]
 _COS = [(-1.0) ** n / math.factorial(2 * n) for n in range(8, -1, -1)]
 
-_LEAST, _MOST = -746.0, 710.0
-"""Beyond these the exponential is 0, or too large for a float."""
+_LEAST, _MOST = -746.0, 710.0  # beyond these the exponential is 0, or too large for a float
 
-DIGITS = 12
-"""Significant digits of the numbers in the logs that are not exact."""
+DIGITS = 12  # significant digits of the numbers in the logs that are not exact
 
-_TENS = np.array([10.0**n for n in range(23)])
-"""The powers of ten that are floats exactly."""
+_TENS = np.array([10.0**n for n in range(23)])  # the powers of ten that are floats exactly
 
 
 @overload
@@ -109,11 +104,7 @@ def log(x: float) -> float: ...
 @overload
 def log(x: FloatArray) -> FloatArray: ...
 def log(x: Any) -> Any:
-    """Return the natural logarithm of ``x``. In an array, 0 has -inf, and a number below 0 has NaN.
-
-    Raises:
-        ValueError: a single number is not above 0, or not finite.
-    """
+    """Return the natural logarithm of ``x``. In an array, 0 has -inf, and a number below 0 has NaN."""
     if _native is not None:
         return _each(_native.logarithms, x) if isinstance(x, np.ndarray) else _native.log(x)
     if isinstance(x, np.ndarray):

@@ -13,23 +13,16 @@ from fl.digests import OFFICIAL
 
 @dataclass(frozen=True)
 class Embedded(Source):
-    """A data set that a function of flmarket's makes.
+    """A data set that a function of flmarket's makes."""
 
-    Attributes:
-        known: what is known of it.
-        make: returns images [n, H, W] of one channel, and labels [n], for training and for tests.
-    """
-
-    known: DatasetInfo
-    make: Callable[[], Arrays]
+    known: DatasetInfo  # what is known of it
+    make: Callable[[], Arrays]  # returns images [n, H, W] of one channel, and labels [n], for training and for tests
 
     @property
     def info(self) -> DatasetInfo:
-        """See ``Source.info``."""
         return self.known
 
     def load(self, root: Path, *, download: bool) -> Dataset:
-        """See ``Source.load``; needs no folder."""
         arrays = self.make()
         digests = {
             name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in zip(ARRAY_NAMES, arrays, strict=True)

@@ -61,25 +61,15 @@ class FusedTrainer:
 
 @dataclass(frozen=True)
 class Engine:
-    """Creates trainers for one data set and model.
+    """Creates trainers for one data set and model."""
 
-    Attributes:
-        dataset: what is learned.
-        regime: how it is learned.
-        wanted: the requested kernel.
-    """
-
-    dataset: Dataset
-    regime: Regime
-    wanted: Kernel = "auto"
+    dataset: Dataset  # what is learned
+    regime: Regime  # how it is learned
+    wanted: Kernel = "auto"  # the requested kernel
 
     @cached_property
     def kernel(self) -> str:
-        """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``.
-
-        Raises:
-            KernelError: the fused kernel was requested, but cannot train this.
-        """
+        """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``."""
         return kernel_for(self.regime.model, self.dataset.info.shape, self.wanted)
 
     @property
@@ -94,11 +84,7 @@ class Engine:
         return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
 
     def batched(self, device: str) -> BatchedTrainer:
-        """Return a trainer that trains all clients of a service together on ``device``.
-
-        Raises:
-            KernelError: torch cannot use that device on this machine.
-        """
+        """Return a trainer that trains all clients of a service together on ``device``."""
         require_device(device)
         return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
 
@@ -108,7 +94,6 @@ class Engine:
 
     @property
     def _architecture(self) -> fused.Architecture:
-        """What the fused kernel calls a model that it trains."""
         labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if self.regime.model == "cnn":
             return fused.Architecture("cnn", labels, shape=shape)

@@ -20,18 +20,15 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
 
 
 @contextmanager
-def needs_extra(extra: str, what: str, packages: str, *, modules: Collection[str]) -> Iterator[None]:
-    """Turn the failure to import a package of an extra into what to install.
-
-    Args:
-        extra: the extra's name.
-        what: what needs it, as the user called it.
-        packages: what is missing, in words.
-        modules: the packages' import names; a failure to import anything else is a defect, and stays as it is.
-
-    Raises:
-        InputError: one of the packages is not installed.
-    """
+def needs_extra(
+    extra: str,  # the extra's name
+    what: str,  # what needs it, as the user called it
+    packages: str,  # what is missing, in words
+    *,
+    # the packages' import names; a failure to import anything else is a defect, and stays as it is
+    modules: Collection[str],
+) -> Iterator[None]:
+    """Turn the failure to import a package of an extra into what to install."""
     try:
         yield
     except ImportError as error:

@@ -34,12 +34,7 @@ _Result = TypeVar("_Result")
 
 
 class _Learner:
-    """One service's side of the federation: its global model, what that is evaluated on, and idle trainers.
-
-    Attributes:
-        loop: the images of ``accuracy``, by which the market goes on.
-        test: the images of ``test_accuracy``; None where ``loop`` has the test images.
-    """
+    """One service's side of the federation: its global model, what that is evaluated on, and idle trainers."""
 
     def __init__(self, task: Task, seed: int, kernel: Kernel, device: str) -> None:
         self.task = task
@@ -49,8 +44,9 @@ class _Learner:
         data, divided = task.dataset, split(task.dataset, task.validation, seed)
         self._pools, held = divided.by_label, divided.held_out
         evaluation = draw_key(seed, "evaluation", task.service)
+        # the images of ``accuracy``, by which the market goes on
         self.loop = self._some(Images(data.test_images, data.test_labels), evaluation, 0)
-        self.test: Images | None = None
+        self.test: Images | None = None  # the images of ``test_accuracy``; None where ``loop`` has the test images
         if task.validation:
             self.test = self.loop
             self.loop = self._some(Images(data.train_images[held], data.train_labels[held]), evaluation, 1)
@@ -108,20 +104,14 @@ class RealFederation(Federation):
     """Trains real models on real images. See ``fl.jobs.Federation``."""
 
     def __init__(
-        self, tasks: Sequence[Task], seed: int, *, workers: int = 1, kernel: Kernel = "auto", device: str = "cpu"
+        self,
+        tasks: Sequence[Task],  # one for each service
+        seed: int,  # the run's seed; models, images and orders are drawn from its keyed streams
+        *,
+        workers: int = 1,  # training threads; 0 trains in the calling thread
+        kernel: Kernel = "auto",  # the code that trains on a CPU (``fl.engine``)
+        device: str = "cpu",  # ``cpu``, or a torch device on which all clients of a service are trained at once
     ) -> None:
-        """Initialise and evaluate one global model for each service.
-
-        Args:
-            tasks: one for each service.
-            seed: the run's seed; models, images and orders are drawn from its keyed streams.
-            workers: training threads; 0 trains in the calling thread.
-            kernel: the code that trains on a CPU (``fl.engine``).
-            device: ``cpu``, or a torch device on which all clients of a service are trained at once.
-
-        Raises:
-            KernelError: the kernel cannot train a task's model on this machine.
-        """
         # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
         torch.set_num_threads(1)
         self._seed = seed
@@ -131,19 +121,15 @@ class RealFederation(Federation):
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """See ``Federation.kernels``."""
         return {name: "batched" if it.batched else it.engine.kernel for name, it in self._learners.items()}
 
     def accuracy(self, service: str) -> float:
-        """See ``Federation.accuracy``."""
         return self._learners[service].accuracy
 
     def test_accuracy(self, service: str) -> float | None:
-        """See ``Federation.test_accuracy``."""
         return self._learners[service].test_accuracy
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        """See ``Federation.train_round``."""
         return self._aggregate(round_, jobs, self._train(round_, jobs))
 
     def _aggregate(
@@ -178,7 +164,6 @@ class RealFederation(Federation):
         }
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Federation.restore``."""
         for name, learner in self._learners.items():
             learner.parameters = np.array(state[f"{name}/model"])
             learner.accuracy = float(state[f"{name}/accuracy"][0])
@@ -186,7 +171,6 @@ class RealFederation(Federation):
                 learner.test_accuracy = float(state[f"{name}/test_accuracy"][0])
 
     def close(self) -> None:
-        """See ``Federation.close``."""
         if self._pool:
             self._pool.shutdown()
 
@@ -216,7 +200,6 @@ class RealFederation(Federation):
         return job.size * self._learners[job.service].task.regime.local_epochs
 
     def _evaluate(self, learners: Iterable[_Learner]) -> None:
-        """Set the accuracies of each learner's global model."""
         wanted: list[tuple[_Learner, Images]] = []
         for learner in learners:
             wanted += [(learner, images) for images in (learner.loop, learner.test) if images is not None]
@@ -259,7 +242,6 @@ def _merged(updates: Iterable[tuple[TrainingJob, Float32Array]]) -> Float32Array
 
 
 def _by_service(jobs: Sequence[TrainingJob]) -> dict[str, list[int]]:
-    """Return the indices of each service's jobs."""
     found: dict[str, list[int]] = defaultdict(list)
     for index, job in enumerate(jobs):
         found[job.service].append(index)

@@ -45,9 +45,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     If the block raises, or the disk is full, what was at ``path`` stays as it was and nothing else is left behind.
     A symbolic link stays one: the file that it points to is replaced. A device, a pipe or a descriptor such as
     /dev/stdout is written to as the block goes.
-
-    Raises:
-        OSError: the disk is full, the folder cannot be written, or another process is writing the same file.
     """
     if (stream := _stream(path)) is not None:
         with stream:
@@ -119,11 +116,7 @@ def _claimed(new: Path) -> IO[bytes]:
 
 
 def _remove_leftover(new: Path) -> None:
-    """Remove a file that an interrupted process left, or whatever else has its name.
-
-    Raises:
-        OSError: a process is still writing it.
-    """
+    """Remove a file that an interrupted process left, or whatever else has its name."""
     if stat.S_ISREG(new.lstat().st_mode):
         descriptor = open_own(new, os.O_RDWR)
         try:
@@ -135,15 +128,7 @@ def _remove_leftover(new: Path) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a file inside a run's directory; return its descriptor.
-
-    Args:
-        path: where it is, or is to be.
-        flags: of ``os.open``.
-
-    Raises:
-        OSError: it cannot be opened; or a link, a pipe, a device or a folder stands in its place.
-    """
+    """Open a file inside a run's directory; return its descriptor."""
     try:
         # Without O_NONBLOCK a pipe without a writer would hang.
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
@@ -161,21 +146,13 @@ _NOT_A_FILE = "is not a regular file (links, pipes and devices are not followed 
 
 
 def read_own(path: Path) -> bytes:
-    """Return the content of a file inside a run's directory.
-
-    Raises:
-        OSError: as ``open_own``.
-    """
+    """Return the content of a file inside a run's directory."""
     with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
         return file.read()
 
 
 def append_own(path: Path, text: str) -> None:
-    """Append to a text file inside a run's directory, which must be there.
-
-    Raises:
-        OSError: as ``open_own``.
-    """
+    """Append to a text file inside a run's directory, which must be there."""
     descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
     try:
         write_fully(descriptor, text.encode())
@@ -184,11 +161,7 @@ def append_own(path: Path, text: str) -> None:
 
 
 def reading_own(path: Path, errors: str = "strict") -> IO[str]:
-    """Open a text file inside a run's directory for reading: UTF-8, line ends as they are.
-
-    Raises:
-        OSError: as ``open_own``.
-    """
+    """Open a text file inside a run's directory for reading: UTF-8, line ends as they are."""
     return os.fdopen(open_own(path, os.O_RDONLY), encoding="utf-8", errors=errors, newline="")
 
 
@@ -196,9 +169,6 @@ def find_below(folder: Path, name: str) -> list[Path]:
     """Return the files of a name in a folder and at any depth below it, in the order of their paths.
 
     Symbolic links to folders are not followed, and folders that may not be read are passed over.
-
-    Raises:
-        OSError: a folder cannot be read, such as one whose path is too long.
     """
     found, waiting = [], [folder]
     while waiting:  # no recursion: folders may be nested deeper than Python's stack
@@ -228,11 +198,7 @@ def replacing_text(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def asked_for(path: Path) -> Iterator[IO[str]]:
-    """Open a text file that the user named for results, as ``replacing_text`` does.
-
-    Raises:
-        InputError: it cannot be written; the message names it, and not the file beside it that would take its place.
-    """
+    """Open a text file that the user named for results, as ``replacing_text`` does."""
     try:
         with replacing_text(path) as file:
             yield file
@@ -241,11 +207,7 @@ def asked_for(path: Path) -> Iterator[IO[str]]:
 
 
 def require_writable(path: Path) -> None:
-    """Check a file that the user named for results before the work that they are results of. Nothing is changed.
-
-    Raises:
-        InputError: as ``asked_for`` would.
-    """
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed."""
     if _DESCRIPTOR.fullmatch(str(path)) or _is_device(path):
         return
     try:
@@ -257,11 +219,7 @@ def require_writable(path: Path) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Check a folder that the user named for results before the work that they are results of; it is made if need be.
-
-    Raises:
-        InputError: it is none, or no files can be written there.
-    """
+    """Check a folder that the user named for results before the work is done; it is made if need be."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -278,11 +236,7 @@ def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file inside a run's directory in one step, and onto the disk itself.
-
-    Raises:
-        WriteError: the disk is full or the folder cannot be written; what was there is as it was.
-    """
+    """Write a file inside a run's directory in one step, and onto the disk itself."""
     try:
         with _aside(path) as file:
             file.write(content)

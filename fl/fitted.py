@@ -30,23 +30,14 @@ class FitError(InputError):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit.
+    """One fit."""
 
-    Attributes:
-        kind: ``dqi`` (eq. 6) or ``surrogate`` (a learning curve).
-        dataset: name of the data set.
-        regime: how the clients trained whose curve was measured, or (``dqi``) the experiments' networks.
-        parameters: the fitted parameters, by name.
-        quality: measures of how well they fit, by name.
-        source: what was measured, for people.
-    """
-
-    kind: Kind
-    dataset: str
-    regime: Regime
-    parameters: Mapping[str, float]
-    quality: Mapping[str, Any]
-    source: Mapping[str, Any]
+    kind: Kind  # ``dqi`` (eq. 6) or ``surrogate`` (a learning curve)
+    dataset: str  # name of the data set
+    regime: Regime  # how the clients trained whose curve was measured, or (``dqi``) the experiments' networks
+    parameters: Mapping[str, float]  # the fitted parameters, by name
+    quality: Mapping[str, Any]  # measures of how well they fit, by name
+    source: Mapping[str, Any]  # what was measured, for people
 
     @property
     def digest(self) -> str:
@@ -56,22 +47,14 @@ class Fit:
 
 
 def own_folder() -> Path:
-    """Return the folder of the user's own fits: ``FLMARKET_FITS``, or ``~/.config/flmarket/fits``.
-
-    Raises:
-        InputError: it is in a home folder that is not known.
-    """
+    """Return the folder of the user's own fits: ``FLMARKET_FITS``, or ``~/.config/flmarket/fits``."""
     if chosen := os.environ.get(_VARIABLE):
         return expanded(chosen)
     return Path(os.environ.get("XDG_CONFIG_HOME") or home() / ".config") / "flmarket" / "fits"
 
 
 def dqi_fit(dataset: str) -> Fit:
-    """Return the fit of eq. (6) for a data set.
-
-    Raises:
-        FitError: it has none, or a file of fits cannot be read.
-    """
+    """Return the fit of eq. (6) for a data set."""
     for fit in _all("dqi"):
         if fit.dataset == dataset:
             return fit
@@ -82,11 +65,7 @@ def dqi_fit(dataset: str) -> Fit:
 
 
 def surrogate_fit(dataset: str, regime: Regime) -> Fit:
-    """Return the learning curve of a data set in a training regime.
-
-    Raises:
-        FitError: it has none, or a file of fits cannot be read.
-    """
+    """Return the learning curve of a data set in a training regime."""
     found = [fit for fit in _all("surrogate") if fit.dataset == dataset]
     for fit in found:
         if fit.regime == regime:
@@ -124,11 +103,7 @@ def _shipped_curves() -> tuple[Fit, ...]:
 
 
 def add(path: Path, fits: list[Fit]) -> None:
-    """Put fits into a file, in place of those it has for the same data set (and, of curves, regime).
-
-    Raises:
-        FitError: the file cannot be read or written.
-    """
+    """Put fits into a file, in place of those it has for the same data set (and, of curves, regime)."""
     kept = [fit for fit in read(path) if _key(fit) not in {_key(new) for new in fits}] if path.exists() else []
     entries = [
         {key: value for key, value in asdict(fit).items() if key != "kind"} for fit in sorted([*kept, *fits], key=_key)
@@ -142,11 +117,7 @@ def add(path: Path, fits: list[Fit]) -> None:
 
 
 def read(path: Path) -> list[Fit]:
-    """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``).
-
-    Raises:
-        FitError: it cannot be read, or is not a file of fits.
-    """
+    """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``)."""
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
         return _parse(kind, path.read_text(encoding="utf-8"))
@@ -181,7 +152,6 @@ def _key(fit: Fit) -> tuple[str, str]:
 
 
 def _all(kind: Kind) -> list[Fit]:
-    """Return all fits of a kind, the user's own first."""
     found: list[Fit] = []
     for folder in (own_folder(), _SHIPPED):
         path = folder / f"{kind}.json"
@@ -195,5 +165,4 @@ def _all(kind: Kind) -> list[Fit]:
 
 @lru_cache(maxsize=16)
 def _read_once(path: Path, _modified: int, _size: int) -> tuple[Fit, ...]:
-    """Read a file again only when it has changed."""
     return tuple(read(path))

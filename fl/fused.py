@@ -25,8 +25,7 @@ from fl.errors import InputError
 from fl.installation import kernel_problem
 from fl.native import extension
 
-ARITHMETIC = "fused"
-"""What logs call the arithmetic of all variants; the reference path's is ``reference``."""
+ARITHMETIC = "fused"  # what logs call the arithmetic of all variants; the reference path's is ``reference``
 SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))
 """The shapes of images that the CNN's kernel is written for; an MLP takes any."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
@@ -47,10 +46,6 @@ class Architecture:
 
     ``cnn`` is the paper's: two convolutions (6 and 16 maps, 5x5, each with ReLU and 2x2 max-pool), then 120, 84 and
     ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
-
-    Raises:
-        ValueError: the kind is unknown, a width or a number of labels or layers is out of range, a cnn has hidden
-            sizes, or the images are of a shape that the kernel cannot take.
     """
 
     kind: Literal["cnn", "mlp"]
@@ -74,12 +69,10 @@ class Architecture:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Outputs of each fully connected layer."""
         return (120, 84, self.labels) if self.kind == "cnn" else (*self.hidden, self.labels)
 
     @property
     def parameter_count(self) -> int:
-        """Length of the flat parameter vector."""
         if self.kind == "cnn":
             convolutions = 6 * (25 * self.shape.channels + 1) + 16 * (6 * 25 + 1)
             features = 16 * (((self.shape.height - 4) // 2 - 4) // 2) ** 2
@@ -89,7 +82,6 @@ class Architecture:
 
     @property
     def inputs(self) -> int:
-        """Pixels of an image, over all channels."""
         return self.shape.channels * self.shape.height * self.shape.width
 
 
@@ -113,12 +105,7 @@ def obstacle(model: str, shape: Shape) -> str | None:
 
 
 def kernel_name() -> str:
-    """Return the name of the variant in use, e.g. ``fused-avx512``. All variants give the same bits.
-
-    Raises:
-        RuntimeError: the extension is not available.
-        InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
-    """
+    """Return the name of the variant in use, e.g. ``fused-avx512``. All variants give the same bits."""
     if not _kernels:
         raise RuntimeError(f"the fused kernel {kernel_problem()}; use the reference path")
     forced = os.environ.get(_ENVIRONMENT_VARIABLE)
@@ -131,43 +118,22 @@ def kernel_name() -> str:
 
 
 def train(
-    arch: Architecture,
-    parameters: Float32Array,
-    pixels: ByteArray,
-    labels: ByteArray,
+    arch: Architecture,  # the network
+    parameters: Float32Array,  # [P] where to start from; left untouched
+    pixels: ByteArray,  # [n, height, width], or [n, channels, height, width], of ``arch.shape``
+    labels: ByteArray,  # [n], each below ``arch.labels``
+    # [epochs, samples] image numbers below n. An epoch walks its row in consecutive batches, the last of which may be
+    # short; it need not name every image, so a client can train on its part of a shared data set.
     order: Int32Array,
     *,
-    batch_size: int,
-    learning_rate: float,
-    momentum: float,
-    scale: float,
-    offset: float,
-    kernel: str | None = None,
+    batch_size: int,  # images per step, any number from 1
+    learning_rate: float,  # step length
+    momentum: float,  # v = momentum * v + gradient; parameters -= learning_rate * v. 0 is plain SGD
+    scale: float,  # multiplies pixels
+    offset: float,  # added to scaled pixels
+    kernel: str | None = None,  # one of ``kernels()`` instead of the one in use; for tests
 ) -> tuple[Float32Array, float]:
-    """Train by SGD on softmax cross-entropy, as torch's SGD does with a fresh momentum state.
-
-    Args:
-        arch: the network.
-        parameters: [P] where to start from; left untouched.
-        pixels: [n, height, width], or [n, channels, height, width], of ``arch.shape``.
-        labels: [n], each below ``arch.labels``.
-        order: [epochs, samples] image numbers below n. An epoch walks its row in consecutive batches, the last of which
-            may be short; it need not name every image, so a client can train on its part of a shared data set.
-        batch_size: images per step, any number from 1.
-        learning_rate: step length.
-        momentum: v = momentum * v + gradient; parameters -= learning_rate * v. 0 is plain SGD.
-        scale: multiplies pixels.
-        offset: added to scaled pixels.
-        kernel: one of ``kernels()`` instead of the one in use; for tests.
-
-    Returns:
-        New parameters [P], and the mean of the losses that all samples had when they were seen: NaN or infinite where
-        training diverged.
-
-    Raises:
-        ValueError: a shape or dtype is wrong, an array is not C-contiguous, or a number is out of range.
-        RuntimeError: the extension is not available.
-    """
+    """Train by SGD on softmax cross-entropy, as torch's SGD does with a fresh momentum state."""
     native, *call = _call(arch, parameters, pixels, labels, scale, offset, kernel)
     _check("order", order, np.int32, (None, None))
     if batch_size < 1:
@@ -215,19 +181,14 @@ def correct(
     return hits
 
 
-def elementary(operation: Literal["fma", "exp", "log"], *operands: AnyArray, kernel: str | None = None) -> AnyArray:
-    """Return what an elementary operation of a kernel gives for each element; for tests of the kernel's arithmetic.
-
-    Args:
-        operation: ``fma`` is a * b + c, rounded once, and ``exp`` the exponential, both float32; ``log`` the natural
-            logarithm, float64.
-        *operands: C-contiguous arrays of one shape: three for ``fma``, else one.
-        kernel: one of ``kernels()`` instead of the one in use.
-
-    Raises:
-        ValueError: the lengths differ.
-        RuntimeError: the extension is not available.
-    """
+def elementary(
+    # ``fma`` is a * b + c, rounded once, and ``exp`` the exponential, both float32; ``log`` the natural logarithm,
+    # float64
+    operation: Literal["fma", "exp", "log"],
+    *operands: AnyArray,  # C-contiguous arrays of one shape: three for ``fma``, else one
+    kernel: str | None = None,  # one of ``kernels()`` instead of the one in use
+) -> AnyArray:
+    """Return what an elementary operation of a kernel gives for each element; for tests of the kernel's arithmetic."""
     name = kernel_name() if kernel is None else kernel
     a, b, c = operands if operation == "fma" else operands * 3
     result = np.empty_like(a)

@@ -12,15 +12,15 @@ from fl.arrays import FloatArray
 from fl.surrogate import Curve, Trained, follow
 
 
-def added(curve: Curve, rounds: Sequence[Trained | None], instead: Trained) -> FloatArray:
+def added(
+    curve: Curve,  # the service's
+    # [n] what it trained on in each; None where nobody served it, so that its model stayed as it was
+    rounds: Sequence[Trained | None],
+    instead: Trained,  # what it is compared with: images that it might have trained on in that round
+) -> FloatArray:
     """Return what each round added to the accuracies of a service, summed over that round and all later ones, [n].
 
     Without luck and noise.
-
-    Args:
-        curve: the service's.
-        rounds: [n] what it trained on in each; None where nobody served it, so that its model stayed as it was.
-        instead: what it is compared with: images that it might have trained on in that round.
     """
     c, n = curve.noiseless(), len(rounds)
     # Runs followed side by side: in run j, round j is played with the other images; the last run is as it was.

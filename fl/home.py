@@ -7,11 +7,7 @@ from fl.errors import InputError
 
 
 def expanded(path: str | PathLike[str]) -> Path:
-    """Return a path with a home folder in place of a tilde at its beginning.
-
-    Raises:
-        InputError: whose home folder is meant is not known.
-    """
+    """Return a path with a home folder in place of a tilde at its beginning."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -19,11 +15,7 @@ def expanded(path: str | PathLike[str]) -> Path:
 
 
 def home() -> Path:
-    """Return the user's home folder.
-
-    Raises:
-        InputError: the user has none.
-    """
+    """Return the user's home folder."""
     try:
         return Path.home()
     except RuntimeError:

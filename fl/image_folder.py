@@ -29,20 +29,14 @@ _FORMATS = ("BMP", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _GREY = {"1", "L"}
 _COLOUR = {"P", "RGB"}
 
-Pictures = list[tuple[Path, int]]
-"""Files of pictures, and the class of each."""
+Pictures = list[tuple[Path, int]]  # files of pictures, and the class of each
 
 
-def read(folder: Path, share: Fraction | None) -> tuple[Pixels, Labels, Pixels, Labels, list[str]]:
-    """Return training images, training labels, test images, test labels, and the names of the classes.
-
-    Args:
-        folder: the folder.
-        share: of each class that is tested on; None for ``SHARE``, or the folder's own split.
-
-    Raises:
-        DatasetError: the folder does not hold a data set; the message says why, without its name.
-    """
+def read(
+    folder: Path,
+    share: Fraction | None,  # of each class that is tested on; None for ``SHARE``, or the folder's own split
+) -> tuple[Pixels, Labels, Pixels, Labels, list[str]]:
+    """Return training images, training labels, test images, test labels, and the names of the classes."""
     try:
         classes, train, test = _split(folder, share)
     except OSError as error:
@@ -56,7 +50,6 @@ def read(folder: Path, share: Fraction | None) -> tuple[Pixels, Labels, Pixels, 
 
 
 def _split(folder: Path, share: Fraction | None) -> tuple[list[str], Pictures, Pictures]:
-    """Return the names of the classes, and the pictures of each split."""
     split = [name for name in SPLITS if (folder / name).is_dir() and _folders(folder / name)]
     if not split:
         classes = _folders(folder)

@@ -8,21 +8,15 @@ from fl.dataset import DatasetError
 MOST_NUMBERS = 1 << 20
 """Channels times pixels of one image, say 3 x 591 x 591: networks for larger ones are beyond these simulations."""
 
-MOST_BYTES = 1 << 33
-"""Of all images together: they are kept in memory."""
+MOST_BYTES = 1 << 33  # of all images together: they are kept in memory
 
 
-def require_small(count: int, shape: Sequence[int], what: str = "its images") -> None:
-    """Raise unless images can be kept and trained.
-
-    Args:
-        count: how many images there are.
-        shape: [channels, height, width], or [height, width].
-        what: what the message calls them.
-
-    Raises:
-        DatasetError: they have too many pixels; the message does not begin with the data set's name.
-    """
+def require_small(
+    count: int,  # how many images there are
+    shape: Sequence[int],  # [channels, height, width], or [height, width]
+    what: str = "its images",  # what the message calls them
+) -> None:
+    """Raise unless images can be kept and trained."""
     sides, numbers = " x ".join(map(str, shape)), prod(shape)
     if numbers > MOST_NUMBERS:
         raise DatasetError(

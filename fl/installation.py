@@ -38,11 +38,7 @@ class WrongCodeError(InputError):
 
 
 def require_one_place() -> None:
-    """Check that every package of flmarket is this one's.
-
-    Raises:
-        WrongCodeError: something else of that name, or another flmarket, shadows a package; names it.
-    """
+    """Check that every package of flmarket is this one's."""
     for name in PACKAGES:
         try:
             spec = find_spec(name)
@@ -86,16 +82,11 @@ def fingerprint() -> dict[str, str]:
     }
 
 
-def require_same_installation(theirs: Mapping[str, str], whose: str) -> None:
-    """Check that this process runs the same flmarket as whoever it works for.
-
-    Args:
-        theirs: the other process's ``fingerprint``.
-        whose: what the message calls this process: ``worker on node7``.
-
-    Raises:
-        WrongCodeError: it does not; names what differs and where this one lies.
-    """
+def require_same_installation(
+    theirs: Mapping[str, str],  # the other process's ``fingerprint``
+    whose: str,  # what the message calls this process: ``worker on node7``
+) -> None:
+    """Check that this process runs the same flmarket as whoever it works for."""
     own = fingerprint()
     different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]
     if different:

@@ -14,25 +14,17 @@ from fl.errors import RunError
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """One client's local training for one service in one round.
+    """One client's local training for one service in one round."""
 
-    Attributes:
-        service: name of the service.
-        client: index of the client.
-        size: D, images in the client's data set.
-        emd: its realised EMD (eq. 1).
-        reported: the images that the client says it has, by which its update is weighted; None where that is D.
-        mix: the round in which its label mix was drawn, if that lasts (0: at the start); None for this round's.
-        counts: images of each label; None: drawn to fit the EMD.
-    """
-
-    service: str
-    client: int
-    size: int
-    emd: float
+    service: str  # name of the service
+    client: int  # index of the client
+    size: int  # D, images in the client's data set
+    emd: float  # its realised EMD (eq. 1)
+    # the images that the client says it has, by which its update is weighted; None where that is D
     reported: int | None = None
+    # the round in which its label mix was drawn, if that lasts (0: at the start); None for this round's
     mix: int | None = None
-    counts: tuple[int, ...] | None = None
+    counts: tuple[int, ...] | None = None  # images of each label; None: drawn to fit the EMD
 
     @property
     def weight(self) -> int:
@@ -42,21 +34,14 @@ class TrainingJob:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOutcome:
-    """The outcome of one service's round of training.
+    """The outcome of one service's round of training."""
 
-    Attributes:
-        accuracy: the new global model's accuracy, in [0, 1], as ``Federation.accuracy``.
-        losses: [jobs of the service] each client's mean local training loss, in the order of the jobs.
-        test_accuracy: see ``Federation.test_accuracy``.
-    """
-
-    accuracy: float
-    losses: FloatArray
-    test_accuracy: float | None = None
+    accuracy: float  # the new global model's accuracy, in [0, 1], as ``Federation.accuracy``
+    losses: FloatArray  # [jobs of the service] each client's mean local training loss, in the order of the jobs
+    test_accuracy: float | None = None  # see ``Federation.test_accuracy``
 
     @property
     def reported(self) -> float:
-        """The accuracy on test images."""
         return self.accuracy if self.test_accuracy is None else self.test_accuracy
 
 
@@ -97,19 +82,12 @@ class Federation(Protocol):
         return None
 
     @abstractmethod
-    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        """Train all of a round's jobs, aggregate per service and evaluate the new global models.
-
-        Args:
-            round_: the round, from 1.
-            jobs: the round's jobs, in any order; a service without a job keeps its model.
-
-        Returns:
-            The outcome of each service that has a job.
-
-        Raises:
-            Diverged: a loss or a model is no longer finite.
-        """
+    def train_round(
+        self,
+        round_: int,  # the round, from 1
+        jobs: Sequence[TrainingJob],  # the round's jobs, in any order; a service without a job keeps its model
+    ) -> Mapping[str, TrainingOutcome]:
+        """Train all of a round's jobs, aggregate per service and evaluate the new global models."""
         ...
 
     @abstractmethod

@@ -11,15 +11,7 @@ class KernelError(InputError):
 
 
 def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
-    """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``.
-
-    Returns:
-        ``reference``, or ``fused``, which is the same whichever variant of the kernel this CPU runs.
-
-    Raises:
-        KernelError: the fused kernel was requested, but cannot train this.
-        InputError: ``FLMARKET_KERNEL`` names a kernel that this CPU or build does not have.
-    """
+    """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``."""
     if wanted == "reference":
         return "reference"
     problem = fused.obstacle(model, shape)
@@ -32,11 +24,7 @@ def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
 
 
 def require_device(device: str) -> None:
-    """Check that torch can use a device on this machine.
-
-    Raises:
-        KernelError: it cannot.
-    """
+    """Check that torch can use a device on this machine."""
     if device == "cpu":
         return
     import torch

@@ -20,17 +20,14 @@ class Trainer(Protocol):
     """Trains and evaluates one architecture. Used by one thread at a time."""
 
     def train(
-        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+        self,
+        parameters: Float32Array,  # [P] the global model; not changed
+        pixels: Pixels,  # [n, C, H, W] the client's images
+        labels: Labels,  # [n]
+        order: Int32Array,  # [epochs, n] the order in which each epoch visits the images
+        regime: Regime,  # batch size, learning rate and momentum of the SGD
     ) -> tuple[Float32Array, float]:
-        """Return the locally trained parameters [P] and the mean loss over all samples as they were seen.
-
-        Args:
-            parameters: [P] the global model; not changed.
-            pixels: [n, C, H, W] the client's images.
-            labels: [n].
-            order: [epochs, n] the order in which each epoch visits the images.
-            regime: batch size, learning rate and momentum of the SGD.
-        """
+        """Return the locally trained parameters [P] and the mean loss over all samples as they were seen."""
         ...
 
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
@@ -46,13 +43,13 @@ def visiting_order(size: int, epochs: int, rng: Generator) -> Int32Array:
 class ReferenceTrainer:
     """Local training in plain torch, for any ``nn.Module``."""
 
-    def __init__(self, module: nn.Module, scale: float, offset: float) -> None:
-        """Wrap a module, whose parameters and gradients become views into one flat vector each.
-
-        Args:
-            module: the architecture, on images [n, C, H, W]; its parameters are overwritten.
-            scale, offset: a pixel's value in the model is ``pixel * scale + offset``.
-        """
+    def __init__(
+        self,
+        module: nn.Module,  # the architecture, on images [n, C, H, W]; its parameters are overwritten
+        scale: float,  # a pixel's value in the model is ``pixel * scale + offset``
+        offset: float,
+    ) -> None:
+        """Wrap a module, whose parameters and gradients become views into one flat vector each."""
         self._module = module.train()
         self._scale, self._offset = scale, offset
         self._flat = nn.utils.parameters_to_vector(module.parameters()).detach().clone()

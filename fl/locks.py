@@ -42,11 +42,7 @@ def is_locked(path: Path) -> bool:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait.
-
-    Raises:
-        InputError: the folder, which the user named with --out, cannot be read.
-    """
+    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:

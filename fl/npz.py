@@ -22,16 +22,11 @@ from fl.image_sizes import require_small
 
 ARRAYS = ("pixels", "labels", "split")
 _SUFFIX = ".npy"
-_LONGEST_WORD = 64
-"""Bytes of one entry of ``labels`` or ``split``."""
+_LONGEST_WORD = 64  # bytes of one entry of ``labels`` or ``split``
 
 
 def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
-    """Return training images, training labels, test images and test labels, which have yet to be checked.
-
-    Raises:
-        DatasetError: the file cannot be read, or is not such a file; the message says why, without its name.
-    """
+    """Return training images, training labels, test images and test labels, which have yet to be checked."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check_names([name.removesuffix(_SUFFIX) for name in archive.namelist() if name.endswith(_SUFFIX)])
@@ -55,7 +50,6 @@ def read(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
 
 
 def _check_names(names: list[str]) -> None:
-    """Raise unless a data set's arrays are among those of a file."""
     if missing := [name for name in ARRAYS if name not in names]:
         raise DatasetError(
             f"lacks {_listed(missing)}; a data set is the arrays pixels, labels and split, and the file has "
@@ -64,7 +58,6 @@ def _check_names(names: list[str]) -> None:
 
 
 def _check_lengths(lengths: dict[str, int]) -> None:
-    """Raise unless there is an entry of each array for each image."""
     for name in ("labels", "split"):
         if lengths[name] != lengths["pixels"]:
             verb = "has" if name == "split" else "have"
@@ -102,7 +95,6 @@ def _array(archive: zipfile.ZipFile, name: str) -> AnyArray:
 
 
 def _is_test(split: AnyArray) -> AnyArray:
-    """Return for each image whether it is tested on."""
     allowed: tuple[Any, Any] = ("train", "test") if split.dtype.kind == "U" else (0, 1)
     if split.dtype.kind not in "Ubiu":
         raise DatasetError(f"its split must be 'train' or 'test' (or 0 or 1) for each image, not {split.dtype}")

@@ -11,8 +11,7 @@ from fl.names import suggest
 Thing = TypeVar("Thing")
 
 _NAMED = frozenset({Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD})
-_CHECKPOINT = "checkpoint"
-"""The one keyword that a scenario gives by a key of its own."""
+_CHECKPOINT = "checkpoint"  # the one keyword that a scenario gives by a key of its own
 
 
 def is_number(value: object) -> bool:
@@ -26,24 +25,14 @@ def is_count(value: object) -> bool:
 
 
 def in_range(name: str, value: object, low: float, high: float) -> float:
-    """Return an option that must be a number from ``low`` to ``high``.
-
-    Raises:
-        ValueError: it is something else; names it.
-    """
+    """Return an option that must be a number from ``low`` to ``high``."""
     if not is_number(value) or not isinstance(value, int | float) or not low <= value <= high:
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
     return float(value)
 
 
 def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``.
-
-    Args:
-        thing: the plug-in's class.
-        options: what it would be created with.
-        given: how many arguments flmarket itself passes before them.
-    """
+    """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``."""
     try:
         parameters = list(signature(thing).parameters.values())
     except Exception:  # of a plug-in's own making; creating it will show what is wrong
@@ -62,24 +51,13 @@ def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given
 
 
 def created(
-    thing: Callable[..., Thing],
-    options: Mapping[str, Any] | None,
-    what: str,
-    error: type[InputError],
-    *given: object,
+    thing: Callable[..., Thing],  # its class
+    options: Mapping[str, Any] | None,  # keyword arguments; None for none
+    what: str,  # what messages call it
+    error: type[InputError],  # raised where it does not take the options, or fails with them
+    *given: object,  # the arguments that flmarket itself passes before them
 ) -> Thing:
-    """Create a plug-in with the options that a scenario gives it.
-
-    Args:
-        thing: its class.
-        options: keyword arguments; None for none.
-        what: what messages call it.
-        error: raised where it does not take the options, or fails with them.
-        given: the arguments that flmarket itself passes before them.
-
-    Raises:
-        InputError: of the type ``error``, or as the plug-in itself raises it.
-    """
+    """Create a plug-in with the options that a scenario gives it."""
     for _, problem in option_problems(thing, options or {}, given=len(given)):
         raise error(f"{what} {problem}")
     with Foreign(lambda found: error(f"{what}: {refusal(found)}{blame(found)}"), InputError):

@@ -11,8 +11,7 @@ import numpy as np
 
 from fl.arrays import AnyArray, FloatArray
 
-_EXACT_BITS = 53
-"""Whole numbers up to 2^53 are exact in a float."""
+_EXACT_BITS = 53  # whole numbers up to 2^53 are exact in a float
 
 
 def mean(values: AnyArray) -> float:

@@ -13,8 +13,7 @@ from fl.arrays import AnyArray, ByteArray, Labels, Pixels
 from fl.blame import Foreign, describe
 from fl.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape
 
-MOST_LABELS = 256
-"""Labels are stored in one byte."""
+MOST_LABELS = 256  # labels are stored in one byte
 
 
 def dataset_of(name: str, description: str, source: Literal["plug-in", "file"], arrays: Arrays) -> Dataset:
@@ -35,15 +34,10 @@ def dataset_of(name: str, description: str, source: Literal["plug-in", "file"], 
     return Dataset.of(found, arrays, digests, known={})
 
 
-def checked(found: tuple[Any, ...]) -> Arrays:
-    """Return the arrays in the form that all data sets have.
-
-    Args:
-        found: training images, training labels, test images, test labels, as a user gives them.
-
-    Raises:
-        DatasetError: they are no data set; the message says why, without its name.
-    """
+def checked(
+    found: tuple[Any, ...],  # training images, training labels, test images, test labels, as a user gives them
+) -> Arrays:
+    """Return the arrays in the form that all data sets have."""
     images, test_images = _images("training images", found[0]), _images("test images", found[2])
     if images.shape[1:] != test_images.shape[1:]:
         raise DatasetError(

@@ -25,8 +25,7 @@ from fl.blame import Foreign, blame, describe
 from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Source
 from fl.own_arrays import checked, dataset_of
 
-_KEPT = 4
-"""Data sets that stay loaded, so that those who check a scenario and those who run it share the arrays."""
+_KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 
 
 def problem(found: Any) -> str | None:
@@ -48,23 +47,16 @@ def problem(found: Any) -> str | None:
 
 @dataclass(frozen=True)
 class OwnDataset(Source):
-    """A data set that a user's function returns.
+    """A data set that a user's function returns."""
 
-    Attributes:
-        name: the name it is registered under.
-        function: returns its arrays.
-    """
-
-    name: str
-    function: Callable[[], Any]
+    name: str  # the name it is registered under
+    function: Callable[[], Any]  # returns its arrays
 
     @property
     def info(self) -> DatasetInfo:
-        """See ``Source.info``."""
         return _load(self.name, self.function).info
 
     def load(self, root: Path, *, download: bool) -> Dataset:
-        """See ``Source.load``; where its files are is the function's own business."""
         return _load(self.name, self.function)
 
 

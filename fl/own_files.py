@@ -22,14 +22,11 @@ from fl.errors import InputError
 from fl.home import expanded
 from fl.own_arrays import checked, dataset_of
 
-_KEPT = 4
-"""Data sets that stay loaded, so that those who check a scenario and those who run it share the arrays."""
+_KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 
-_MOST_CLASSES = 5
-"""Whose names are in a description."""
+_MOST_CLASSES = 5  # whose names are in a description
 
-_PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"
-"""Paths stand in tables and logs, as names do."""
+_PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"  # paths stand in tables and logs, as names do
 
 
 def is_path(name: str) -> bool:
@@ -40,21 +37,15 @@ def is_path(name: str) -> bool:
 
 @dataclass(frozen=True)
 class OwnFiles(Source):
-    """A data set in a folder or a file.
+    """A data set in a folder or a file."""
 
-    Attributes:
-        name: its path, with the share of test images if one is given.
-    """
-
-    name: str
+    name: str  # its path, with the share of test images if one is given
 
     @property
     def info(self) -> DatasetInfo:
-        """See ``Source.info``."""
         return self._loaded().info
 
     def load(self, root: Path, *, download: bool) -> Dataset:
-        """See ``Source.load``; needs no folder."""
         return self._loaded()
 
     def _loaded(self) -> Dataset:

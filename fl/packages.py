@@ -11,7 +11,6 @@ from fl.blame import describe
 
 
 def entries(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group."""
     try:
         return list(_installed(_places()).select(group=group))
     except Exception:  # a package's damaged metadata: the others must not suffer from it

@@ -57,13 +57,6 @@ def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: i
 
     The direction (which labels have too many or too few, and by how much) is a draw from the Dirichlet distribution
     with concentration 1, in which all directions are alike, rescaled to the EMD.
-
-    Args:
-        size: D.
-        emd: the wanted EMD.
-        labels: L.
-        key: the stream of the service's images (``fl.draws``).
-        round_, client: whose data set it is.
     """
     if size < 1 or labels < 2:
         raise ValueError("a data set needs at least one image and two labels")
@@ -103,22 +96,13 @@ def _apportion(total: int, weights: FloatArray, cap: int | None) -> IntArray:
 
 
 def draw_images(
-    counts: IntArray, by_label: Sequence[IntArray], key: UInt32Array, round_: int = 0, client: int = 0
-) -> IntArray:
-    """Draw the training images of a data set, without replacement, in label order.
-
-    Args:
-        counts: [L] images wanted of each label.
-        by_label: for each label, the indices of its images in the training split.
-        key: the stream of the service's images (``fl.draws``).
-        round_, client: whose data set it is.
-
-    Returns:
-        [D] indices into the training split.
-
-    Raises:
-        ValueError: a label has fewer images than wanted.
-    """
+    counts: IntArray,  # [L] images wanted of each label
+    by_label: Sequence[IntArray],  # for each label, the indices of its images in the training split
+    key: UInt32Array,  # the stream of the service's images (``fl.draws``)
+    round_: int = 0,  # whose data set it is
+    client: int = 0,  # whose data set it is
+) -> IntArray:  # [D] indices into the training split
+    """Draw the training images of a data set, without replacement, in label order."""
     for label, (count, pool) in enumerate(zip(counts, by_label, strict=True)):
         if count > len(pool):
             raise ValueError(f"label {label} has {len(pool)} images, {count} are wanted")

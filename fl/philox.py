@@ -24,16 +24,12 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-def blocks(key: UInt32Array, counter: Sequence[int | AnyArray]) -> UInt32Array:
-    """Return the blocks of four words [4, ...] for counters under keys; the shapes of both broadcast.
-
-    Args:
-        key: [..., 2] words of the keys.
-        counter: the four words of the counters, each a number or an array [...] of numbers in [0, 2^32).
-
-    Raises:
-        ValueError: a counter has more or fewer words, or one of them is out of range; or the shapes do not broadcast.
-    """
+def blocks(
+    key: UInt32Array,  # [..., 2] words of the keys
+    # the four words of the counters, each a number or an array [...] of numbers in [0, 2^32)
+    counter: Sequence[int | AnyArray],
+) -> UInt32Array:
+    """Return the blocks of four words [4, ...] for counters under keys; the shapes of both broadcast."""
     words, shape = _operands(key, counter)
     if _native is None:
         return _blocks(key, words, shape)
@@ -80,7 +76,6 @@ def _operands(
 
 
 def _blocks(key: UInt32Array, counter: Sequence[IntArray], shape: tuple[int, ...]) -> UInt32Array:
-    """Return what ``blocks`` does, in NumPy."""
     if any((word >> 32).any() for word in counter):
         raise ValueError("the words of a counter must be in [0, 2^32)")
     # Words 0 and 2 are multiplied, 1 and 3 are not: stacked, each step below serves both halves of the block.

@@ -24,8 +24,7 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What the cell of a formula begins with, in common spreadsheets."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what the cell of a formula begins with, in common spreadsheets
 
 
 def cell(text: str) -> str:

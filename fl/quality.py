@@ -9,15 +9,14 @@ from fl.arrays import FloatArray
 from fl.elementary import exp, power
 
 
-def emd(label_counts: npt.ArrayLike, reference: npt.ArrayLike | None = None) -> float:
+def emd(
+    label_counts: npt.ArrayLike,  # [L] images of each label; at least one image
+    reference: npt.ArrayLike | None = None,  # [L] probabilities; uniform when not given
+) -> float:
     """Return the EMD of a data set from a reference label distribution (eq. 1).
 
     The paper's EMD is the L1 distance between the two label distributions: 0 for an IID data set, at most
     ``2 * (1 - 1/L)`` from a uniform reference over L labels.
-
-    Args:
-        label_counts: [L] images of each label; at least one image.
-        reference: [L] probabilities; uniform when not given.
     """
     counts = np.asarray(label_counts, dtype=np.float64)
     size = counts.sum()
@@ -69,11 +68,9 @@ def dqi(data_sizes: npt.ArrayLike, emd_values: npt.ArrayLike, parameters: DQIPar
     return np.asarray(a - parameters.eta1 * exp(-parameters.eta2 * power(parameters.eta3 * size, a)))
 
 
-_PIECES = 256
-"""Pieces of the EMD's range in ``dqi_range``: the more, the tighter the bounds."""
+_PIECES = 256  # pieces of the EMD's range in ``dqi_range``: the more, the tighter the bounds
 
-_MARGIN = 1e-10
-"""What rounding can add to a DQI, and more."""
+_MARGIN = 1e-10  # what rounding can add to a DQI, and more
 
 
 def dqi_range(data_sizes: npt.ArrayLike, limit: float, parameters: DQIParameters) -> tuple[float, float]:

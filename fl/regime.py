@@ -6,8 +6,7 @@ from typing import Literal
 Kernel = Literal["auto", "fused", "reference"]
 """The code that trains on a CPU, see ``fl.engine``. It decides the last bits of a result, not what is learned."""
 
-Device = Literal["cpu", "cuda"]
-"""Where models train; only ``cpu`` gives the same bytes on every run."""
+Device = Literal["cpu", "cuda"]  # where models train; only ``cpu`` gives the same bytes on every run
 
 
 @dataclass(frozen=True, slots=True)

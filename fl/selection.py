@@ -9,22 +9,15 @@ _native = extension("choose")
 
 
 def by_payment(
-    wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
+    wanted: BoolArray,  # [B, M, C] whom each service wants
+    payment: FloatArray,  # [B, M, C] what each would be paid, in units of its bid, at least 1
+    bids: IntArray,  # [B, M, C] micro-units
+    budget: IntArray,  # [B, M] micro-units
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Choose clients for each service of each market; see ``learning.projection`` for the rule.
 
     Selected clients are taken in the order of falling payment; of equals the lower bid goes first, then the lower
     index. A client that no longer fits the budget is skipped.
-
-    Args:
-        wanted: [B, M, C] whom each service wants.
-        payment: [B, M, C] what each would be paid, in units of its bid, at least 1.
-        bids: [B, M, C] micro-units.
-        budget: [B, M] micro-units.
-
-    Returns:
-        Of each client that is chosen, market by market, service by service, in the order of choice: the market, the
-        service, the client, and what it is paid, micro-units.
     """
     if _native is None:
         return _by_payment(wanted, payment, bids, budget)
@@ -46,7 +39,6 @@ def by_payment(
 def _by_payment(
     wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return what ``by_payment`` does, in NumPy."""
     payment = np.where(wanted, payment, 1.0)  # of others it may be anything, NaN too
     order = np.lexsort((bids, -payment))  # stable: of equals, the lower index first
     price = np.take_along_axis(np.maximum(bids, np.rint(payment * bids).astype(np.int64)), order, axis=-1)

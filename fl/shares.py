@@ -2,8 +2,7 @@
 
 from fractions import Fraction
 
-LARGEST_SHARE = 0.5
-"""Of the training images; clients need most of them."""
+LARGEST_SHARE = 0.5  # of the training images; clients need most of them
 
 
 def held_out(images: int, share: float) -> int:

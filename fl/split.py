@@ -20,28 +20,18 @@ from fl.shares import held_out
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """The training images of a data set, as a run splits them.
+    """The training images of a data set, as a run splits them."""
 
-    Attributes:
-        held_out: indices of the images that accuracy is measured on, ascending; empty if there is no split.
-        by_label: for each label, the indices of the images that clients draw from, ascending.
-    """
-
-    held_out: IntArray
-    by_label: tuple[IntArray, ...]
+    held_out: IntArray  # indices of the images that accuracy is measured on, ascending; empty if there is no split
+    by_label: tuple[IntArray, ...]  # for each label, the indices of the images that clients draw from, ascending
 
 
-def split(dataset: Dataset, share: float, seed: int) -> Split:
-    """Return a run's split of a data set.
-
-    Args:
-        dataset: the data set.
-        share: the share of training images to hold out, 0 for none.
-        seed: the run's seed.
-
-    Raises:
-        ValueError: a share above 0 holds out no image.
-    """
+def split(
+    dataset: Dataset,  # the data set
+    share: float,  # the share of training images to hold out, 0 for none
+    seed: int,  # the run's seed
+) -> Split:
+    """Return a run's split of a data set."""
     pools = dataset.by_label
     if not share:
         return Split(np.empty(0, dtype=np.int64), tuple(pools))

@@ -41,9 +41,6 @@ def stream_key(seed: int, *purpose: str | int) -> bytes:
     """Return the 32-byte key of the stream for ``purpose``.
 
     Parts are written with their type and length, so that ``("a", 12)``, ``("a1", 2)`` and ``("a", "12")`` differ.
-
-    Raises:
-        TypeError: the seed is no integer. What looks like one (1.0, "1") would name another stream.
     """
     return _key(seed, _written(purpose))
 
@@ -77,11 +74,10 @@ def generator(key: bytes) -> Generator:
     return Generator(PCG64(_KeyedSeed(key)))  # type: ignore[arg-type]
 
 
-def stream(seed: int, *purpose: str | int) -> Generator:
-    """Return the generator for ``purpose`` under ``seed``, at its start.
-
-    Args:
-        seed: the run's seed, any integer.
-        purpose: what the numbers are for, from the general to the particular: ``"images", round, client, service``.
-    """
+def stream(
+    seed: int,  # the run's seed, any integer
+    # what the numbers are for, from the general to the particular: ``"images", round, client, service``
+    *purpose: str | int,
+) -> Generator:
+    """Return the generator for ``purpose`` under ``seed``, at its start."""
     return generator(stream_key(seed, *purpose))

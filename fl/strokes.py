@@ -77,31 +77,18 @@ LETTERS = (
 
 @dataclass(frozen=True)
 class Style:
-    """How much the drawings of a data set vary. Ranges are (least, most), uniform.
+    """How much the drawings of a data set vary. Ranges are (least, most), uniform."""
 
-    Attributes:
-        glyphs: for each label, the ways to write it.
-        lean: largest tangent of half the angle by which a figure is turned.
-        shear: largest sideways slant, in units per unit of height.
-        size: magnification, for width and height apart.
-        shift: largest displacement, in pixels, for x and y apart.
-        warp: largest elastic offset, in pixels.
-        pen: half of the stroke's thickness, in pixels.
-        ink: brightness of the stroke, of 255.
-        noise: standard deviation of the noise, of 255.
-        clutter: pieces of other figures that are drawn into the image.
-    """
-
-    glyphs: tuple[tuple[str, ...], ...]
-    lean: float
-    shear: float
-    size: tuple[float, float]
-    shift: float
-    warp: float
-    pen: tuple[float, float]
-    ink: tuple[float, float]
-    noise: float
-    clutter: int
+    glyphs: tuple[tuple[str, ...], ...]  # for each label, the ways to write it
+    lean: float  # largest tangent of half the angle by which a figure is turned
+    shear: float  # largest sideways slant, in units per unit of height
+    size: tuple[float, float]  # magnification, for width and height apart
+    shift: float  # largest displacement, in pixels, for x and y apart
+    warp: float  # largest elastic offset, in pixels
+    pen: tuple[float, float]  # half of the stroke's thickness, in pixels
+    ink: tuple[float, float]  # brightness of the stroke, of 255
+    noise: float  # standard deviation of the noise, of 255
+    clutter: int  # pieces of other figures that are drawn into the image
 
 
 STYLES = MappingProxyType(
@@ -269,6 +256,5 @@ def segments(path: str) -> Iterator[tuple[tuple[float, float], tuple[float, floa
 
 
 def _commands(path: str) -> Iterator[tuple[str, *tuple[float, ...]]]:
-    """Split ``M1 2 L3 4`` into ("M", 1.0, 2.0), ("L", 3.0, 4.0)."""
     for letter, numbers in re.findall(r"([MLQ])([\d ]+)", path):
         yield letter, *map(float, numbers.split())

@@ -29,49 +29,34 @@ from fl.draws import draw_key, normals
 from fl.elementary import exp, log, power
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
-REFERENCE = 400.0
-"""Images; sizes count in multiples of it, so that a parameter for sizes does not shift the others."""
+REFERENCE = 400.0  # images; sizes count in multiples of it, so that a parameter for sizes does not shift the others
 
-_NO_NOISE = -60.0
-"""Logarithm of a spread that no float near 1 has digits for."""
+_NO_NOISE = -60.0  # logarithm of a spread that no float near 1 has digits for
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The learning curve of one data set in one training regime. Names are those of the module's formulas.
+    """The learning curve of one data set in one training regime. Names are those of the module's formulas."""
 
-    Attributes:
-        start: error of the initial model.
-        floor: error that no training gets below.
-        step_0, step_size, step_clients, step_emd: what moves the progress.
-        first_size, first_clients, first_emd: what else moves it before the plateau is left.
-        decay, shape: how the error falls.
-        drift_emd, drift_left: what lopsided data adds to the round's error.
-        spread_0, spread_progress, spread_left: how wide the noise is.
-        skew: the noise's skewness.
-        luck: spread of the runs' luck.
-        loss_0, loss_error, loss_emd: a client's log mean local loss is loss . [1, log(error before the round), EMD].
-    """
-
-    start: float
-    floor: float
-    step_0: float
-    step_size: float
-    step_clients: float
-    step_emd: float
-    first_size: float
+    start: float  # error of the initial model
+    floor: float  # error that no training gets below
+    step_0: float  # what moves the progress
+    step_size: float  # what moves the progress
+    step_clients: float  # what moves the progress
+    step_emd: float  # what moves the progress
+    first_size: float  # what else moves it before the plateau is left
     first_clients: float
     first_emd: float
-    decay: float
-    shape: float
-    drift_emd: float
+    decay: float  # how the error falls
+    shape: float  # how the error falls
+    drift_emd: float  # what lopsided data adds to the round's error
     drift_left: float
-    spread_0: float
-    spread_progress: float
-    spread_left: float
-    skew: float
-    luck: float
-    loss_0: float
+    spread_0: float  # how wide the noise is
+    spread_progress: float  # how wide the noise is
+    spread_left: float  # how wide the noise is
+    skew: float  # the noise's skewness
+    luck: float  # spread of the runs' luck
+    loss_0: float  # a client's log mean local loss is loss . [1, log(error before the round), EMD]
     loss_error: float
     loss_emd: float
 
@@ -110,19 +95,12 @@ class _Progress:
 
 
 class Trained(NamedTuple):
-    """What a service's round trained on: numbers of one service, or arrays over many.
+    """What a service's round trained on: numbers of one service, or arrays over many."""
 
-    Attributes:
-        samples: D, the images of all clients that served; above 0.
-        weights: the sum of their weights in FedAvg: D, unless clients misreport it.
-        weighted: the sum of weight times EMD, added in the order of the jobs.
-        squares: the sum of the squared weights.
-    """
-
-    samples: Any
-    weights: Any
-    weighted: Any
-    squares: Any
+    samples: Any  # D, the images of all clients that served; above 0
+    weights: Any  # the sum of their weights in FedAvg: D, unless clients misreport it
+    weighted: Any  # the sum of weight times EMD, added in the order of the jobs
+    squares: Any  # the sum of the squared weights
 
     @classmethod
     def on(cls, images: Iterable[tuple[int, int, float]]) -> Self:
@@ -137,16 +115,7 @@ class Trained(NamedTuple):
 
 
 def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit.
-
-    Args:
-        c: a ``Curve``, or what has its parameters as arrays.
-        u: progress before the round.
-        luck: the run's, standard normal.
-        z: the round's noise, standard normal.
-        round_: what was trained on.
-        root: the square root for such numbers.
-    """
+    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit."""
     a, b = log(round_.samples / REFERENCE), log(round_.weights * round_.weights / round_.squares)
     v = round_.weighted / round_.weights
     s = v * root(round_.squares) / round_.weights
@@ -172,20 +141,13 @@ def noise(keys: UInt32Array, rounds: IntArray) -> FloatArray:
     return normals(keys, rounds)
 
 
-AHEAD = 64
-"""Rounds whose noise is drawn at once: a call costs more than its numbers."""
+AHEAD = 64  # rounds whose noise is drawn at once: a call costs more than its numbers
 
 
 class SurrogateFederation(Federation):
     """Follows learning curves. See ``fl.jobs.Federation``."""
 
     def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
-        """Start every service with an untrained model.
-
-        Args:
-            curves: one for each service, by name.
-            seed: the run's seed; noise is drawn from its keyed streams.
-        """
         self._keys = noise_keys(seed, list(curves))
         self._noise = lru_cache(maxsize=2)(self._draw_noise)
         luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
@@ -196,20 +158,16 @@ class SurrogateFederation(Federation):
 
     @property
     def curves(self) -> Mapping[str, Curve]:
-        """The learning curve of each service."""
         return {name: service.curve for name, service in self._services.items()}
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """See ``Federation.kernels``: the surrogate trains nothing."""
         return dict.fromkeys(self._services, "surrogate")
 
     def accuracy(self, service: str) -> float:
-        """See ``Federation.accuracy``."""
         return self._services[service].accuracy
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        """See ``Federation.train_round``."""
         of_service: dict[str, list[TrainingJob]] = {}
         for job in jobs:
             of_service.setdefault(job.service, []).append(job)
@@ -222,11 +180,9 @@ class SurrogateFederation(Federation):
         return noise(self._keys, np.arange(block * AHEAD, (block + 1) * AHEAD))
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Federation.state``: how far each service is on its curve."""
         return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Federation.restore``."""
         for name, service in self._services.items():
             service.accuracy, service.u = state[name].tolist()
 

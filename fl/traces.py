@@ -14,46 +14,34 @@ from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
 @dataclass(slots=True)
 class Trace:
-    """One service's run.
+    """One service's run."""
 
-    Attributes:
-        dataset: name of its data set.
-        policy: the policy that chose the clients.
-        seed: the run's seed.
-        start: test accuracy of the initial model.
-        sizes, emds, losses: [rounds][jobs] of the clients that trained; a round may have none.
-        accuracies: [rounds] after each round.
-    """
-
-    dataset: str
-    policy: str
-    seed: int
-    start: float
+    dataset: str  # name of its data set
+    policy: str  # the policy that chose the clients
+    seed: int  # the run's seed
+    start: float  # test accuracy of the initial model
+    # [rounds][jobs] of the clients that trained; a round may have none
     sizes: list[list[int]] = field(default_factory=list)
     emds: list[list[float]] = field(default_factory=list)
     losses: list[list[float]] = field(default_factory=list)
-    accuracies: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)  # [rounds] after each round
 
 
 class Recorder(Federation):
     """A federation that forwards everything to another one and records a trace of each service."""
 
     def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
-        """Record into ``traces``, by service."""
         self._federation = federation
         self.traces = traces
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """See ``Federation.kernels``."""
         return self._federation.kernels
 
     def accuracy(self, service: str) -> float:
-        """See ``Federation.accuracy``."""
         return self._federation.accuracy(service)
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        """See ``Federation.train_round``."""
         outcomes = self._federation.train_round(round_, jobs)
         for service, trace in self.traces.items():
             own = [job for job in jobs if job.service == service]
@@ -64,29 +52,21 @@ class Recorder(Federation):
         return outcomes
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Federation.state``; without what was recorded."""
         return self._federation.state()
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Federation.restore``; the traces begin with what is trained from here on."""
         self._federation.restore(state)
 
     def close(self) -> None:
-        """See ``Federation.close``."""
         self._federation.close()
 
 
-def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
-    """Write traces into one file, in one step: it is either whole or absent.
-
-    Args:
-        path: the file; its folder is made.
-        traces: those of one run.
-        key: what they depend on; ``read`` gives them back only for the same key.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+def write(
+    path: Path,  # the file; its folder is made
+    traces: Iterable[Trace],  # those of one run
+    key: Mapping[str, Any],  # what they depend on; ``read`` gives them back only for the same key
+) -> None:
+    """Write traces into one file, in one step: it is either whole or absent."""
     content = {"key": dict(key), "traces": [{name: getattr(t, name) for name in t.__slots__} for t in traces]}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,11 +76,7 @@ def write(path: Path, traces: Iterable[Trace], key: Mapping[str, Any]) -> None:
 
 
 def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
-    """Return the traces of a file, or None if there is no such file or it was made for another key.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return the traces of a file, or None if there is no such file or it was made for another key."""
     if not path.exists():
         return None
     try:

@@ -15,14 +15,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INTERVAL = 5.0
-"""Seconds between two lines about the same thing, where lines cannot be redrawn."""
-PATIENCE = 1.0
-"""Seconds before a bar appears: what is done by then needs none."""
+INTERVAL = 5.0  # seconds between two lines about the same thing, where lines cannot be redrawn
+PATIENCE = 1.0  # seconds before a bar appears: what is done by then needs none
 
 
-Step = Callable[..., None]
-"""Is told how many are done, and, if there is more to say, a ``text``."""
+Step = Callable[..., None]  # is told how many are done, and, if there is more to say, a ``text``
 Show = Callable[[str, int], AbstractContextManager[Step]]
 
 

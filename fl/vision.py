@@ -30,8 +30,7 @@ from fl import readers
 from fl.arrays import AnyArray
 from fl.files import replacing
 
-RECEIPT = "flmarket.sha256"
-"""The file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``."""
+RECEIPT = "flmarket.sha256"  # the file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``
 
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 
@@ -41,14 +40,10 @@ class DownloadError(Exception):
 
 
 class Files(ABC):
-    """A data set as files.
+    """A data set as files."""
 
-    Attributes:
-        files: their names.
-        patterns: match these names, and those of more files of the same kind that a download may bring.
-    """
-
-    files: tuple[str, ...]
+    files: tuple[str, ...]  # their names
+    # match these names, and those of more files of the same kind that a download may bring
     patterns: ClassVar[tuple[str, ...]]
 
     @property
@@ -67,35 +62,25 @@ class Files(ABC):
 
 @dataclass(frozen=True)
 class RawFiles(Files):
-    """A data set as IDX files in torchvision's layout.
+    """A data set as IDX files in torchvision's layout."""
 
-    Attributes:
-        source: torchvision's class, which also names the folder.
-        files: training images, training labels, test images, test labels.
-        split: EMNIST's, which torchvision's class is asked for.
-        first_label: the lowest label in the files.
-        transposed: images are stored with rows and columns exchanged, as in the NIST files that EMNIST was made of.
-    """
-
-    source: str
-    files: tuple[str, str, str, str]
-    split: str | None = None
-    first_label: int = 0
+    source: str  # torchvision's class, which also names the folder
+    files: tuple[str, str, str, str]  # training images, training labels, test images, test labels
+    split: str | None = None  # EMNIST's, which torchvision's class is asked for
+    first_label: int = 0  # the lowest label in the files
+    # images are stored with rows and columns exchanged, as in the NIST files that EMNIST was made of
     transposed: bool = False
     patterns: ClassVar[tuple[str, ...]] = ("*-ubyte",)
 
     @property
     def folder(self) -> Path:
-        """See ``Files.folder``."""
         return Path(self.source) / "raw"
 
     def fetch(self, sets: Any, root: Path) -> None:
-        """See ``Files.fetch``."""
         named = {} if self.split is None else {"split": self.split}
         getattr(sets, self.source)(root, download=True, train=False, **named)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        """See ``Files.parse``."""
         array = readers.idx(data)
         if array.ndim == 1:
             return (array.astype(np.int16) - self.first_label,)
@@ -104,28 +89,19 @@ class RawFiles(Files):
 
 @dataclass(frozen=True)
 class RecordFiles(Files):
-    """CIFAR as files of records, in the layout of its archive.
+    """CIFAR as files of records, in the layout of its archive."""
 
-    Attributes:
-        source: torchvision's class, which knows the address of the other archive.
-        name: the folder in the archive, and here.
-        files: training files, then the test file.
-        md5: the archive's checksum, as its page gives it.
-    """
-
-    source: str
-    name: str
-    files: tuple[str, ...]
-    md5: str
+    source: str  # torchvision's class, which knows the address of the other archive
+    name: str  # the folder in the archive, and here
+    files: tuple[str, ...]  # training files, then the test file
+    md5: str  # the archive's checksum, as its page gives it
     patterns: ClassVar[tuple[str, ...]] = ("*.bin",)
 
     @property
     def folder(self) -> Path:
-        """See ``Files.folder``."""
         return Path(self.name)
 
     def fetch(self, sets: Any, root: Path) -> None:
-        """See ``Files.fetch``; of the archive, the files of records alone are unpacked."""
         url = getattr(sets, self.source).url.replace("-python", "-binary")
         archive = url.rpartition("/")[2]
         sets.utils.download_url(url, root, archive, self.md5)
@@ -139,7 +115,6 @@ class RecordFiles(Files):
                             shutil.copyfileobj(content, target)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        """See ``Files.parse``."""
         return readers.records(data)
 
 
@@ -152,17 +127,14 @@ class MatlabFiles(Files):
 
     @property
     def folder(self) -> Path:
-        """See ``Files.folder``."""
         return Path("SVHN")
 
     def fetch(self, sets: Any, root: Path) -> None:
-        """See ``Files.fetch``. The class itself would read the files as well."""
         for split in ("train", "test"):
             url, file, md5 = sets.SVHN.split_list[split]
             sets.utils.download_url(url, root / self.folder, file, md5)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        """See ``Files.parse``."""
         return readers.matlab(data)
 
 
@@ -225,11 +197,7 @@ def find(folder: Path, name: str) -> Path | None:
 
 
 def download(raw: Files, root: Path) -> None:
-    """Download a data set's files into ``root``; files that are there already stay as they are.
-
-    Raises:
-        DownloadError: no network, no such address, a wrong checksum, or ``root`` cannot be written.
-    """
+    """Download a data set's files into ``root``; files that are there already stay as they are."""
     try:
         sets = torchvision_datasets()
         root.mkdir(parents=True, exist_ok=True)

@@ -14,14 +14,12 @@ from learning.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
 from learning.scaling import standardised
 
-RIDGE = 1.0
-"""Weight of the prior that no feature matters, counted in rounds."""
+RIDGE = 1.0  # weight of the prior that no feature matters, counted in rounds
 
 LEAST_WORTH = 1e-9
 """Worth of a client that looks harmful: unspent money lapses, so that even such a client is better than none."""
 
-LARGEST_ACCURACY = 1 - 1e-6
-"""Accuracies are cut to this, so that progress stays finite."""
+LARGEST_ACCURACY = 1 - 1e-6  # accuracies are cut to this, so that progress stays finite
 
 
 class BudgetedUCB(Policy):
@@ -42,18 +40,14 @@ class BudgetedUCB(Policy):
 
     summary = "budgeted combinatorial UCB bandit over DQI and bid, old rounds discounted"
 
-    def __init__(self, context: PolicyContext, *, exploration: float = 0.1, discount: float = 0.95) -> None:
-        """Start without knowledge.
-
-        Args:
-            context: the market.
-            exploration: width of the confidence bounds, at least 0; 1 takes a round's noise to be as large as its
-                progress.
-            discount: what a round still counts in the next one, in (0, 1].
-
-        Raises:
-            ValueError: an option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # width of the confidence bounds, at least 0; 1 takes a round's noise to be as large as its progress
+        exploration: float = 0.1,
+        discount: float = 0.95,  # what a round still counts in the next one, in (0, 1]
+    ) -> None:
         super().__init__(context)
         if not 0 <= exploration < float("inf"):
             raise ValueError(f"exploration must be a finite number of at least 0, not {exploration}")
@@ -91,7 +85,6 @@ class BudgetedUCB(Policy):
         self._weights = self._discount * self._weights + 1
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         error = np.nan if self._error is None else self._error
         return {
             "gram": self._gram,
@@ -101,7 +94,6 @@ class BudgetedUCB(Policy):
         }
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
-        """See ``Policy.restore``."""
         self._gram, self._gram_squared = np.array(state["gram"]), np.array(state["gram_squared"])
         self._moment = np.array(state["moment"])
         self._squares, self._weights, error = state["sums"].tolist()

@@ -49,29 +49,16 @@ class ContextualKnapsack(Policy):
 
     def __init__(
         self,
-        context: PolicyContext,
+        context: PolicyContext,  # the market
         *,
-        steepness: float = 2.0,
-        trust: float = 2.0,
-        prior: float = 10.0,
-        exploration: float = 0.1,
-        rate: float = 0.1,
+        steepness: float = 2.0,  # log value of one standard deviation of the bids; in [0, 10]
+        trust: float = 2.0,  # what DQI counts beside bids where both agree; in [0, 10]
+        prior: float = 10.0,  # how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9]
+        exploration: float = 0.1,  # width of all confidence bounds, in standard deviations; in [0, 10]
+        rate: float = 0.1,  # step of the price of money; in [0, 10], 0 keeps it
+        # how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly
         haste: float = 2.0,
     ) -> None:
-        """Start from the priors, at a price of money of 1.
-
-        Args:
-            context: the market.
-            steepness: log value of one standard deviation of the bids; in [0, 10].
-            trust: what DQI counts beside bids where both agree; in [0, 10].
-            prior: how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9].
-            exploration: width of all confidence bounds, in standard deviations; in [0, 10].
-            rate: step of the price of money; in [0, 10], 0 keeps it.
-            haste: how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
         super().__init__(context)
         self._gains = Gains(steepness=steepness, trust=trust, prior=prior)
         self._exploration = in_range("exploration", exploration, 0, 10)
@@ -80,14 +67,12 @@ class ContextualKnapsack(Policy):
         self._gram, self._moment = np.eye(len(CHANCE)), CHANCE.copy()
 
     def act(self, observation: Observation) -> Offer:
-        """Offer the clients with the highest indices."""
         require_finite(observation)
         prices, index, cost, most = self._plan(observation)
         fits = np.isfinite(index) if observation.total_left is None else index > 0
         return fill_budget(by_return(cost, index), prices, most, available=fits)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Move the price of money, and add the round to both regressions."""
         _, index, cost, most = self._plan(observation)
         self.money = moved(self.money, self._rate, fsum(cost[index > 0].tolist()), most)
         self._gains.learn(observation, offer, feedback)
@@ -97,12 +82,10 @@ class ContextualKnapsack(Policy):
             self._moment = self._moment + column_sums(rows * feedback.won[:, None])
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         chances = {"chance_gram": self._gram, "chance_moment": self._moment, "money": np.array([self.money])}
         return {**self._gains.state(), **chances}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         self._gains.restore(state)
         self._gram, self._moment = np.array(state["chance_gram"]), np.array(state["chance_moment"])
         self.money = float(state["money"][0])

@@ -13,11 +13,7 @@ class ObservationError(RunError):
 
 
 def require_one_offer(market: Market) -> None:
-    """Refuse a market whose rounds an environment cannot play: it gives each service one action, which may pay the bid.
-
-    Raises:
-        ValueError: its mechanism takes offers in several steps, or asks services for other prices than the bids.
-    """
+    """Refuse a market whose rounds an environment cannot play: a service has one action, which may pay the bid."""
     mechanism = market.mechanism
     if reason := more_than_one_offer(mechanism):
         plays = "an environment plays one a round" if mechanism.steps > 1 else "the environments know bids only"
@@ -32,11 +28,7 @@ def more_than_one_offer(mechanism: Mechanism) -> str:
 
 
 def require_finite(observation: Observation) -> None:
-    """Refuse values that are not finite, before a policy decides on them or a network spreads them.
-
-    Raises:
-        ObservationError: names the service, round, array and client.
-    """
+    """Refuse values that are not finite, before a policy decides on them or a network spreads them."""
     where = f"service {observation.service!r}, round {observation.round}"
     for name, values in (("dqi", observation.dqi), ("bids", observation.bids)):
         if not np.isfinite(values).all():

@@ -14,8 +14,7 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
-LARGEST_ACCURACY = 1 - 1e-6
-"""Accuracies are cut to this, so that progress stays finite."""
+LARGEST_ACCURACY = 1 - 1e-6  # accuracies are cut to this, so that progress stays finite
 
 
 class Contribution(Policy):
@@ -44,17 +43,13 @@ class Contribution(Policy):
 
     summary = "highest estimated contribution to accuracy first, with a bonus in proportion to it"
 
-    def __init__(self, context: PolicyContext, *, rate: float = 0.3, bonus: float = 0.1) -> None:
-        """Start without knowledge.
-
-        Args:
-            context: the market.
-            rate: how much of a round's unexplained progress is credited, in (0, 1].
-            bonus: the part of the budget that is divided by contribution, in [0, 1).
-
-        Raises:
-            ValueError: an option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        rate: float = 0.3,  # how much of a round's unexplained progress is credited, in (0, 1]
+        bonus: float = 0.1,  # the part of the budget that is divided by contribution, in [0, 1)
+    ) -> None:
         super().__init__(context)
         if not is_number(rate) or not 0 < rate <= 1:
             raise ValueError(f"rate must be in (0, 1], not {rate!r}")
@@ -90,11 +85,9 @@ class Contribution(Policy):
         self.worth[served] = estimate + self._rate * (progress / len(served) - mean(estimate))
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         return {"worth": self.worth, "error": np.array([np.nan if self._error is None else self._error])}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         self.worth = np.array(state["worth"])
         error = float(state["error"][0])
         self._error = None if np.isnan(error) else error

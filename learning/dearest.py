@@ -17,17 +17,13 @@ class Dearest(Policy):
 
     summary = "dearest clients first, at their bids"
 
-    def __init__(self, context: PolicyContext, *, k: int | None = None) -> None:
-        """Fix how many clients it wants.
-
-        Args:
-            context: the market.
-            k: the most clients that it makes an offer to in a round, at least 1; without it, as many as the budget
-                pays.
-
-        Raises:
-            ValueError: the option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # the most clients that it makes an offer to in a round, at least 1; without it, as many as the budget pays
+        k: int | None = None,
+    ) -> None:
         super().__init__(context)
         if k is not None and not is_count(k):
             raise ValueError(f"k must be a whole number of at least 1, not {k!r}")

@@ -50,44 +50,33 @@ class Results:
     """The outcome of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
 
     A service that left keeps its accuracies and its reward to the last round, and spends nothing.
-
-    Attributes:
-        entrants, seeds, services: labels of the axes; rounds count from 1 to N.
-        targets: [service] target accuracies.
-        arrivals: [service] the first round in which each takes part.
-        accuracy: accuracy after the round, in [0, 1]; targets, exits and rewards go by it. It is on validation images
-            where the market holds some out.
-        reported: the accuracy on test images, which ``auc`` is of, as in reports; ``accuracy`` again where no
-            validation images are held out.
-        reward: Omega^accuracy, absorbing.
-        spent: money paid to served clients.
-        wanted: offers made.
-        served: clients that served.
     """
 
-    entrants: tuple[str, ...]
+    entrants: tuple[str, ...]  # labels of the axes; rounds count from 1 to N
     seeds: tuple[int, ...]
     services: tuple[str, ...]
-    targets: FloatArray
-    arrivals: IntArray
+    targets: FloatArray  # [service] target accuracies
+    arrivals: IntArray  # [service] the first round in which each takes part
+    # accuracy after the round, in [0, 1]; targets, exits and rewards go by it. It is on validation images where the
+    # market holds some out.
     accuracy: FloatArray
+    # the accuracy on test images, which ``auc`` is of, as in reports; ``accuracy`` again where no validation images are
+    # held out
     reported: FloatArray
-    reward: FloatArray
-    spent: FloatArray
-    wanted: IntArray
-    served: IntArray
+    reward: FloatArray  # Omega^accuracy, absorbing
+    spent: FloatArray  # money paid to served clients
+    wanted: IntArray  # offers made
+    served: IntArray  # clients that served
 
     @classmethod
     def of(
-        cls, played: Sequence[tuple[str, int]], services: Sequence[ServiceSpec], runs: Sequence[FloatArray]
+        cls,
+        played: Sequence[tuple[str, int]],  # of each run, the entrant and the seed, as ``games`` has them
+        services: Sequence[ServiceSpec],  # of all markets
+        # of each run, [6, round, service] accuracy, test accuracy, reward, spent, wanted and served
+        runs: Sequence[FloatArray],
     ) -> "Results":
-        """Return the outcome of runs.
-
-        Args:
-            played: of each run, the entrant and the seed, as ``games`` has them.
-            services: of all markets.
-            runs: of each run, [6, round, service] accuracy, test accuracy, reward, spent, wanted and served.
-        """
+        """Return the outcome of runs."""
         entrants = tuple(dict.fromkeys(name for name, _ in played))
         seeds = tuple(seed for _, seed in played[: len(played) // len(entrants)])
         kept = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)
@@ -116,24 +105,15 @@ class Results:
 
     def compare(
         self,
-        first: str,
-        second: str,
+        first: str,  # entrants
+        second: str,  # entrants
         *,
-        service: str | None = None,
+        service: str | None = None,  # the service whose AUC is compared; if not given, the mean over all services is
+        # of the differences, such as ``interquartile_mean``; if not given, their mean
         statistic: Statistic | None = None,
-        level: float = 0.95,
+        level: float = 0.95,  # of the interval; see ``learning.intervals``
     ) -> Interval:
-        """Return how much more AUC one entrant has than another, paired by seed.
-
-        Args:
-            first, second: entrants.
-            service: the service whose AUC is compared; if not given, the mean over all services is.
-            statistic: of the differences, such as ``interquartile_mean``; if not given, their mean.
-            level: of the interval; see ``learning.intervals``.
-
-        Raises:
-            ValueError: the entrant or the service is unknown.
-        """
+        """Return how much more AUC one entrant has than another, paired by seed."""
         auc = self.auc()
         scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
         one, other = (scores[_index("entrant", name, self.entrants)] for name in (first, second))
@@ -143,24 +123,13 @@ class Results:
 
 
 def evaluate(
+    # makes a market from a seed, which is closed after its run. All its markets have the same services and rounds.
     factory: MarketFactory,
-    entrants: Mapping[str, Entrant],
-    seeds: Iterable[int],
-    progress: Callable[[str, int], None] | None = None,
+    entrants: Mapping[str, Entrant],  # by name
+    seeds: Iterable[int],  # the markets' seeds
+    progress: Callable[[str, int], None] | None = None,  # called with entrant and seed after each run
 ) -> Results:
-    """Play every entrant under every seed.
-
-    Args:
-        factory: makes a market from a seed, which is closed after its run. All its markets have the same services and
-            rounds.
-        entrants: by name.
-        seeds: the markets' seeds.
-        progress: called with entrant and seed after each run.
-
-    Raises:
-        ValueError: there are no entrants or no seeds, or an entrant leaves a service without a policy.
-        OfferError, PolicyFailed, Diverged: a run failed.
-    """
+    """Play every entrant under every seed."""
     runs = []
     for name, seed in (due := games(entrants, seeds)):
         market = factory(seed)
@@ -174,11 +143,7 @@ def evaluate(
 
 
 def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]]:
-    """Return what is played in an evaluation: each entrant under each seed.
-
-    Raises:
-        ValueError: there are no entrants or no seeds.
-    """
+    """Return what is played in an evaluation: each entrant under each seed."""
     seeds = tuple(seeds)
     found = [(entrant, seed) for entrant in entrants for seed in seeds]
     if not found:
@@ -187,11 +152,7 @@ def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]
 
 
 def seated(market: Market, name: str, entrant: Entrant) -> Mapping[str, Policy]:
-    """Seat an entrant of this name in a market that has not begun; return its policies by service.
-
-    Raises:
-        ValueError: it leaves a service without a policy.
-    """
+    """Seat an entrant of this name in a market that has not begun; return its policies by service."""
     policies = entrant(market)
     missing = [spec.name for spec in market.services if spec.name not in policies]
     if missing:

@@ -36,20 +36,15 @@ class FMore(Policy):
     summary = "score auction after FMore: highest score of quality less price first"
 
     def __init__(
-        self, context: PolicyContext, *, weight: float = 1.0, payment: str = "first-score", winners: int | None = None
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # what the best DQI is worth more than the worst, in the round's highest bid; at least 0. With 0 it is LCFA
+        weight: float = 1.0,
+        payment: str = "first-score",  # ``first-score`` or ``second-score``
+        # the most clients that it takes in a round, at least 1; without it, as many as the budget pays
+        winners: int | None = None,
     ) -> None:
-        """Announce the scoring rule.
-
-        Args:
-            context: the market.
-            weight: what the best DQI is worth more than the worst, in the round's highest bid; at least 0. With 0 it is
-                LCFA.
-            payment: ``first-score`` or ``second-score``.
-            winners: the most clients that it takes in a round, at least 1; without it, as many as the budget pays.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
         super().__init__(context)
         if not is_number(weight) or not 0 <= weight <= 1000:
             raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
@@ -60,7 +55,6 @@ class FMore(Policy):
         self._weight, self._second, self._winners = weight, payment == PAYMENTS[1], winners
 
     def act(self, observation: Observation) -> Offer:
-        """Offer the best scores their payments."""
         require_finite(observation)
         bids, budget = to_micro(observation.own_bids), to_micro(observation.budget)
         shuffled = ranked(observation)

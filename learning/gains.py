@@ -19,11 +19,9 @@ from fl.options import in_range
 from fl.ordered import column_sums, inverse, mean, product
 from learning.levels import contexts
 
-LARGEST_ACCURACY: Final = 1 - 1e-6
-"""Accuracies are cut to this, so that their errors have logarithms."""
+LARGEST_ACCURACY: Final = 1 - 1e-6  # accuracies are cut to this, so that their errors have logarithms
 
-SPEED: Final = 0.8
-"""Prior of the power with which errors fall: an order of magnitude, which a few rounds correct."""
+SPEED: Final = 0.8  # prior of the power with which errors fall: an order of magnitude, which a few rounds correct
 
 SLOWEST: Final = 0.2
 """The power is at least this where it divides: a curve that does not fall says nothing about clients."""
@@ -31,11 +29,9 @@ SLOWEST: Final = 0.2
 FIRST: Final = 5
 """Rounds of a run that are not learned from: models leave a plateau before their errors fall like a power."""
 
-STEEPEST: Final = 20.0
-"""Log values are cut to plus and minus this."""
+STEEPEST: Final = 20.0  # log values are cut to plus and minus this
 
-_FLAT: Final = 1e-6
-"""Precision of the prior of the curve's start, which nothing is known about."""
+_FLAT: Final = 1e-6  # precision of the prior of the curve's start, which nothing is known about
 
 
 class Gains:
@@ -62,18 +58,15 @@ class Gains:
     Ours. The correction is small: see docs/field.md for what it is worth.
     """
 
-    def __init__(self, *, steepness: float, trust: float, prior: float) -> None:
-        """Start from the prior.
-
-        Args:
-            steepness: how much more a client is worth whose bid is one standard deviation higher: exp(steepness) times;
-                in [0, 10].
-            trust: what a DQI counts beside a bid where both agree; in [0, 10].
-            prior: how firmly that is held, counted in rounds that differ by one standard deviation; in [0.01, 1e9].
-
-        Raises:
-            ValueError: one is out of range.
-        """
+    def __init__(
+        self,
+        *,
+        # how much more a client is worth whose bid is one standard deviation higher: exp(steepness) times; in [0, 10]
+        steepness: float,
+        trust: float,  # what a DQI counts beside a bid where both agree; in [0, 10]
+        # how firmly that is held, counted in rounds that differ by one standard deviation; in [0.01, 1e9]
+        prior: float,
+    ) -> None:
         self._steepness = in_range("steepness", steepness, 0, 10)
         self._trust, self._prior = in_range("trust", trust, 0, 10), in_range("prior", prior, 0.01, 1e9)
         self._gram, self._moment = np.zeros((5, 5)), np.zeros(5)
@@ -81,13 +74,12 @@ class Gains:
         self._served = self._rounds = self._agreement = 0.0
         self._apart = self._pairs = 0.0  # clients of the same DQI: their bids' squared deviations, and how many count
 
-    def values(self, seen: Observation, width: float = 0.0) -> FloatArray:
-        """Return what each client is worth, [C]; only ratios mean anything.
-
-        Args:
-            seen: the round.
-            width: how many standard deviations of theta are added to each log value.
-        """
+    def values(
+        self,
+        seen: Observation,  # the round
+        width: float = 0.0,  # how many standard deviations of theta are added to each log value
+    ) -> FloatArray:
+        """Return what each client is worth, [C]; only ratios mean anything."""
         z = contexts(seen)
         covariance = inverse(self._gram + np.diag(self._precision))
         fitted = product(covariance, (self._moment + self._precision * self._mean(z))[:, None])[:, 0]
@@ -141,15 +133,10 @@ class Gains:
         return np.array([0.0, SPEED, whole * same, whole * (1 - same + self._trust * max(agreement, 0.0)), 0.0])
 
 
-def _within(z: FloatArray) -> tuple[float, int]:
-    """Return how far the bids of clients with the same DQI are from their mean, squared and summed, and how many count.
-
-    Args:
-        z: [C, 2] bids and DQI, standardised.
-
-    Returns:
-        The sum of squares, and its degrees of freedom.
-    """
+def _within(
+    z: FloatArray,  # [C, 2] bids and DQI, standardised
+) -> tuple[float, int]:
+    """Return how far the bids of clients with the same DQI are from their mean, squared and summed, and the count."""
     _, group, size = np.unique(z[:, 1], return_inverse=True, return_counts=True)
     middle = np.bincount(group, weights=z[:, 0]) / size  # added in the clients' order
     away = z[:, 0] - middle[group]

@@ -18,7 +18,6 @@ class Preference(Policy):
     """A policy that ranks clients and pays each its bid."""
 
     def act(self, observation: Observation) -> Offer:
-        """Offer the best clients their bids until the budget is used."""
         order = ranked(observation, *self.keys(observation))
         return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
@@ -33,7 +32,6 @@ class RandomPolicy(Preference):
     summary = "clients in random order (the paper's Random)"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return no keys."""
         return ()
 
 
@@ -43,7 +41,6 @@ class LowCostFirst(Preference):
     summary = "lowest bids first, as many clients as possible (the paper's LCFA)"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the bids."""
         return (observation.own_bids,)
 
 
@@ -53,7 +50,6 @@ class HighQualityFirst(Preference):
     summary = "highest data quality indicator first (the paper's HQFA)"
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the DQI (eq. 6), negated: the highest comes first."""
         return (-observation.dqi,)
 
 
@@ -79,7 +75,6 @@ class DataFirst(Preference):
     privileged = True
 
     def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
-        """Return the data size, negated, then the EMD."""
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         return (-hidden.data_size, hidden.emd)

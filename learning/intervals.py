@@ -16,33 +16,24 @@ from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.statistics import finite
 
-Statistic = Callable[[FloatArray], float]
-"""From values [n] to one number."""
+Statistic = Callable[[FloatArray], float]  # from values [n] to one number
 
-FEWEST = 3
-"""Seeds from which on there is an interval: two say next to nothing about how much they vary."""
+FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval.
+    """An estimate with its confidence interval."""
 
-    Attributes:
-        estimate: the statistic of all the data.
-        low, high: ends of the interval; NaN where there are fewer than ``FEWEST`` seeds, or no resample varies.
-        level: the share of such intervals that should cover the truth.
-        p: the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test.
-    """
-
-    estimate: float
-    low: float
+    estimate: float  # the statistic of all the data
+    low: float  # ends of the interval; NaN where there are fewer than ``FEWEST`` seeds, or no resample varies
     high: float
-    level: float
+    level: float  # the share of such intervals that should cover the truth
+    # the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test
     p: float = float("nan")
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval."""
         return self.low <= self.high  # not if they are NaN
 
     def within(self, lowest: float, highest: float) -> "Interval":
@@ -52,7 +43,6 @@ class Interval:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the whole interval is on one side of zero."""
         return self.low > 0 or self.high < 0
 
 
@@ -62,7 +52,13 @@ def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     return paired_interval(found, np.zeros(found.shape[-1]), level=level)
 
 
-def paired_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+def paired_interval(
+    # [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    level: float = 0.95,  # the confidence level, in (0, 1)
+) -> Interval:
     """Return the t interval of the mean of ``first - second``, paired by seed.
 
     Training seeds and market seeds are crossed where every trained agent plays every market. Both are then random
@@ -70,13 +66,6 @@ def paired_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float
     (MS_training + MS_market - MS_rest) / cells, with the degrees of freedom of Satterthwaite, "An approximate
     distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Treating all cells as independent
     runs would claim far more certainty than a few training seeds can give.
-
-    Args:
-        first, second: [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row.
-        level: the confidence level, in (0, 1).
-
-    Raises:
-        ValueError: the shapes do not fit, a value is missing or not finite, or the level is out of range.
     """
     _require_level(level)
     difference = _paired(first, second)
@@ -99,29 +88,18 @@ def paired_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: float
 
 
 def bootstrap_interval(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    statistic: Statistic,
+    first: npt.ArrayLike,  # [market seeds]
+    second: npt.ArrayLike,  # [market seeds]
+    statistic: Statistic,  # for example ``interquartile_mean``
     *,
-    level: float = 0.95,
-    resamples: int = 2_000,
-    seed: int = 0,
+    level: float = 0.95,  # the confidence level, in (0, 1)
+    resamples: int = 2_000,  # how many resamples to draw, at least 1
+    seed: int = 0,  # the seed of the resampling
 ) -> Interval:
     """Return the studentised bootstrap interval of a statistic of ``first - second``, paired by seed.
 
     The error of each resample is divided by its own standard error, from the jackknife (Efron, "Nonparametric standard
     errors and confidence intervals", Canadian Journal of Statistics 9, 1981). Means have ``paired_interval``.
-
-    Args:
-        first, second: [market seeds].
-        statistic: for example ``interquartile_mean``.
-        level: the confidence level, in (0, 1).
-        resamples: how many resamples to draw, at least 1.
-        seed: the seed of the resampling.
-
-    Raises:
-        ValueError: the shapes do not fit, there are several training seeds, a value is missing or not finite, or level
-            or resamples are out of range.
     """
     _require_level(level)
     if resamples < 1:
@@ -148,16 +126,12 @@ def bootstrap_interval(
     return Interval(estimate, estimate - high * error, estimate - low * error, level)
 
 
-def mean_band(runs: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+def mean_band(
+    runs: npt.ArrayLike,  # [market seeds, points]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean over seeds and the ends of its 95 % interval at many points of a curve: mean, low and high.
 
     At each point it is ``mean_interval``; with fewer than ``FEWEST`` seeds the ends are NaN.
-
-    Args:
-        runs: [market seeds, points].
-
-    Raises:
-        ValueError: a value is missing or not finite.
     """
     values = np.atleast_2d(finite("runs", runs))
     n, mean = len(values), values.mean(axis=0)
@@ -210,7 +184,6 @@ def _mean_squares(values: FloatArray) -> tuple[list[float], list[int]]:
 
 
 def _jackknife(values: FloatArray, statistic: Statistic) -> float:
-    """Return the jackknife's standard error of a statistic."""
     n = len(values)
     left = np.array([statistic(np.delete(values, i)) for i in range(n)]) if n > 1 else np.zeros(1)
     return float(((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5)

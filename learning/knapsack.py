@@ -10,37 +10,24 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The sets that are kept after an item.
+    """The sets that are kept after an item."""
 
-    Attributes:
-        item: its index.
-        origin: [kept] the set of the stage before that each set continues.
-        taken: [kept] whether the set holds the item.
-    """
-
-    item: int
-    origin: IntArray
-    taken: BoolArray
+    item: int  # its index
+    origin: IntArray  # [kept] the set of the stage before that each set continues
+    taken: BoolArray  # [kept] whether the set holds the item
 
 
-def knapsack(prices: MicroArray, values: FloatArray, budget: Micro) -> IntArray:
+def knapsack(
+    prices: MicroArray,  # [C] micro-units, not negative
+    values: FloatArray,  # [C], finite. Items without a positive value are never taken.
+    budget: Micro,  # micro-units
+) -> IntArray:  # [k] indices of the items taken, ascending
     """Return the items of the most valuable set whose prices add up to no more than the budget.
 
     After each item, a set is kept if no set of the same or a lower price matches its value (Nemhauser and Ullmann,
     "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
     micro-unit, and in practice few are: prices are sums of few different bids. Of equally valuable sets the cheapest is
     returned.
-
-    Args:
-        prices: [C] micro-units, not negative.
-        values: [C], finite. Items without a positive value are never taken.
-        budget: micro-units.
-
-    Returns:
-        [k] indices of the items taken, ascending.
-
-    Raises:
-        ValueError: a price is negative, a value is not finite, or the two lists differ in length.
     """
     if prices.shape != values.shape or prices.ndim != 1:
         raise ValueError(

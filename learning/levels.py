@@ -11,11 +11,9 @@ from fl.elementary import exp
 from fl.ordered import mean
 from learning.scaling import standardised
 
-MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])
-"""What is added to the bid, in bids; ascending."""
+MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])  # what is added to the bid, in bids; ascending
 
-CHEAPEST_MONEY, DEAREST_MONEY = 1e-3, 1e3
-"""The least and the highest price of money that is learned."""
+CHEAPEST_MONEY, DEAREST_MONEY = 1e-3, 1e3  # the least and the highest price of money that is learned
 
 
 def contexts(seen: Observation) -> FloatArray:
@@ -54,14 +52,12 @@ def in_money(seen: Observation, values: FloatArray) -> FloatArray:
     return worth
 
 
-def best_levels(worth: FloatArray, cost: FloatArray | MicroArray, money: float) -> tuple[IntArray, FloatArray]:
-    """Return each client's best level at a price of money, and what it leaves there; both [C].
-
-    Args:
-        worth: [C, L] what is expected of each client at each level.
-        cost: [C, L] what that costs, in the units in which ``money`` is priced.
-        money: the price of money.
-    """
+def best_levels(
+    worth: FloatArray,  # [C, L] what is expected of each client at each level
+    cost: FloatArray | MicroArray,  # [C, L] what that costs, in the units in which ``money`` is priced
+    money: float,  # the price of money
+) -> tuple[IntArray, FloatArray]:
+    """Return each client's best level at a price of money, and what it leaves there; both [C]."""
     left: FloatArray = worth - money * cost
     level = left.argmax(axis=1)
     return level, left[np.arange(len(left)), level]
@@ -72,16 +68,15 @@ def by_return(cost: FloatArray, left: FloatArray) -> IntArray:
     return np.argsort(-left / np.maximum(cost, 1 / MICRO), kind="stable")
 
 
-def moved(money: float, rate: float, wanted: float, share: float) -> float:
+def moved(
+    money: float,  # the price so far
+    rate: float,  # the step's size
+    wanted: float,  # what was wanted at that price, money
+    share: float,  # what there was, money
+) -> float:
     """Return the next price of money: an exponentiated step along the budget's deviation, at most 1 either way.
 
     Mirror descent on the dual with the entropy as its mirror map.
-
-    Args:
-        money: the price so far.
-        rate: the step's size.
-        wanted: what was wanted at that price, money.
-        share: what there was, money.
     """
     deviation = 1.0 if wanted > 2 * share else (wanted / share - 1 if share > 0 else 0.0)
     return min(max(money * exp(rate * deviation), CHEAPEST_MONEY), DEAREST_MONEY)

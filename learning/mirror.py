@@ -19,11 +19,9 @@ from learning.spreading import limit
 BELIEF: Final = 1 - 0.2 / (1 + 10 * MARKUPS)
 """Prior chance that a rival's offer is below each level: four in five at the bid."""
 
-OFFERS: Final = 4.0
-"""How many offers at each level the prior counts for."""
+OFFERS: Final = 4.0  # how many offers at each level the prior counts for
 
-MEMORY: Final = 0.95
-"""What an offer still counts a round later, because rivals learn as well."""
+MEMORY: Final = 0.95  # what an offer still counts a round later, because rivals learn as well
 
 
 class Mirror(Policy):
@@ -67,27 +65,15 @@ class Mirror(Policy):
 
     def __init__(
         self,
-        context: PolicyContext,
+        context: PolicyContext,  # the market
         *,
-        steepness: float = 2.0,
-        trust: float = 2.0,
-        prior: float = 10.0,
-        rate: float = 0.1,
+        steepness: float = 2.0,  # log value of one standard deviation of the bids; in [0, 10]
+        trust: float = 2.0,  # what DQI counts beside bids where both agree; in [0, 10]
+        prior: float = 10.0,  # how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9]
+        rate: float = 0.1,  # step of the price of money; in [0, 10], 0 keeps it
+        # how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly
         haste: float = 3.0,
     ) -> None:
-        """Start from the priors, at a price of money of 1.
-
-        Args:
-            context: the market.
-            steepness: log value of one standard deviation of the bids; in [0, 10].
-            trust: what DQI counts beside bids where both agree; in [0, 10].
-            prior: how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9].
-            rate: step of the price of money; in [0, 10], 0 keeps it.
-            haste: how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
         super().__init__(context)
         self._gains = Gains(steepness=steepness, trust=trust, prior=prior)
         self._rate = in_range("rate", rate, 0, 10)
@@ -114,7 +100,6 @@ class Mirror(Policy):
         self._wins = MEMORY * self._wins + np.bincount(at[feedback.won], minlength=levels)
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         return {
             **self._gains.state(),
             "money": np.array([self.money]),
@@ -123,7 +108,6 @@ class Mirror(Policy):
         }
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         self._gains.restore(state)
         self.money = float(state["money"][0])
         self._offers, self._wins = np.array(state["offers"]), np.array(state["wins"])

@@ -15,12 +15,10 @@ from learning.selection import fill_budget
 CLIP = 0.95
 """Utilities above this quantile count as equal to it, so that outliers are not chased (Oort's 95th percentile)."""
 
-STALENESS = 0.1
-"""Weight of staleness, as in Oort: ``sqrt(0.1 * log(round) / last round in which the client served)``."""
+STALENESS = 0.1  # weight of staleness, as in Oort: ``sqrt(0.1 * log(round) / last round in which the client served)``
 
 DECAY = 0.98
-LEAST_EXPLORATION = 0.2
-"""The share explored falls by DECAY each round, down to this (both Oort's)."""
+LEAST_EXPLORATION = 0.2  # the share explored falls by DECAY each round, down to this (both Oort's)
 
 
 class OortLike(Policy):
@@ -41,16 +39,13 @@ class OortLike(Policy):
 
     summary = "Oort-like: highest reported loss times bid, plus staleness; explores unknown clients"
 
-    def __init__(self, context: PolicyContext, *, exploration: float = 0.9) -> None:
-        """Start without knowledge.
-
-        Args:
-            context: the market.
-            exploration: share of the budget for unknown clients in the first round, in [0, 1]; Oort's is 0.9.
-
-        Raises:
-            ValueError: the option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # share of the budget for unknown clients in the first round, in [0, 1]; Oort's is 0.9
+        exploration: float = 0.9,
+    ) -> None:
         super().__init__(context)
         if not 0 <= exploration <= 1:
             raise ValueError(f"exploration must be in [0, 1], not {exploration}")
@@ -75,21 +70,17 @@ class OortLike(Policy):
         return fill_budget(order, bids, observation.budget, available=available)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Remember each served client's loss, and when it served."""
         served = offer.clients[feedback.served]
         self._losses[served] = feedback.losses[feedback.served]
         self._served[served] = feedback.round
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Policy.state``."""
         return {"losses": self._losses, "served": self._served}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         self._losses, self._served = np.array(state["losses"]), np.array(state["served"])
 
     def _share(self, round_: int) -> float:
-        """Return the share of the budget that exploration gets."""
         least = min(self._exploration, LEAST_EXPLORATION)
         return max(least, self._exploration * power(DECAY, round_ - 1))
 

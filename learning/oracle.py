@@ -46,14 +46,12 @@ class BestResponse(Policy):
         return Offer(chosen, prices[chosen] / MICRO)
 
 
-def critical_prices(bids: MicroArray, offers: Iterable[Offer], cores: int) -> MicroArray:
-    """Return the lowest payment [C] that wins each client for sure, in micro-units.
-
-    Args:
-        bids: [C] the clients' bids to this service, micro-units.
-        offers: the rivals' offers.
-        cores: K.
-    """
+def critical_prices(
+    bids: MicroArray,  # [C] the clients' bids to this service, micro-units
+    offers: Iterable[Offer],  # the rivals' offers
+    cores: int,  # K
+) -> MicroArray:
+    """Return the lowest payment [C] that wins each client for sure, in micro-units."""
     rivals = []
     for offer in offers:
         row = np.full(len(bids), -1, dtype=np.int64)  # below any bid: no offer

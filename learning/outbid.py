@@ -46,15 +46,14 @@ def prices(observation: Observation) -> FloatArray:
     return np.asarray(np.maximum(bids[own], beats) / MICRO)
 
 
-def to_beat(bids: MicroArray, seats: IntArray, cores: IntArray) -> MicroArray:
+def to_beat(
+    bids: MicroArray,  # [n, M, C] what each client asks of each service, micro-units
+    seats: IntArray,  # [n] the service whose rivals the others are
+    cores: IntArray,  # [n] K
+) -> MicroArray:
     """Return what beats all but K - 1 rivals at each client of n markets if they pay the bids, [n, C], micro-units.
 
     0 where there are fewer than K rivals. A service that has left asks for nobody; its bids are zero.
-
-    Args:
-        bids: [n, M, C] what each client asks of each service, micro-units.
-        seats: [n] the service whose rivals the others are.
-        cores: [n] K.
     """
     markets = np.arange(len(bids))
     rivals = bids.copy()

@@ -31,19 +31,13 @@ class RefusalPacing(Policy):
     summary = "dearest clients first, markup paced by the share of refused offers"
 
     def __init__(
-        self, context: PolicyContext, *, rate: float = 0.2, tolerance: float = 0.1, limit: float = 1.0
+        self,
+        context: PolicyContext,  # the market
+        *,
+        rate: float = 0.2,  # how fast the markup adapts; above 0
+        tolerance: float = 0.1,  # share of refused offers that is accepted, in [0, 1)
+        limit: float = 1.0,  # highest markup, as a part of the bid; at least 0
     ) -> None:
-        """Start at the bid.
-
-        Args:
-            context: the market.
-            rate: how fast the markup adapts; above 0.
-            tolerance: share of refused offers that is accepted, in [0, 1).
-            limit: highest markup, as a part of the bid; at least 0.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
         super().__init__(context)
         if not 0 < rate < float("inf"):
             raise ValueError(f"rate must be a finite number above 0, not {rate}")
@@ -62,11 +56,9 @@ class RefusalPacing(Policy):
         return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         return {"markup": np.array([self.markup])}
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
-        """See ``Policy.restore``."""
         self.markup = float(state["markup"][0])
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:

@@ -38,17 +38,7 @@ class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown 
 
 
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
-    """Play one round: every service acts on what it observes, and learns from what came of it.
-
-    Args:
-        market: between rounds, and not finished.
-        policies: by service.
-
-    Raises:
-        OfferError: an offer breaks a constraint.
-        PolicyFailed: a policy raised an exception.
-        Diverged: a model's training diverged.
-    """
+    """Play one round: every service acts on what it observes, and learns from what came of it."""
     labels = {spec.name: spec.policy for spec in market.services}
     decisions: dict[str, Decision] = {}
     asked = market.open_round()
@@ -78,19 +68,6 @@ def decide(
     """Let every service decide. Those whose policies declare ``sees_offers`` decide last, knowing the others' offers.
 
     They do not see each other's offers: they cannot all be last.
-
-    Args:
-        policies: by service; services in ``given`` need none.
-        labels: the policies' names, by service, for messages.
-        observations: by service, as the market returned them.
-        given: offers that have been made already, by service.
-
-    Returns:
-        A decision of each service in ``observations`` that is not in ``given``, in the same order.
-
-    Raises:
-        OfferError: an offer that others see cannot be read.
-        PolicyFailed: a policy raised an exception.
     """
     offers = dict(given or {})
     asked = [name for name in observations if name not in offers]
@@ -107,11 +84,7 @@ def decide(
 
 
 def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
-    """Return a privileged observation with the rivals' offers in this round.
-
-    Raises:
-        RunError: the observation is not privileged.
-    """
+    """Return a privileged observation with the rivals' offers in this round."""
     if observation.privileged is None:
         raise RunError(
             f"the policy of service {observation.service!r} declares sees_offers; it must declare privileged, too"
@@ -122,33 +95,22 @@ def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation
 def learn(
     policies: Mapping[str, Policy], labels: Mapping[str, str], decisions: Mapping[str, Decision], report: RoundReport
 ) -> None:
-    """Let every service that decided learn from what came of it.
-
-    Raises:
-        PolicyFailed: a policy raised an exception.
-    """
+    """Let every service that decided learn from what came of it."""
     for name, decision in decisions.items():
         with Foreign(partial(PolicyFailed.to, "learn", labels[name], name, report.round)):
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
 
 
 def play(
-    market: Market,
-    policies: Mapping[str, Policy],
-    observers: Iterable[Observer] = (),
+    market: Market,  # between rounds
+    policies: Mapping[str, Policy],  # by service
+    observers: Iterable[Observer] = (),  # get every round's report
     *,
+    # called with the number of each round before it is opened; may put other policies into ``policies``
     prepare: Callable[[int], None] = lambda _: None,
-    last: int | None = None,
+    last: int | None = None,  # the last round to play; all if not given
 ) -> None:
-    """Play all remaining rounds; every observer is notified of every round's report.
-
-    Args:
-        market: between rounds.
-        policies: by service.
-        observers: get every round's report.
-        prepare: called with the number of each round before it is opened; may put other policies into ``policies``.
-        last: the last round to play; all if not given.
-    """
+    """Play all remaining rounds; every observer is notified of every round's report."""
     observers = tuple(observers)
     while not market.finished and (last is None or market.round < last):
         prepare(market.round + 1)

@@ -25,15 +25,13 @@ class ActionError(RunError):
     """An action is not in the action space, or came out of turn."""
 
 
-def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: float) -> Offer:
-    """Return the offer that an action makes, cut to the budget (eq. 4) by the rule above.
-
-    Args:
-        select: [C] clients wanted.
-        payment: [C] what each would be paid, in units of its bid, at least 1 (eq. 5).
-        bids: [C] money.
-        budget: B_m, money.
-    """
+def project(
+    select: BoolArray,  # [C] clients wanted
+    payment: FloatArray,  # [C] what each would be paid, in units of its bid, at least 1 (eq. 5)
+    bids: FloatArray,  # [C] money
+    budget: float,  # B_m, money
+) -> Offer:
+    """Return the offer that an action makes, cut to the budget (eq. 4) by the rule above."""
     one = (None, None)  # service of one market
     _, _, chosen, prices = by_payment(
         select[one], payment[one], to_micro(bids)[one], np.array([[to_micro(budget)]], dtype=np.int64)
@@ -44,12 +42,7 @@ def project(select: BoolArray, payment: FloatArray, bids: FloatArray, budget: fl
 def checked(
     select: npt.ArrayLike, payment: npt.ArrayLike, clients: int, payment_limit: float
 ) -> tuple[BoolArray, FloatArray]:
-    """Return an action's parts [C] as arrays.
-
-    Raises:
-        ActionError: a part does not have the shape [C] or holds values that are not finite, a selection is not 0 or 1,
-            or a payment is not between 1 and ``payment_limit`` bids.
-    """
+    """Return an action's parts [C] as arrays."""
     wanted, paid = np.asarray(select), np.asarray(payment, dtype=np.float64)
     for name, part in (("select", wanted), ("payment", paid)):
         if part.shape != (clients,):

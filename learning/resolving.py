@@ -22,8 +22,7 @@ CHANCE: Final = np.array([2.0, 4.0, 0.0, 0.0])
 """Prior weights of the log odds of being served: 1, markup, and the client's bid and DQI, standardised. An offer of the
 bid is served seven times in eight; a quarter more makes that nineteen in twenty."""
 
-HALVINGS: Final = 40
-"""Steps of the bisection for the price of money."""
+HALVINGS: Final = 40  # steps of the bisection for the price of money
 
 
 class Resolving(Policy):
@@ -51,27 +50,15 @@ class Resolving(Policy):
 
     def __init__(
         self,
-        context: PolicyContext,
+        context: PolicyContext,  # the market
         *,
-        steepness: float = 2.0,
-        trust: float = 2.0,
-        prior: float = 10.0,
-        rate: float = 0.3,
+        steepness: float = 2.0,  # log value of one standard deviation of the bids; in [0, 10]
+        trust: float = 2.0,  # what DQI counts beside bids where both agree; in [0, 10]
+        prior: float = 10.0,  # how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9]
+        rate: float = 0.3,  # step of what is learned about chances; in [0, 10], 0 keeps the prior
+        # how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly
         haste: float = 1.0,
     ) -> None:
-        """Start from the priors.
-
-        Args:
-            context: the market.
-            steepness: log value of one standard deviation of the bids; in [0, 10].
-            trust: what DQI counts beside bids where both agree; in [0, 10].
-            prior: how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9].
-            rate: step of what is learned about chances; in [0, 10], 0 keeps the prior.
-            haste: how much more earlier rounds get of a budget for the whole run; in [0, 10], 0 spreads it evenly.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
         super().__init__(context)
         self._gains = Gains(steepness=steepness, trust=trust, prior=prior)
         self._rate = in_range("rate", rate, 0, 10)
@@ -80,7 +67,6 @@ class Resolving(Policy):
         self._offered = self._paid = 1.0  # money, starting as if all of one unit had been paid
 
     def act(self, observation: Observation) -> Offer:
-        """Offer the best set at the best prices."""
         require_finite(observation)
         most = limit(observation, self._haste, self._offered, self._paid)
         prices = level_prices(observation)
@@ -93,7 +79,6 @@ class Resolving(Policy):
         return Offer(chosen, prices[at][chosen] / MICRO)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Correct values by the accuracy, chances by the refusals."""
         self._gains.learn(observation, offer, feedback)
         if not len(offer.clients):
             return
@@ -105,25 +90,21 @@ class Resolving(Policy):
         self._paid += float(to_micro(feedback.paid).sum()) / MICRO
 
     def state(self) -> dict[str, FloatArray]:
-        """See ``Policy.state``."""
         money = np.array([self._offered, self._paid])
         return {**self._gains.state(), "weights": self.weights, "money": money}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         self._gains.restore(state)
         self.weights = np.array(state["weights"])
         self._offered, self._paid = state["money"].tolist()
 
 
-def price_of_money(worth: FloatArray, prices: MicroArray, limit: int) -> float:
-    """Return the dual variable of the relaxation: the least price of money at which what is wanted is affordable.
-
-    Args:
-        worth: [C, L] expected value of each client at each price, at least 0.
-        prices: [C, L] micro-units.
-        limit: what they may add up to, micro-units.
-    """
+def price_of_money(
+    worth: FloatArray,  # [C, L] expected value of each client at each price, at least 0
+    prices: MicroArray,  # [C, L] micro-units
+    limit: int,  # what they may add up to, micro-units
+) -> float:
+    """Return the dual variable of the relaxation: the least price of money at which what is wanted is affordable."""
     low, high = 0.0, float((worth / np.maximum(prices, 1)).max())
     if _wanted(worth, prices, low) <= limit:
         return low

@@ -19,15 +19,14 @@ def standardised(values: FloatArray | IntArray) -> FloatArray:
     return np.zeros_like(centred) if even else centred / spread
 
 
-def standardised_rows(values: FloatArray | IntArray, there: BoolArray) -> FloatArray:
+def standardised_rows(
+    values: FloatArray | IntArray,  # of any size, such as money in micro-units
+    there: BoolArray,  # [n, C] which clients a market has, at least one; the others' values are 0
+) -> FloatArray:
     """Return values [n, C] of n markets less their mean over the clients that are there, in standard deviations.
 
     Zeros where all are equal, as in ``standardised``. Sums have a fixed order: what they decide must not depend on the
     machine.
-
-    Args:
-        values: of any size, such as money in micro-units.
-        there: [n, C] which clients a market has, at least one; the others' values are 0.
     """
     count = there.sum(axis=1)[:, None]
     known = np.where(there, values, 0.0)

@@ -7,8 +7,7 @@ from des.market import Market
 from des.money import MICRO
 from learning.policy import Policy, PolicyContext, create
 
-MarketFactory = Callable[[int], Market]
-"""From a seed to a market at its start. The same seed gives the same market."""
+MarketFactory = Callable[[int], Market]  # from a seed to a market at its start. The same seed gives the same market.
 
 
 def context(market: Market, service: str) -> PolicyContext:
@@ -29,20 +28,12 @@ def context(market: Market, service: str) -> PolicyContext:
 
 
 def seat(
-    market: Market, names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | None = None
+    # between rounds. From now on its reports carry the policies' names, and privileged policies see more.
+    market: Market,
+    names: Mapping[str, str],  # the policies' names, by service
+    options: Mapping[str, Mapping[str, Any]] | None = None,  # each policy's options, by service
 ) -> dict[str, Policy]:
-    """Seat policies in a market, and return them by service.
-
-    Args:
-        market: between rounds. From now on its reports carry the policies' names, and privileged policies see more.
-        names: the policies' names, by service.
-        options: each policy's options, by service.
-
-    Raises:
-        MarketError: a service is unknown.
-        UnknownPluginError, PluginError: a policy is unknown, or cannot be used.
-        PolicyOptionsError: a policy does not take its options.
-    """
+    """Seat policies in a market, and return them by service."""
     seated = {}
     for service, name in names.items():
         market.seat(service, name, privileged=False)  # refuses a service that is not there

@@ -15,8 +15,7 @@ from des.money import MICRO
 from fl.arrays import BoolArray, Float32Array, FloatArray
 from learning.projection import ActionError, checked
 
-Parts = Mapping[str, FloatArray]
-"""An observation's parts by name, before they are encoded; see ``bounds``."""
+Parts = Mapping[str, FloatArray]  # an observation's parts by name, before they are encoded; see ``bounds``
 
 
 class Codec(Protocol):
@@ -30,11 +29,7 @@ class Codec(Protocol):
         ...
 
     def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted [C] and their payments [C], in units of their bids.
-
-        Raises:
-            ActionError: the action is not in ``action_space``.
-        """
+        """Return the clients wanted [C] and their payments [C], in units of their bids."""
         ...
 
 

@@ -25,13 +25,13 @@ def share_of_rounds_left(seen: Observation, haste: float) -> float | None:
     return seen.total_left * float(weights[-1]) / math.fsum(weights.tolist())
 
 
-def limit(seen: Observation, haste: float, offered: float = 1.0, paid: float = 1.0) -> Micro:
-    """Return what may be offered in a round at most, micro-units: its budget, or its share of one for the whole run.
-
-    Args:
-        seen: the round.
-        haste: see ``share_of_rounds_left``.
-        offered, paid: so much is paid of so much that is offered; offers may go beyond the share as far as that says.
-    """
+def limit(
+    seen: Observation,  # the round
+    haste: float,  # see ``share_of_rounds_left``
+    # so much is paid of so much that is offered; offers may go beyond the share as far as that says
+    offered: float = 1.0,
+    paid: float = 1.0,
+) -> Micro:
+    """Return what may be offered in a round at most, micro-units: its budget, or its share of one for the whole run."""
     budget, share = to_micro(seen.budget), share_of_rounds_left(seen, haste)
     return budget if share is None else min(budget, to_micro(share * offered / paid))

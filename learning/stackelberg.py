@@ -12,8 +12,7 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked
 
-NEXT_TO_NONE = 1e-9
-"""DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers."""
+NEXT_TO_NONE = 1e-9  # DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers
 
 
 class Stackelberg(Policy):
@@ -37,16 +36,12 @@ class Stackelberg(Policy):
 
     summary = "Stackelberg leader: one price per unit of data quality, the best given who takes part"
 
-    def __init__(self, context: PolicyContext, *, weight: float = 10.0) -> None:
-        """Fix how much quality is worth.
-
-        Args:
-            context: the market.
-            weight: what quality is worth in money: of the first client, about this many mean bids; above 0.
-
-        Raises:
-            ValueError: the option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        weight: float = 10.0,  # what quality is worth in money: of the first client, about this many mean bids; above 0
+    ) -> None:
         super().__init__(context)
         if not is_number(weight) or not 0 < weight < float("inf"):
             raise ValueError(f"weight must be a finite number above 0, not {weight!r}")
@@ -65,15 +60,13 @@ class Stackelberg(Policy):
         return Offer(order[: len(paid)], paid / MICRO)
 
 
-def lead(bids: FloatArray, quality: FloatArray, budget: float, weight: float) -> MicroArray:
-    """Return what the clients that take part at the leader's best price are paid, micro-units.
-
-    Args:
-        bids: [n] money, in the order of bid per quality, the lowest first.
-        quality: [n], above 0.
-        budget: money.
-        weight: see ``Stackelberg``.
-    """
+def lead(
+    bids: FloatArray,  # [n] money, in the order of bid per quality, the lowest first
+    quality: FloatArray,  # [n], above 0
+    budget: float,  # money
+    weight: float,  # see ``Stackelberg``
+) -> MicroArray:
+    """Return what the clients that take part at the leader's best price are paid, micro-units."""
     unit_value, unit_quality = weight * mean(bids), mean(quality)
     least, limit, together = to_micro(bids), to_micro(budget), np.cumsum(quality)
     best, gain = least[:0], 0.0

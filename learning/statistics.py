@@ -11,9 +11,6 @@ def interquartile_mean(values: npt.ArrayLike) -> float:
 
     It is more robust than the mean and more efficient than the median. Source: Agarwal et al., "Deep reinforcement
     learning at the edge of the statistical precipice", NeurIPS 2021.
-
-    Raises:
-        ValueError: there are no values, or one is not finite.
     """
     ordered = np.sort(finite("values", values).ravel())
     cut = len(ordered) // 4
@@ -25,25 +22,17 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
 
     This is the Mann-Whitney U statistic divided by n * m (Agarwal et al., 2021). The runs, [n] and [m], need not be
     paired.
-
-    Raises:
-        ValueError: either is empty, or a value is not finite.
     """
     a, b = finite("first", first).ravel(), finite("second", second).ravel()
     difference = a[:, None] - b[None, :]
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
 
-def area_under_curve(values: npt.ArrayLike, arrivals: npt.ArrayLike = 1) -> FloatArray:
-    """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on.
-
-    Args:
-        values: [..., N, M] accuracies, or rewards.
-        arrivals: [M] the first round of each service, from 1; or that of all.
-
-    Raises:
-        ValueError: there are no rounds, or a value is not finite.
-    """
+def area_under_curve(
+    values: npt.ArrayLike,  # [..., N, M] accuracies, or rewards
+    arrivals: npt.ArrayLike = 1,  # [M] the first round of each service, from 1; or that of all
+) -> FloatArray:
+    """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on."""
     found = finite("values", values)
     means = np.asarray(found.mean(axis=-2))
     first = np.broadcast_to(arrivals, found.shape[-1:])
@@ -52,21 +41,14 @@ def area_under_curve(values: npt.ArrayLike, arrivals: npt.ArrayLike = 1) -> Floa
     return means
 
 
-def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def kaplan_meier(
+    rounds: npt.ArrayLike,  # [n] the round in which a run met its target, or was last seen short of it; above 0
+    reached: npt.ArrayLike,  # [n] whether it met its target
+) -> tuple[FloatArray, FloatArray]:
     """Return the Kaplan-Meier estimate of the share of runs that are still short of their target.
 
     A run that is censored in a round counts as still at risk in that round. Source: Kaplan and Meier, "Nonparametric
     estimation from incomplete observations", JASA 53, 1958.
-
-    Args:
-        rounds: [n] the round in which a run met its target, or was last seen short of it; above 0.
-        reached: [n] whether it met its target.
-
-    Returns:
-        times [k]: rounds in which a target was met, ascending; survival [k]: the share just after each.
-
-    Raises:
-        ValueError: there are no runs, shapes differ, or a round is not a positive number.
     """
     times, events = finite("rounds", rounds), np.asarray(reached, dtype=np.bool_)
     if times.ndim != 1 or times.shape != events.shape:
@@ -81,19 +63,16 @@ def kaplan_meier(rounds: npt.ArrayLike, reached: npt.ArrayLike) -> tuple[FloatAr
     return when, np.cumprod(1 - met / at_risk)
 
 
-def restricted_mean(rounds: npt.ArrayLike, reached: npt.ArrayLike, horizon: float) -> float:
+def restricted_mean(
+    rounds: npt.ArrayLike,  # see ``kaplan_meier``
+    reached: npt.ArrayLike,  # see ``kaplan_meier``
+    horizon: float,  # above 0, usually N. If the last run is censored before it, the curve keeps its last value
+) -> float:
     """Return the restricted mean rounds to target: the area under the Kaplan-Meier curve up to ``horizon``.
 
     It is the mean of min(rounds to target, horizon), estimated from censored runs too. Unlike a mean over successful
     runs, it does not reward a policy for failing where others take long. Source: Royston and Parmar, "Restricted mean
     survival time", BMC Medical Research Methodology 13, 2013.
-
-    Args:
-        rounds, reached: see ``kaplan_meier``.
-        horizon: above 0, usually N. If the last run is censored before it, the curve keeps its last value.
-
-    Raises:
-        ValueError: see ``kaplan_meier``; or the horizon is not a finite number above 0.
     """
     if not 0 < horizon < float("inf"):
         raise ValueError(f"horizon must be a finite number above 0, not {horizon}")
@@ -104,11 +83,6 @@ def restricted_mean(rounds: npt.ArrayLike, reached: npt.ArrayLike, horizon: floa
 
 
 def finite(name: str, values: npt.ArrayLike) -> FloatArray:
-    """Return values as an array.
-
-    Raises:
-        ValueError: there are none, or one is not a finite number; the message starts with ``name``.
-    """
     array = np.asarray(values, dtype=np.float64)
     if not array.size:
         raise ValueError(f"{name} must not be empty")

@@ -22,26 +22,17 @@ from learning.statistics import finite
 
 
 class RoundsToTarget(NamedTuple):
-    """When runs met their target. Arrays have any axes, such as [seed, service].
+    """When runs met their target. Arrays have any axes, such as [seed, service]."""
 
-    Attributes:
-        rounds: [...] the round in which the target was met, from 1; N if it was not.
-        reached: [...] whether it was met.
-    """
-
-    rounds: IntArray
-    reached: BoolArray
+    rounds: IntArray  # [...] the round in which the target was met, from 1; N if it was not
+    reached: BoolArray  # [...] whether it was met
 
     @classmethod
-    def first(cls, met: npt.ArrayLike) -> "RoundsToTarget":
-        """Return when a run first met its target.
-
-        Args:
-            met: [..., N] whether the accuracy after each round is at or above the target.
-
-        Raises:
-            ValueError: there are no rounds.
-        """
+    def first(
+        cls,
+        met: npt.ArrayLike,  # [..., N] whether the accuracy after each round is at or above the target
+    ) -> "RoundsToTarget":
+        """Return when a run first met its target."""
         found = np.asarray(met, dtype=np.bool_)
         if not found.shape[-1]:
             raise ValueError("there must be at least one round")
@@ -49,16 +40,12 @@ class RoundsToTarget(NamedTuple):
         return cls(np.where(reached, found.argmax(axis=-1) + 1, found.shape[-1]), np.asarray(reached))
 
     @classmethod
-    def of_curves(cls, accuracy: npt.ArrayLike, target: npt.ArrayLike) -> "RoundsToTarget":
-        """Return when runs first met their target.
-
-        Args:
-            accuracy: [..., N] the accuracy after each round.
-            target: [...] or a number.
-
-        Raises:
-            ValueError: there are no rounds, or an accuracy is not finite.
-        """
+    def of_curves(
+        cls,
+        accuracy: npt.ArrayLike,  # [..., N] the accuracy after each round
+        target: npt.ArrayLike,  # [...] or a number
+    ) -> "RoundsToTarget":
+        """Return when runs first met their target."""
         return cls.first(finite("accuracy", accuracy) >= np.asarray(target, dtype=np.float64)[..., None])
 
     def since(self, arrival: IntArray) -> "RoundsToTarget":
@@ -69,13 +56,12 @@ class RoundsToTarget(NamedTuple):
         return RoundsToTarget(np.maximum(self.rounds - (arrival - 1), 1), self.reached)
 
     @classmethod
-    def of(cls, rounds: Sequence[int | None], horizon: int) -> "RoundsToTarget":
-        """Return when runs met their target, given the round of each.
-
-        Args:
-            rounds: [n] the round of each run, or None if it did not meet its target.
-            horizon: N.
-        """
+    def of(
+        cls,
+        rounds: Sequence[int | None],  # [n] the round of each run, or None if it did not meet its target
+        horizon: int,  # N
+    ) -> "RoundsToTarget":
+        """Return when runs met their target, given the round of each."""
         reached = np.array([number is not None for number in rounds], dtype=np.bool_)
         return cls(np.array([horizon if number is None else number for number in rounds], dtype=np.int64), reached)
 
@@ -90,11 +76,7 @@ class RoundsToTarget(NamedTuple):
         return float(self.rounds.mean())
 
     def text(self, interval: str = "") -> str:
-        """Return the mean as text: ``52.3``, ``> 52.3 (3 of 5)`` if 3 of 5 runs met the target, or ``never``.
-
-        Args:
-            interval: follows the mean, where there is one.
-        """
+        """Return the mean as text: ``52.3``, ``> 52.3 (3 of 5)`` if 3 of 5 runs met the target, or ``never``."""
         count = int(self.reached.sum())
         if not count:
             return "never"

@@ -14,24 +14,15 @@ from learning.selection import fill_budget, ranked
 
 
 def name_best(
-    worth: FloatArray,
-    asked: FloatArray,
-    limit: float,
+    worth: FloatArray,  # [C] money with six decimals
+    asked: FloatArray,  # [C] the least that each can be offered, money
+    limit: float,  # what the payments may add up to, money; ``observation.offer_limit``
     *,
-    available: BoolArray,
-    order: IntArray,
-    payments: FloatArray | None = None,
+    available: BoolArray,  # [C] who can be selected
+    order: IntArray,  # [C] all clients; of equal ratios, the first in this order goes first
+    payments: FloatArray | None = None,  # [C] what is offered in place of the worth
 ) -> Offer:
-    """Offer clients what they are worth, where that is at least what they ask; the best worth per ask comes first.
-
-    Args:
-        worth: [C] money with six decimals.
-        asked: [C] the least that each can be offered, money.
-        limit: what the payments may add up to, money; ``observation.offer_limit``.
-        available: [C] who can be selected.
-        order: [C] all clients; of equal ratios, the first in this order goes first.
-        payments: [C] what is offered in place of the worth.
-    """
+    """Offer clients what they are worth, where that is at least what they ask; the best worth per ask comes first."""
     wanted = available & (worth >= asked)
     ratio = worth / np.where(asked > 0, asked, 1 / MICRO)
     best_first = order[np.argsort(-ratio[order], kind="stable")]
@@ -47,17 +38,13 @@ class Worth(Policy):
 
     summary = "offers what clients are worth by their data quality, best worth per bid first"
 
-    def __init__(self, context: PolicyContext, *, markup: float = 1.5, values: Sequence[float] | None = None) -> None:
-        """Fix how much quality is worth.
-
-        Args:
-            context: the market.
-            markup: what a client of mean DQI is worth, in mean bids of the round; above 0.
-            values: [C] what each client is worth in every round, money, whatever its DQI.
-
-        Raises:
-            ValueError: an option is out of range.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        markup: float = 1.5,  # what a client of mean DQI is worth, in mean bids of the round; above 0
+        values: Sequence[float] | None = None,  # [C] what each client is worth in every round, money, whatever its DQI
+    ) -> None:
         super().__init__(context)
         if not 0 < markup < float("inf"):
             raise ValueError(f"markup must be a finite number above 0, not {markup}")
@@ -65,7 +52,6 @@ class Worth(Policy):
         self._values = None if values is None else _checked(values, context.clients)
 
     def act(self, observation: Observation) -> Offer:
-        """Offer what clients are worth."""
         bids = observation.own_bids
         worth = self._by_quality(bids, observation.dqi) if self._values is None else self._values
         order = ranked(observation)

@@ -67,14 +67,7 @@ class _Heuristic:
 def baselines(
     scenarios: Sequence[Scenario], learners: Sequence[Sequence[str]], opened: OpenTable, plan: Plan
 ) -> dict[str, Row]:
-    """Return the row that an evaluation has with each heuristic in place of the learners, by its name.
-
-    Args:
-        scenarios: what is trained on.
-        learners: of each, names of the services that learn.
-        opened: opens a table.
-        plan: its evaluations.
-    """
+    """Return the row that an evaluation has with each heuristic in place of the learners, by its name."""
     names = HEURISTICS[:1] if plan.seats[0] else HEURISTICS
     return {name: _evaluated(name, scenarios, learners, opened, plan) for name in names}
 

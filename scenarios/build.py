@@ -36,11 +36,7 @@ class Shelf:
         self._loaded: dict[str, Dataset] = {}
 
     def get(self, name: str) -> Dataset:
-        """Return a data set, loading it the first time it is asked for.
-
-        Raises:
-            DatasetError: it is missing or corrupt; says what to do.
-        """
+        """Return a data set, loading it the first time it is asked for."""
         if name not in self._loaded:
             self._loaded[name] = self._loader(name)
         return self._loaded[name]
@@ -59,19 +55,12 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Setup:
-    """All that one run needs. Close the federation when done.
+    """All that one run needs. Close the federation when done."""
 
-    Attributes:
-        market: at its start.
-        policies: those of the first round, by service.
-        federation: trains the models.
-        seats: seats the policies that begin later.
-    """
-
-    market: Market
-    policies: dict[str, Policy]
-    federation: Federation
-    seats: Seats
+    market: Market  # at its start
+    policies: dict[str, Policy]  # those of the first round, by service
+    federation: Federation  # trains the models
+    seats: Seats  # seats the policies that begin later
 
 
 def backend_of(scenario: Scenario) -> Backend:
@@ -98,37 +87,19 @@ def recorded_of(scenario: Scenario) -> list[str]:
 
 
 def fits_of(scenario: Scenario) -> list[Fit]:
-    """Return the fits that the scenario uses.
-
-    Raises:
-        FitError: there is none for one of its data sets.
-    """
+    """Return the fits that the scenario uses."""
     names, backend = datasets_of(scenario), backend_of(scenario)
     fits = [dqi_fit(name) for name in names] if scenario.dqi == "fitted" else []
     return fits + [fit for name in names for fit in backend.fits(name, scenario.training_for(name))]
 
 
-CreatePolicy = Callable[[Scenario, Service], Policy]
-"""Creates the policy of one service."""
+CreatePolicy = Callable[[Scenario, Service], Policy]  # creates the policy of one service
 
 
 def build(
     scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1, create: CreatePolicy | None = None
 ) -> Setup:
-    """Return a market at its start, its federation and one policy for each service.
-
-    Args:
-        scenario: without a sweep.
-        seed: the run's seed.
-        shelf: gives the data sets.
-        workers: training threads; results do not depend on it.
-        create: creates each policy; ``build_policy`` if not given.
-
-    Raises:
-        DatasetError: a data set is missing or corrupt.
-        PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError: a policy, the mechanism or the clients'
-            behaviour does not take its options.
-    """
+    """Return a market at its start, its federation and one policy for each service."""
     # Policies first: they fail fast, and training set-up is slow.
     create = create or build_policy
     policies = {service.name: create(scenario, service) for service in scenario.services}
@@ -174,10 +145,6 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every learned agent that the scenario's services play, by service.
 
     One that begins later is that of ``mnist@30``, say, after the round.
-
-    Raises:
-        CheckpointError: one cannot be read.
-        PluginError: a policy of a plug-in cannot tell.
     """
     return {
         f"agent/{seat}": digest
@@ -187,13 +154,7 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
 
 
 def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Federation:
-    """Return the federation that trains the scenario's services, or stands in for it.
-
-    Raises:
-        FitError: the surrogate has no learning curve for a data set in its training regime.
-        DatasetError: a data set is missing, corrupt, or smaller than the official one and cannot supply the clients.
-        KernelError: the kernel or device that the scenario asks for cannot be used here.
-    """
+    """Return the federation that trains the scenario's services, or stands in for it."""
     return backend_of(scenario).federation(_federation_spec(scenario, seed, shelf, workers))
 
 
@@ -227,12 +188,7 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
 
 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
-    """Return the scenario's market at its start, over a federation.
-
-    Raises:
-        MechanismOptionsError, BehaviourOptionsError: the mechanism or the behaviour does not take its options.
-        TraceError: the trace of the clients' availability cannot be used.
-    """
+    """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
     clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
@@ -260,11 +216,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
 
 
 def known_curve(scenario: Scenario, service: Service) -> Curve | None:
-    """Return how a service's data set is learned, as far as that is known before the first round.
-
-    Raises:
-        FitError: the scenario's backend follows a curve, and there is none.
-    """
+    """Return how a service's data set is learned, as far as that is known before the first round."""
     return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
@@ -289,12 +241,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
 
 
 def behaviour_of(scenario: Scenario) -> Behaviour:
-    """Return how the scenario's clients behave, for one market. Whoever must know it asks here.
-
-    Raises:
-        UnknownPluginError, PluginError: it is a plug-in's that is not here, or cannot be used.
-        BehaviourOptionsError: it does not take its options.
-    """
+    """Return how the scenario's clients behave, for one market. Whoever must know it asks here."""
     return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
 
 
@@ -305,9 +252,5 @@ def timeline(scenario: Scenario) -> Timeline:
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:
-    """Return the parameters of eq. (6) for a scenario's ``dqi`` and one data set.
-
-    Raises:
-        FitError: ``fitted``, and there is no fit for the data set.
-    """
+    """Return the parameters of eq. (6) for a scenario's ``dqi`` and one data set."""
     return PUBLISHED if which == "published" else DQIParameters(**dqi_fit(dataset).parameters)

@@ -19,64 +19,45 @@ from fl.ordered import mean
 from fl.streams import stream
 from scenarios.file.schema import Scenario
 
-ROUNDS = 40
-"""N of a drawn market: half of the paper's, by which time most of what can be learned has been."""
+ROUNDS = 40  # N of a drawn market: half of the paper's, by which time most of what can be learned has been
 
 LARGEST_INDEX = 1_000_000
 
 SERVICES, CLIENTS, CORES = (1, 12), (8, 80), (1, 4)
 
-ALONE = 0.08
-"""Share of the markets with a single service, in which nobody can be outbid."""
+ALONE = 0.08  # share of the markets with a single service, in which nobody can be outbid
 
-BUDGETS = (2.0, 30.0)
-"""A service's budget, in mean bids."""
+BUDGETS = (2.0, 30.0)  # A service's budget, in mean bids
 
 LIMITED, LIMITS = 0.15, (0.3, 0.9)
 """Share of the markets in which a service's money for the whole run is limited, and to which part of its budgets."""
 
 
 class Family(NamedTuple):
-    """Data sets that clients have of one size.
+    """Data sets that clients have of one size."""
 
-    Attributes:
-        targets: of each data set, the target accuracy, which is often out of reach, and Omega.
-        least: range of the smallest data size, images.
-    """
-
+    # of each data set, the target accuracy, which is often out of reach, and Omega
     targets: Mapping[str, tuple[float, int]]
-    least: tuple[int, int]
+    least: tuple[int, int]  # range of the smallest data size, images
 
 
 LARGE = Family({"mnist": (0.97, 60), "fashion-mnist": (0.85, 100), "emnist-digits": (0.97, 30)}, (40, 160))
 SMALL = Family({"digits": (0.95, 60), "strokes": (0.97, 30), "scribbles": (0.88, 100)}, (12, 60))
 """Data sets with a learning curve. The small ones are learned from few images, and by other curves."""
 
-FEW_IMAGES = 0.25
-"""Share of the markets of the small data sets."""
+FEW_IMAGES = 0.25  # share of the markets of the small data sets
 
 AGAINST, STEEPEST = 0.15, 8.0
 """Share of the markets in which worse data costs much more, and how much at most: data of the largest EMD costs as much
 on top as this many of the smallest data sets."""
 
-MOST_EMD = 1.6
-"""Data with ten labels can have an EMD of up to 1.8."""
+MOST_EMD = 1.6  # data with ten labels can have an EMD of up to 1.8
 
-PRICE = 0.025
-"""Money per image. Policies see prices relative to each other, so that one level is as good as another."""
+PRICE = 0.025  # money per image. Policies see prices relative to each other, so that one level is as good as another.
 
 
 def drawn(seed: int, count: int, backend: str = "surrogate") -> list[Scenario]:
-    """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one.
-
-    Args:
-        seed: which markets.
-        count: how many.
-        backend: of learning curves: ``surrogate``, or ``noiseless``.
-
-    Raises:
-        InputError: there are to be fewer than one, or too many; or the backend has no learning curves.
-    """
+    """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one."""
     if not 1 <= count <= LARGEST_INDEX:
         raise InputError(f"--draw {count}: must be from 1 to {LARGEST_INDEX:,}")
     if backend not in (curves := [name for name, it in BACKENDS.items() if not it.trains]):

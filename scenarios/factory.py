@@ -7,17 +7,13 @@ from scenarios.file.schema import Scenario
 from scenarios.seats import require_no_switches, require_one_point
 
 
-def market_factory(scenario: Scenario, shelf: Shelf | None = None, *, workers: int = 1) -> MarketFactory:
-    """Return what makes the scenario's market from a seed. Close each market when done with it.
-
-    Args:
-        scenario: without a sweep.
-        shelf: gives the data sets, which all markets share.
-        workers: training threads of each market; results do not depend on it.
-
-    Raises:
-        InputError: a policy or the mechanism changes in the middle of the scenario, or it has several points.
-    """
+def market_factory(
+    scenario: Scenario,  # without a sweep
+    shelf: Shelf | None = None,  # gives the data sets, which all markets share
+    *,
+    workers: int = 1,  # training threads of each market; results do not depend on it
+) -> MarketFactory:
+    """Return what makes the scenario's market from a seed. Close each market when done with it."""
     require_no_switches(scenario, "an environment")
     require_one_point(scenario, "an environment plays", 'load it with {"sweep": {}, "runs": []} and a value for each')
     shelf = shelf or Shelf()

@@ -14,11 +14,7 @@ _LONGEST_SHOWN = 60
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Read ``--option key=value``; values as in TOML, and bare words as text.
-
-    Raises:
-        InputError: one has no ``=``, its value is not valid, or it is there twice.
-    """
+    """Read ``--option key=value``; values as in TOML, and bare words as text."""
     options: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -34,17 +30,12 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
-    """Return a policy's settings, with options in place of the defaults.
-
-    Args:
-        kind: the class of the settings, whose annotations say what a value must be.
-        options: values of its fields, by name.
-        policy: what messages call it.
-
-    Raises:
-        InputError: there is no such field, or it does not take the value.
-    """
+def settings_of(
+    kind: Any,  # the class of the settings, whose annotations say what a value must be
+    options: Mapping[str, Any],  # values of its fields, by name
+    policy: str,  # what messages call it
+) -> Any:
+    """Return a policy's settings, with options in place of the defaults."""
     known = get_type_hints(kind, include_extras=True)
     if unknown := sorted(options.keys() - known.keys()):
         raise InputError(f"--option {unknown[0]}: unknown hyper-parameter of {policy}{suggest(unknown[0], known)}")

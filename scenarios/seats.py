@@ -33,15 +33,7 @@ def interventions(scenario: Scenario) -> Iterator[Intervention]:
 
 
 def require_no_switches(scenario: Scenario, who: str) -> None:
-    """Refuse a scenario in which a policy or the mechanism changes in the middle of a run.
-
-    Args:
-        scenario: the scenario.
-        who: what cannot follow such changes, for the message.
-
-    Raises:
-        InputError: there is one.
-    """
+    """Refuse a scenario in which a policy or the mechanism changes in the middle of a run."""
     for _, change, _ in switches(scenario):
         raise InputError(
             f"{who} cannot follow a change of {change.key} in round {change.round}; remove it from [[interventions]]"
@@ -49,16 +41,7 @@ def require_no_switches(scenario: Scenario, who: str) -> None:
 
 
 def require_one_point(scenario: Scenario, who: str, instead: str) -> None:
-    """Refuse a scenario that stands for several markets.
-
-    Args:
-        scenario: the scenario.
-        who: what is for one market, and its verb, for the message.
-        instead: what to do.
-
-    Raises:
-        InputError: it has a sweep or ``[[runs]]``.
-    """
+    """Refuse a scenario that stands for several markets."""
     if scenario.sweep or scenario.runs:
         keys = ", ".join(scenario.sweep or scenario.runs[0])
         raise InputError(f"{who} one market, but scenario {scenario.name!r} varies {keys}; {instead}")
@@ -69,19 +52,11 @@ class Seats:
 
     def __init__(
         self,
-        scenario: Scenario,
-        market: Market,
-        policies: MutableMapping[str, Policy],
-        create: Callable[[Scenario, Service], Policy],
+        scenario: Scenario,  # what is played
+        market: Market,  # the run's
+        policies: MutableMapping[str, Policy],  # those of the first round, by service; others take their places
+        create: Callable[[Scenario, Service], Policy],  # creates each policy when its round comes
     ) -> None:
-        """Create no policy yet.
-
-        Args:
-            scenario: what is played.
-            market: the run's.
-            policies: those of the first round, by service; others take their places.
-            create: creates each policy when its round comes.
-        """
         self._scenario, self._market, self._policies, self._create = scenario, market, policies, create
         self._begins: dict[int, list[str]] = {}
         for _, change, _ in switches(scenario):
@@ -89,11 +64,7 @@ class Seats:
                 self._begins.setdefault(change.round, []).append(name)
 
     def prepare(self, round_: int) -> None:
-        """Seat the policies that begin in a round; the market is between rounds.
-
-        Raises:
-            RunError: one cannot be created.
-        """
+        """Seat the policies that begin in a round; the market is between rounds."""
         for name in self._begins.get(round_, ()):
             self._seat(name, round_)
 

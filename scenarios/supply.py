@@ -9,11 +9,7 @@ from scenarios.file.schema import Scenario
 
 
 def require_supply(scenario: Scenario, dataset: Dataset) -> None:
-    """Refuse a copy that has too few images of a label; the scenario was checked against the official data set.
-
-    Raises:
-        DatasetError: it has too few; says what to do.
-    """
+    """Refuse a copy that has too few images of a label; the scenario was checked against the official data set."""
     found, share = dataset.info, scenario.training.validation
     left = left_at_least(found.rarest_label, share)
     for size, emd in product(scenario.clients.data_size, scenario.clients.emds(found.labels)):

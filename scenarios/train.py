@@ -38,31 +38,21 @@ from scenarios.training import PolicyName, Training, learned_rivals, open_table
 
 
 def plan_training(
-    scenarios: Sequence[Scenario],
-    policy: PolicyName,
+    scenarios: Sequence[Scenario],  # see ``Training``
+    policy: PolicyName,  # see ``Training``
     *,
-    episodes: int = 200,
-    rotate: bool = False,
-    together: int = 1,
-    rivals: Sequence[str] = (),
-    evaluate_every: int = 25,
-    options: Mapping[str, Any],
-    command: str,
+    episodes: int = 200,  # how often a market is played to learn from it
+    rotate: bool = False,  # see ``Training``
+    together: int = 1,  # with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each
+    rivals: Sequence[str] = (),  # see ``Training``
+    evaluate_every: int = 25,  # episodes between two evaluations
+    options: Mapping[str, Any],  # see ``Training``
+    command: str,  # see ``Training``
 ) -> Training:
     """Return what to train.
 
     Exploration ends half-way, after 100 episodes at the latest; in several markets, where there is more to explore,
     after a quarter of the episodes.
-
-    Args:
-        scenarios, policy, rotate, rivals, options, command: see ``Training``.
-        episodes: how often a market is played to learn from it.
-        together: with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each.
-        evaluate_every: episodes between two evaluations.
-
-    Raises:
-        InputError: the policy cannot be trained, or not in several markets; a rival's policy is unknown; a number is
-            too small; ``together`` is given without ``rotate``; or a market is one of the suite's, or there twice.
     """
     require_outside(scenarios)
     unnamed = [scenario.model_copy(update={"name": "", "description": ""}) for scenario in scenarios]
@@ -109,11 +99,7 @@ def plan_training(
 
 
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
-    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several.
-
-    Raises:
-        InputError: it names no file, or one in the directory of a run.
-    """
+    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
     if out.name in ("", ".."):
         raise InputError(f"--out {str(out)!r}: must name a file, NAME{TENSORS}")
     stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
@@ -123,30 +109,16 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
 
 
 def run(
-    training: Training,
-    seed: int,
-    out: Path,
-    shelf: Shelf,
+    training: Training,  # what to train on what
+    seed: int,  # the training's seed
+    out: Path,  # file of the agent; see ``learning.mahdrl.training.train``
+    shelf: Shelf,  # gives the data sets
     *,
-    resume: bool = False,
-    workers: int = 1,
-    report: Callable[[Row], None] = lambda _: None,
+    resume: bool = False,  # continue a training that was interrupted
+    workers: int = 1,  # threads that train clients; results do not depend on it
+    report: Callable[[Row], None] = lambda _: None,  # called with every row of the training log
 ) -> None:
-    """Train one agent and write it to ``out``.
-
-    Args:
-        training: what to train on what.
-        seed: the training's seed.
-        out: file of the agent; see ``learning.mahdrl.training.train``.
-        shelf: gives the data sets.
-        resume: continue a training that was interrupted.
-        workers: threads that train clients; results do not depend on it.
-        report: called with every row of the training log.
-
-    Raises:
-        InputError: the scenario, its mechanism, an option, a data set or what is at ``out`` cannot be used.
-        RunError: training diverged.
-    """
+    """Train one agent and write it to ``out``."""
     if not resume:
         _require_free(out)
     learners = training.learners
@@ -210,7 +182,6 @@ def _torch_cpu() -> str:
 
 
 def _require_free(out: Path) -> None:
-    """Refuse to overwrite anything."""
     try:
         for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
             if (there := out.with_suffix(suffix)).exists():
@@ -231,7 +202,6 @@ def _require_mechanism(scenario: Scenario) -> None:
 
 
 def _require_seats(training: Training) -> None:
-    """Refuse options that would do nothing."""
     together = training.plan.together
     most = max(len(names) for names in training.learners)
     if together > most:
@@ -245,11 +215,7 @@ def _require_seats(training: Training) -> None:
 
 
 def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | paper_settings.Settings]:
-    """Return a learner that has learned nothing yet, and its settings.
-
-    Raises:
-        InputError: an option is not one of the policy's hyper-parameters.
-    """
+    """Return a learner that has learned nothing yet, and its settings."""
     shapes = [_shape(scenario) for scenario in training.scenarios]
     settings: Any
     if training.policy == "mahdrl":

@@ -32,26 +32,19 @@ Earlier = Callable[[PolicyContext, int], Policy | None]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What to train on what.
+    """What to train on what."""
 
-    Attributes:
-        scenarios: the markets, without a sweep, with the backend that is to be trained on; at least one.
-        policy: what is trained.
-        options: hyper-parameters that differ from the defaults (``mahdrl.settings``, ``paper.settings``).
-        plan: how long to train; ``run`` sets its ``seats`` and ``seed``.
-        rotate: whether services take turns to learn, against the scenario's own policies or ``rivals``.
-        rivals: policies, ``NAME``, ``NAME:CHECKPOINT`` or ``itself``, that the other services draw from in every
-            episode; if empty, they play the scenario's.
-        command: what the user typed, for the agent's description.
-    """
-
+    # the markets, without a sweep, with the backend that is to be trained on; at least one
     scenarios: tuple[Scenario, ...]
-    policy: PolicyName
+    policy: PolicyName  # what is trained
+    # hyper-parameters that differ from the defaults (``mahdrl.settings``, ``paper.settings``)
     options: Mapping[str, Any]
-    plan: Plan
-    rotate: bool = False
+    plan: Plan  # how long to train; ``run`` sets its ``seats`` and ``seed``
+    rotate: bool = False  # whether services take turns to learn, against the scenario's own policies or ``rivals``
+    # policies, ``NAME``, ``NAME:CHECKPOINT`` or ``itself``, that the other services draw from in every episode; if
+    # empty, they play the scenario's
     rivals: tuple[str, ...] = ()
-    command: str = ""
+    command: str = ""  # what the user typed, for the agent's description
 
     @property
     def learners(self) -> tuple[tuple[str, ...], ...]:
@@ -64,7 +57,6 @@ class Training:
 
     @property
     def choices(self) -> dict[str, PolicyChoice]:
-        """The rivals that are policies of their own."""
         return {rival: PolicyChoice.parse(rival) for rival in self.rivals if rival != ITSELF}
 
 
@@ -84,27 +76,16 @@ def learned_rivals(training: Training) -> dict[str, str]:
 
 @contextmanager
 def open_table(
-    training: Training,
-    market: int,
-    seats: Sequence[str],
-    episode: int,
-    seed: int,
-    shelf: Shelf,
-    workers: int,
-    earlier: Earlier | None = None,
+    training: Training,  # what is trained on what
+    market: int,  # its place among the scenarios
+    seats: Sequence[str],  # who learns; if empty, all that may
+    episode: int,  # decides which rivals are drawn; 0 in evaluations, in which no earlier self plays
+    seed: int,  # the market's
+    shelf: Shelf,  # gives the data sets
+    workers: int,  # threads that train clients
+    earlier: Earlier | None = None,  # returns earlier selves, if any are to be met
 ) -> Iterator[Table]:
-    """Open one of the markets, in which the services in the seats learn and the others play as the training prescribes.
-
-    Args:
-        training: what is trained on what.
-        market: its place among the scenarios.
-        seats: who learns; if empty, all that may.
-        episode: decides which rivals are drawn; 0 in evaluations, in which no earlier self plays.
-        seed: the market's.
-        shelf: gives the data sets.
-        workers: threads that train clients.
-        earlier: returns earlier selves, if any are to be met.
-    """
+    """Open one of the markets: the services in the seats learn, the others play as the training prescribes."""
     scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
     selves: dict[str, Policy | None] = {}
     for service in scenario.services:

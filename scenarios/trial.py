@@ -44,22 +44,7 @@ def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
 
 
 def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = build_policy) -> None:
-    """Raise the first error that creating the scenario's parts would raise in a run.
-
-    Args:
-        scenario: without a sweep.
-        shelf: gives the data sets.
-        create: creates each policy.
-
-    Raises:
-        PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError: a policy, the mechanism or the clients'
-            behaviour does not take its options.
-        PluginError: a plug-in cannot be used; of a model: for the images of a data set.
-        ModelError: a built-in model does not fit the images of a data set.
-        CheckpointError: a learned agent cannot be read.
-        DatasetError: a data set is missing, corrupt, or too small for the clients.
-        KernelError: the kernel or device that the scenario asks for cannot be used here.
-    """
+    """Raise the first error that creating the scenario's parts would raise in a run."""
     for _, attempt in _parts(scenario, shelf, create):
         attempt()
 

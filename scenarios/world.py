@@ -29,19 +29,13 @@ class World:
     behaviour must be known, too. Policies, models and the mechanism need not be.
     """
 
-    def __init__(self, scenario: Scenario, seed: int, labels: Mapping[str, int] | None = None) -> None:
-        """Draw nothing yet.
-
-        Args:
-            scenario: what is played.
-            seed: the run's seed.
-            labels: L by data set, where a run has recorded it (``scenarios.logs.labels``); of others, what they have
-                now.
-
-        Raises:
-            InputError: a data set or the clients' behaviour is not known here, the trace of their availability is not
-                there, or the scenario is not one that can be played.
-        """
+    def __init__(
+        self,
+        scenario: Scenario,  # what is played
+        seed: int,  # the run's seed
+        # L by data set, where a run has recorded it (``scenarios.logs.labels``); of others, what they have now
+        labels: Mapping[str, int] | None = None,
+    ) -> None:
         services, given = scenario.services, labels or {}
         counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
         parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
@@ -59,18 +53,14 @@ class World:
         # Screens look at the same few rounds again and again.
         self._drawn = lru_cache(maxsize=16)(self._population.draw)
 
-    def qualities(self, round_: int, offers: Callable[[int], Iterable[OfferReport]] | None = None) -> Qualities:
-        """Return the data, DQI and bids [M, C] of a round.
-
-        Args:
-            round_: n, from 1.
-            offers: returns the offers of an earlier round, with what came of them. Needed where clients learn, which
-                they then do again up to this round.
-
-        Raises:
-            ValueError: clients learn, and ``offers`` is not given.
-            BehaviourError: a behaviour of a plug-in failed.
-        """
+    def qualities(
+        self,
+        round_: int,  # n, from 1
+        # returns the offers of an earlier round, with what came of them. Needed where clients learn, which they then do
+        # again up to this round.
+        offers: Callable[[int], Iterable[OfferReport]] | None = None,
+    ) -> Qualities:
+        """Return the data, DQI and bids [M, C] of a round."""
         if self._population.learns:
             if offers is None:
                 raise ValueError("clients learn: their bids follow from the offers of earlier rounds")
@@ -78,7 +68,6 @@ class World:
         return self._drawn(round_)
 
     def _learn(self, last: int, offers: Callable[[int], Iterable[OfferReport]]) -> None:
-        """Let clients learn from all rounds up to one, and no others."""
         if self._closed > last:
             self._population.reset()
             self._closed = 0

@@ -41,11 +41,7 @@ ScrollBar.renderer = ThinBar
 
 
 class MarketApp(App[None]):
-    """flmarket in the terminal.
-
-    Attributes:
-        crashed: whether an exception has ended the app.
-    """
+    """flmarket in the terminal."""
 
     TITLE = "flmarket"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]
@@ -61,29 +57,19 @@ class MarketApp(App[None]):
     def __init__(
         self,
         *,
-        scenario: str | None = None,
-        run: Path | None = None,
-        batch: Path | None = None,
-        trainings: Sequence[Path] = (),
-        out: Path = Path("runs"),
-        folder: Path | None = None,
-        runner: Sequence[str] | None = None,
+        scenario: str | None = None,  # a scenario file or built-in name; the app asks how to run it
+        run: Path | None = None,  # a run directory to replay
+        batch: Path | None = None,  # a folder of runs to follow
+        trainings: Sequence[Path] = (),  # logs of trainings to follow
+        out: Path = Path("runs"),  # folder for run directories, old and new
+        folder: Path | None = None,  # folder with the user's scenario files; the current one if not given
+        runner: Sequence[str] | None = None,  # the command of the runner process; tests use others
+        # the file in which the app remembers settings between starts; None if it is not to
         settings: Path | None = None,
     ) -> None:
-        """Start with a scenario to run, a run to replay, a folder of runs or trainings to follow, or at home.
-
-        Args:
-            scenario: a scenario file or built-in name; the app asks how to run it.
-            run: a run directory to replay.
-            batch: a folder of runs to follow.
-            trainings: logs of trainings to follow.
-            out: folder for run directories, old and new.
-            folder: folder with the user's scenario files; the current one if not given.
-            runner: the command of the runner process; tests use others.
-            settings: the file in which the app remembers settings between starts; None if it is not to.
-        """
+        """Start with a scenario to run, a run to replay, a folder of runs or trainings to follow, or at home."""
         super().__init__()
-        self.crashed = False
+        self.crashed = False  # whether an exception has ended the app
         self._scenario, self._run_path = scenario, run
         self._batch, self._trainings = batch, trainings
         self.out, self.folder = out, folder or Path()
@@ -94,7 +80,6 @@ class MarketApp(App[None]):
 
     @property
     def runs(self) -> "Runs":
-        """The open runs."""
         if self._runs is None:
             from tui.watching.feed import RUNNER
             from tui.watching.runs import Runs
@@ -146,7 +131,6 @@ class MarketApp(App[None]):
         return HomeScreen(self)
 
     def on_mount(self) -> None:
-        """Apply the settings, and open what the app was started with."""
         if not (self.is_headless or self.is_web):
             heed(self)
         if self.settings.theme in self.available_themes:
@@ -161,7 +145,6 @@ class MarketApp(App[None]):
             self.call_after_refresh(self._begin)
 
     def _check_keys(self) -> None:
-        """Tell the user about names of keys that do not exist."""
         from tui.keymap import unknown_key
 
         for name in self.settings.keys:
@@ -253,7 +236,6 @@ class MarketApp(App[None]):
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
 
     def _start_runs(self, choice: "Choice | None") -> None:
-        """Start and open the runs that were chosen in the dialog."""
         if choice is None:
             return
         known = set(self.runs.sessions)
@@ -274,19 +256,16 @@ class MarketApp(App[None]):
     # Keys
 
     def action_help(self) -> None:
-        """Show help for what has the focus."""
         from tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
 
     def action_help_quit(self) -> None:
-        """Say how to quit, as ctrl+c does not."""
         self.notify("Press q to quit, or ctrl+q while you type.", title="Do you want to quit?")
 
     @property
     def home(self) -> HomeScreen:
-        """The home screen."""
         [home] = (screen for screen in self.screen_stack if isinstance(screen, HomeScreen))
         return home
 
@@ -298,7 +277,6 @@ class MarketApp(App[None]):
         yield from commands(self, self, self.home, screen)
 
     async def action_quit(self) -> None:
-        """Quit; ask first if that would stop runs."""
         running = self._runs.running() if self._runs is not None else []
         if not running:
             self.exit()
@@ -313,7 +291,6 @@ class MarketApp(App[None]):
             self.push_screen(LeaveDialog(len(running)), quit_if)
 
     def on_unmount(self) -> None:
-        """Leave no process behind, however the app ends."""
         if self._runs is not None:
             self._runs.close()
         if self.theme != self._began_with:

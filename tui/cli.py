@@ -11,7 +11,6 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; the entry point of the ``flmarket`` command."""
     try:
         _on_ctrl_c(_end)
     except KeyboardInterrupt:  # before it was set

@@ -28,7 +28,6 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
 
 
 def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
-    """Yield what the keys of a screen do."""
     for active in once(working(screen)):
         binding = active.binding
         key = app.get_key_display(binding)
@@ -37,7 +36,6 @@ def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
 
 
 def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[SystemCommand]:
-    """Yield what can be done with a scenario or an earlier run."""
     if entry.is_run:
         yield SystemCommand(
             f"Open run {entry.name}", entry.state, lambda: navigator.show_market(navigator.runs.open(entry.path))

@@ -12,8 +12,7 @@ from typing import Any
 from fl.errors import InputError, shortened
 from fl.files import replacing_text
 
-FULL = "full"
-"""The word for full speed."""
+FULL = "full"  # the word for full speed
 
 
 class SettingsError(InputError):
@@ -22,20 +21,14 @@ class SettingsError(InputError):
 
 @dataclass
 class Settings:
-    """What is remembered.
+    """What is remembered."""
 
-    Attributes:
-        theme: the name of a theme; empty for Textual's own choice.
-        speed: rounds per second of a run that is started; infinite for full speed, None until the user has chosen one.
-        panel: the number of the panel that has the focus in a market.
-        maximised: whether that panel has all the room.
-        keys: keys that the user has changed, by the names in docs/tui.md, such as ``market.pause = "p"``.
-    """
-
-    theme: str = ""
+    theme: str = ""  # the name of a theme; empty for Textual's own choice
+    # rounds per second of a run that is started; infinite for full speed, None until the user has chosen one
     speed: float | None = None
-    panel: int = 1
-    maximised: bool = False
+    panel: int = 1  # the number of the panel that has the focus in a market
+    maximised: bool = False  # whether that panel has all the room
+    # keys that the user has changed, by the names in docs/tui.md, such as ``market.pause = "p"``
     keys: dict[str, str] = field(default_factory=dict)
 
 
@@ -46,11 +39,7 @@ def settings_file() -> Path:
 
 
 def load(path: Path) -> Settings:
-    """Return the settings in a file; the defaults if there is none.
-
-    Raises:
-        SettingsError: it is not a file of settings.
-    """
+    """Return the settings in a file; the defaults if there is none."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -71,7 +60,6 @@ def load(path: Path) -> Settings:
 
 
 def _problem(key: str, value: Any) -> str:
-    """Return what is wrong with a value; empty if nothing is."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "theme" if not isinstance(value, str):
@@ -88,11 +76,7 @@ def _problem(key: str, value: Any) -> str:
 
 
 def save(path: Path, settings: Settings) -> None:
-    """Write the settings; comments and layout of a file that is there stay.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the settings; comments and layout of a file that is there stay."""
     import tomlkit  # which takes a while, and the app is to start at once
 
     try:
@@ -114,18 +98,15 @@ class Memory:
 
     Attributes:
         file: where they are; None if nothing is remembered.
-        settings: those found, or the defaults; the app changes them.
-        problem: why the file cannot be used, which then stays as it is; empty if it can.
     """
 
     def __init__(self, file: Path | None) -> None:
-        """Read the file, if there is one."""
         self.file, self.settings, self.problem = file, Settings(), ""
         if file is not None:
             try:
-                self.settings = load(file)
+                self.settings = load(file)  # those found, or the defaults; the app changes them
             except SettingsError as error:
-                self.problem = str(error)
+                self.problem = str(error)  # why the file cannot be used, which then stays as it is; empty if it can
         self._found = deepcopy(self.settings)
 
     def keep(self) -> None:

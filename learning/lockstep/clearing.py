@@ -26,40 +26,24 @@ _native = extension("totals")
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What adds up in a round.
+    """What adds up in a round."""
 
-    Attributes:
-        served: [B, M] how many clients served each service.
-        spent: [B, M] what it pays them, micro-units.
-        trained: [B, M] what it trains on.
-        income: [B, C] what each client receives, micro-units.
-    """
-
-    served: IntArray
-    spent: MicroArray
-    trained: Trained
-    income: MicroArray
+    served: IntArray  # [B, M] how many clients served each service
+    spent: MicroArray  # [B, M] what it pays them, micro-units
+    trained: Trained  # [B, M] what it trains on
+    income: MicroArray  # [B, C] what each client receives, micro-units
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of offers.
+    """What became of offers."""
 
-    Attributes:
-        offers: all of the round.
-        awarded: [offers] whether the client gave the service a core.
-        served: [offers] whether its update arrived; it was ``dropped`` where it was awarded and not served.
-        price: [offers] what the service pays if it arrives, micro-units.
-        at: [offers] where in the tables the client's data stands.
-        tables: what the clients hold, on which they train, and what they report of it.
-    """
-
-    offers: Offers
-    awarded: BoolArray
-    served: BoolArray
-    price: MicroArray
-    at: IntArray
-    tables: Tables
+    offers: Offers  # all of the round
+    awarded: BoolArray  # [offers] whether the client gave the service a core
+    served: BoolArray  # [offers] whether its update arrived; it was ``dropped`` where it was awarded and not served
+    price: MicroArray  # [offers] what the service pays if it arrives, micro-units
+    at: IntArray  # [offers] where in the tables the client's data stands
+    tables: Tables  # what the clients hold, on which they train, and what they report of it
 
     def sums(self, services: tuple[int, int], clients: tuple[int, int]) -> Sums:
         """Return what adds up for services and clients, of whom there are [B, M] and [B, C].
@@ -87,16 +71,13 @@ class Fate:
 
 
 class Clearings:
-    """Clears the rounds of all markets.
-
-    Attributes:
-        keeps_budgets: [B] whether the market's mechanism keeps budgets, so that offers may exceed them.
-    """
+    """Clears the rounds of all markets."""
 
     def __init__(self, kinds: Templates) -> None:
         count = len(kinds.of)
         self._kinds = kinds
         mechanisms = [market.mechanism for market in kinds.each]
+        # [B] whether the market's mechanism keeps budgets, so that offers may exceed them
         self.keeps_budgets: BoolArray = np.array([it.keeps_budgets for it in mechanisms])
         types = {type(it): it for it in mechanisms if it.by_client}
         self._joint: list[tuple[Mechanism, BoolArray]] = [
@@ -204,7 +185,6 @@ class Clearings:
         self, b: int, m: int, offers: Offers, mine: IntArray, bids: MicroArray, least: MicroArray, budget: MicroArray,
         cores: IntArray, number: IntArray,
     ) -> Book:  # fmt: skip
-        """Return the offers of one market."""
         return Book(
             offers.service[mine], offers.client[mine], offers.payment[mine], bids[mine], least[mine], budget[b, :m],
             int(cores[b]), lambda client: tie_order_of(self._ties[b], int(number[b]), m, client),
@@ -248,16 +228,7 @@ class Clearings:
 
 
 def _checked(mechanism: Mechanism, book: Book, books: Iterable[tuple[int, Book]]) -> Clearing:
-    """Return the clearing of many markets at once by a mechanism of a plug-in.
-
-    Args:
-        mechanism: clears client by client.
-        book: the offers of all markets, clients numbered through.
-        books: the round and the offers of each market.
-
-    Raises:
-        ClearingError: as ``des.mechanism.clear``; it names the round and the client of the market that fails.
-    """
+    """Return the clearing of many markets at once by a mechanism of a plug-in."""
     try:
         return clear(mechanism, book, 0)
     except ClearingError:

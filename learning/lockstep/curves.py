@@ -21,18 +21,16 @@ class Curves:
     """How far the services of all markets are on their curves.
 
     Attributes:
-        start: [B, M] the accuracy of the initial models.
         accuracy: [B, M] that of the present ones.
         u: [B, M] the latent progress.
     """
 
-    def __init__(self, curves: Sequence[Mapping[str, Curve]], services: int, rounds: int) -> None:
-        """Prepare the curves of all markets; ``reset`` begins each.
-
-        Args:
-            curves: [B] by service.
-            services, rounds: the most that any market has.
-        """
+    def __init__(
+        self,
+        curves: Sequence[Mapping[str, Curve]],  # [B] by service
+        services: int,  # the most that any market has
+        rounds: int,  # the most that any market has
+    ) -> None:
         self._names = [tuple(own) for own in curves]
         padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
         self._curves = SimpleNamespace(
@@ -43,7 +41,7 @@ class Curves:
         )
         self._columns = np.stack([getattr(self._curves, it.name) for it in fields(Curve)])
         shape = len(curves), services
-        self.start: FloatArray = 1.0 - self._curves.start
+        self.start: FloatArray = 1.0 - self._curves.start  # [B, M] the accuracy of the initial models
         self.accuracy, self.u = self.start.copy(), np.zeros(shape)
         self._luck = np.zeros(shape)
         self._noise = np.zeros((len(curves), rounds + 2, services))  # also of the round that a market would play next
@@ -62,13 +60,12 @@ class Curves:
         self._luck[rows] = self._noise[rows, 0]
         self.accuracy[rows], self.u[rows] = self.start[rows], 0.0
 
-    def train(self, rounds: IntArray, sums: Trained) -> BoolArray:
-        """Let all services train that have images; return which do, [B, M].
-
-        Args:
-            rounds: [B] which round each market plays.
-            sums: what each service trains on, [B, M]; 0 for those that do not.
-        """
+    def train(
+        self,
+        rounds: IntArray,  # [B] which round each market plays
+        sums: Trained,  # what each service trains on, [B, M]; 0 for those that do not
+    ) -> BoolArray:
+        """Let all services train that have images; return which do, [B, M]."""
         trains: BoolArray = sums.samples > 0
         z = self._noise.reshape(-1, self.u.shape[1]).take(self._first + rounds, axis=0)
         if _native is not None:
@@ -80,14 +77,14 @@ class Curves:
         self.u, self.accuracy = np.where(trains, u, self.u), np.where(trains, accuracy, self.accuracy)
         return trains
 
-    def losses(self, b: IntArray, m: IntArray, before: FloatArray, emd: FloatArray) -> FloatArray:
-        """Return the mean local loss of clients [n] of services ``m`` in markets ``b``.
-
-        Args:
-            b, m: [n] which.
-            before: [B, M] the accuracy before the round.
-            emd: [n] of each client's data.
-        """
+    def losses(
+        self,
+        b: IntArray,  # [n] which
+        m: IntArray,  # [n] which
+        before: FloatArray,  # [B, M] the accuracy before the round
+        emd: FloatArray,  # [n] of each client's data
+    ) -> FloatArray:
+        """Return the mean local loss of clients [n] of services ``m`` in markets ``b``."""
         c = self._curves
         base = (c.loss_0 + c.loss_error * log(1.0 - before))[b, m]
         loss: FloatArray = exp(base + c.loss_emd[b, m] * emd)

@@ -34,24 +34,17 @@ class Lockstep:
 
     Attributes:
         round: [B] the last round that was closed, 0 before the first.
-        status: [B, M] codes of ``rounds.STATUS``.
         paid: [B, M] what each service has paid, micro-units.
         income: [B, C] what each client has received, micro-units.
         seeds: [B] the seed of each market.
-        curves: the services' learning curves.
     """
 
-    def __init__(self, factories: Sequence[MarketFactory], seeds: Sequence[int]) -> None:
-        """Begin all markets.
-
-        Args:
-            factories: [B] each makes a market from its seed; equal ones make markets of one kind.
-            seeds: [B].
-
-        Raises:
-            LockstepError: a market cannot be played in lockstep.
-            ValueError: there is not one seed for each market.
-        """
+    def __init__(
+        self,
+        # [B] each makes a market from its seed; equal ones make markets of one kind
+        factories: Sequence[MarketFactory],
+        seeds: Sequence[int],  # [B]
+    ) -> None:
         if len(factories) != len(seeds) or not factories:
             raise ValueError(f"one seed for each market: {len(factories)} markets, {len(seeds)} seeds")
         kinds = {id(factory): factory for factory in factories}
@@ -63,9 +56,10 @@ class Lockstep:
         self._clearings = Clearings(self.kinds)
         # Those whose clients or mechanism are their own.
         self._alone = self._worlds.own | [not market.mechanism.by_client for market in self.kinds.each]
+        # the services' learning curves
         self.curves = Curves([self.kinds.curves[kind] for kind in self.kinds.of], m, int(self.kinds.rounds.max()))
         self.round, self.seeds = np.zeros(b, dtype=np.int64), [0] * b
-        self.status = np.full((b, m), LEFT)
+        self.status = np.full((b, m), LEFT)  # [B, M] codes of ``rounds.STATUS``
         self.paid, self.income = np.zeros((b, m), dtype=np.int64), np.zeros((b, c), dtype=np.int64)
         self._view: View | None = None
         self._shown: dict[int, tuple[tuple[str, ...], FloatArray, frozenset[int]]] = {}
@@ -74,12 +68,7 @@ class Lockstep:
         self.reset(range(b), seeds)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
-        """Begin some markets anew, with other seeds; the others stay where they are, between rounds.
-
-        Raises:
-            LockstepError: a round is open.
-            ValueError: there is not one seed for each of these markets.
-        """
+        """Begin some markets anew, with other seeds; the others stay where they are, between rounds."""
         if self._view is not None:
             raise LockstepError("a round is open; close it first")
         rows = list(which)
@@ -119,12 +108,7 @@ class Lockstep:
         return self.kinds.total - self.paid
 
     def open(self) -> View:
-        """Open the next round of all markets that are not finished.
-
-        Raises:
-            LockstepError: a round is open.
-            ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
-        """
+        """Open the next round of all markets that are not finished."""
         if self._view is not None:
             raise LockstepError("a round is open; close it first")
         kinds, playing = self.kinds, ~self.finished
@@ -144,17 +128,11 @@ class Lockstep:
         """Leave the open round, if there is one, as if it had not been opened."""
         self._view = None
 
-    def close(self, offers: Offers) -> Closed:
-        """Play the open round to its end.
-
-        Args:
-            offers: of all services that take part; those of whom there are none want nobody.
-
-        Raises:
-            LockstepError: no round is open.
-            LockstepOfferError: an offer breaks a constraint. The round stays open.
-            ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
-        """
+    def close(
+        self,
+        offers: Offers,  # of all services that take part; those of whom there are none want nobody
+    ) -> Closed:
+        """Play the open round to its end."""
         view, kinds = self._view, self.kinds
         if view is None:
             raise LockstepError("no round is open")
@@ -175,14 +153,13 @@ class Lockstep:
         self._view = self._finished = None
         return closed
 
-    def losses(self, closed: Closed, b: int, which: IntArray) -> FloatArray:
-        """Return the mean local loss of each client of some offers of market ``b``; NaN for those that did not serve.
-
-        Args:
-            closed: the round, which was the last one.
-            b: the market.
-            which: [n] places of its offers.
-        """
+    def losses(
+        self,
+        closed: Closed,  # the round, which was the last one
+        b: int,  # the market
+        which: IntArray,  # [n] places of its offers
+    ) -> FloatArray:
+        """Return the mean local loss of each client of some offers of market ``b``; NaN for those not served."""
         found = np.full(len(which), np.nan)
         at = which[closed.fate.served[which]]
         found[closed.fate.served[which]] = self.curves.losses(
@@ -193,16 +170,15 @@ class Lockstep:
         )
         return found
 
-    def observation(self, b: int, m: int, *, privileged: bool | None = None) -> Observation:
-        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it.
-
-        Args:
-            b, m: the market and the service.
-            privileged: whether it sees what is private; if not given, it does where its market was made so.
-
-        Raises:
-            LockstepError: no round is open.
-        """
+    def observation(
+        self,
+        b: int,  # the market and the service
+        m: int,  # the market and the service
+        *,
+        # whether it sees what is private; if not given, it does where its market was made so
+        privileged: bool | None = None,
+    ) -> Observation:
+        """Return what service ``m`` of market ``b`` observes in the open round, as policies take it."""
         view = self._view
         if view is None:
             raise LockstepError("no round is open")

@@ -20,19 +20,12 @@ class LockstepOfferError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The offers of a round, one entry for each: market by market, service by service, in the order of choice.
+    """The offers of a round, one entry for each: market by market, service by service, in the order of choice."""
 
-    Attributes:
-        market: [offers] b.
-        service: [offers] m.
-        client: [offers] c.
-        payment: [offers] micro-units.
-    """
-
-    market: IntArray
-    service: IntArray
-    client: IntArray
-    payment: MicroArray
+    market: IntArray  # [offers] b
+    service: IntArray  # [offers] m
+    client: IntArray  # [offers] c
+    payment: MicroArray  # [offers] micro-units
 
     def places(self, shape: tuple[int, ...]) -> IntArray:
         """Return where each offer stands in an array [B, M, C], laid out flat; that all are there is not checked."""
@@ -44,39 +37,25 @@ class Offers:
         return places
 
 
-def by_payment(select: BoolArray, payment: FloatArray, bids: MicroArray, budget: MicroArray) -> Offers:
-    """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``.
-
-    Args:
-        select: [B, M, C] clients wanted; of services that take part, clients that are there.
-        payment: [B, M, C] what each would be paid, in units of its bid, at least 1.
-        bids: [B, M, C] micro-units.
-        budget: [B, M] micro-units.
-    """
+def by_payment(
+    select: BoolArray,  # [B, M, C] clients wanted; of services that take part, clients that are there
+    payment: FloatArray,  # [B, M, C] what each would be paid, in units of its bid, at least 1
+    bids: MicroArray,  # [B, M, C] micro-units
+    budget: MicroArray,  # [B, M] micro-units
+) -> Offers:
+    """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``."""
     return Offers(*selection.by_payment(select, payment, bids, budget))
 
 
 def check(
-    offers: Offers,
-    asks: MicroArray,
-    available: BoolArray,
-    budget: MicroArray,
-    asked: BoolArray,
-    over_budget: BoolArray,
+    offers: Offers,  # of all services
+    asks: MicroArray,  # [B, M, C] the least that each client can be offered, micro-units
+    available: BoolArray,  # [B, M, C] who can be selected
+    budget: MicroArray,  # [B, M] micro-units
+    asked: BoolArray,  # [B, M] which services take part
+    over_budget: BoolArray,  # [B] whether a service's offers may add up to more than its budget
 ) -> None:
-    """Check offers as ``des.offers.check_offer`` does.
-
-    Args:
-        offers: of all services.
-        asks: [B, M, C] the least that each client can be offered, micro-units.
-        available: [B, M, C] who can be selected.
-        budget: [B, M] micro-units.
-        asked: [B, M] which services take part.
-        over_budget: [B] whether a service's offers may add up to more than its budget.
-
-    Raises:
-        LockstepOfferError: a constraint is broken.
-    """
+    """Check offers as ``des.offers.check_offer`` does."""
     if _native is not None and _native.proper(
         *(np.ascontiguousarray(it, np.int64) for it in (offers.market, offers.service, offers.client, offers.payment)),
         np.ascontiguousarray(asks), np.ascontiguousarray(available), np.ascontiguousarray(budget),

@@ -15,31 +15,21 @@ from learning.lockstep.worlds import World
 _native = extension("begin", "settle")
 
 WAITING, TRAINING, REACHED, LEFT = range(4)
-STATUS = (Status.WAITING, Status.TRAINING, Status.REACHED, Status.LEFT)
-"""What the codes of ``Lockstep.status`` mean."""
+STATUS = (Status.WAITING, Status.TRAINING, Status.REACHED, Status.LEFT)  # what the codes of ``Lockstep.status`` mean
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An open round of all markets. Arrays [B, M, C]; those of markets that are finished are without meaning.
+    """An open round of all markets. Arrays [B, M, C]; those of markets that are finished are without meaning."""
 
-    Attributes:
-        round: [B] n.
-        asked: [B, M] which services take part.
-        available: [B, M, C] whom each can select.
-        asks: the least that each client can be offered: its bid, unless the mechanism asks for more; micro-units.
-        budget: [B, M] what each service may offer, micro-units.
-        cores: [B] K.
-        world: what the clients hold and say.
-    """
-
-    round: IntArray
-    asked: BoolArray
-    available: BoolArray
+    round: IntArray  # [B] n
+    asked: BoolArray  # [B, M] which services take part
+    available: BoolArray  # [B, M, C] whom each can select
+    # the least that each client can be offered: its bid, unless the mechanism asks for more; micro-units
     asks: MicroArray
-    budget: MicroArray
-    cores: IntArray
-    world: World
+    budget: MicroArray  # [B, M] what each service may offer, micro-units
+    cores: IntArray  # [B] K
+    world: World  # what the clients hold and say
 
     @property
     def dqi(self) -> FloatArray:
@@ -49,42 +39,27 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What came of a round.
+    """What came of a round."""
 
-    Attributes:
-        round: [B] n.
-        asked: [B, M] which services took part.
-        fate: what became of each offer.
-        reward: [B, M] r = Omega^accuracy, at most Omega^target; 0 before a service arrives.
-        status: [B, M] codes of ``STATUS``.
-        served: [B, M] how many clients served each service.
-        spent: [B, M] what it paid, micro-units.
-        before: [B, M] the accuracies before the round.
-    """
-
-    round: IntArray
-    asked: BoolArray
-    fate: Fate
-    reward: FloatArray
-    status: IntArray
-    served: IntArray
-    spent: MicroArray
-    before: FloatArray
+    round: IntArray  # [B] n
+    asked: BoolArray  # [B, M] which services took part
+    fate: Fate  # what became of each offer
+    reward: FloatArray  # [B, M] r = Omega^accuracy, at most Omega^target; 0 before a service arrives
+    status: IntArray  # [B, M] codes of ``STATUS``
+    served: IntArray  # [B, M] how many clients served each service
+    spent: MicroArray  # [B, M] what it paid, micro-units
+    before: FloatArray  # [B, M] the accuracies before the round
 
 
 def begin(
-    playing: BoolArray, number: IntArray, arrival: IntArray, online: BoolArray, status: IntArray, budget: MicroArray
+    playing: BoolArray,  # [B] which markets are not finished
+    number: IntArray,  # [B] n
+    arrival: IntArray,  # [B, M] the first round of each service
+    online: BoolArray,  # [B, C] who can be selected at all
+    status: IntArray,  # [B, M] codes of ``STATUS``; those of services that arrive are changed
+    budget: MicroArray,  # [B, M]; 0 is put in the place of those that wait
 ) -> tuple[BoolArray, BoolArray]:
-    """Let services arrive; return which take part [B, M], and whom each of them can select [B, M, C].
-
-    Args:
-        playing: [B] which markets are not finished.
-        number: [B] n.
-        arrival: [B, M] the first round of each service.
-        online: [B, C] who can be selected at all.
-        status: [B, M] codes of ``STATUS``; those of services that arrive are changed.
-        budget: [B, M]; 0 is put in the place of those that wait.
-    """
+    """Let services arrive; return which take part [B, M], and whom each of them can select [B, M, C]."""
     if _native is not None:
         asked, available = np.empty(status.shape, np.bool_), np.empty((*status.shape, online.shape[1]), np.bool_)
         _native.begin(playing, number, arrival, online, WAITING, TRAINING, status, budget, asked, available)
@@ -95,19 +70,14 @@ def begin(
     return asked, asked[:, :, None] & online[:, None, :]
 
 
-def settle(sums: Sums, budget: MicroArray, total: MicroArray, paid: MicroArray, income: MicroArray) -> None:
-    """Enter the payments of a round into the books; money is in micro-units.
-
-    Args:
-        sums: what services spend and clients receive.
-        budget: [B, M] of the round.
-        total: [B, M] for the whole run.
-        paid: [B, M] what each service has paid; added to.
-        income: [B, C] what each client has received; added to.
-
-    Raises:
-        LedgerError: a service is over a budget, or clients do not receive what services pay.
-    """
+def settle(
+    sums: Sums,  # what services spend and clients receive
+    budget: MicroArray,  # [B, M] of the round
+    total: MicroArray,  # [B, M] for the whole run
+    paid: MicroArray,  # [B, M] what each service has paid; added to
+    income: MicroArray,  # [B, C] what each client has received; added to
+) -> None:
+    """Enter the payments of a round into the books; money is in micro-units."""
     if _native is not None and _native.settle(len(paid), sums.spent, sums.income, budget, total, paid, income):
         return
     if (sums.spent > budget).any():

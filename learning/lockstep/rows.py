@@ -42,19 +42,13 @@ class Scale:
 
 
 class Rows:
-    """Encodes and decodes the rows [B, M] of all services.
+    """Encodes and decodes the rows [B, M] of all services."""
 
-    Attributes:
-        width: F, how many numbers an observation has.
-    """
-
-    def __init__(self, markets: Lockstep, payment_limit: float) -> None:
-        """Take the bounds of all parts from the markets.
-
-        Args:
-            markets: whose services observe and act.
-            payment_limit: the highest payment, in units of the bid.
-        """
+    def __init__(
+        self,
+        markets: Lockstep,  # whose services observe and act
+        payment_limit: float,  # the highest payment, in units of the bid
+    ) -> None:
         self._markets, self._limit = markets, payment_limit
         kinds = markets.kinds
         c, m = kinds.clients, kinds.services
@@ -70,7 +64,7 @@ class Rows:
         }
         if self._totals:
             shapes["total_left"] = (1,)
-        self.width = sum(int(np.prod(shape)) for shape in shapes.values())
+        self.width = sum(int(np.prod(shape)) for shape in shapes.values())  # F, how many numbers an observation has
         low, width = ({name: np.zeros((len(kinds.markets), m, *shape)) for name, shape in shapes.items()} for _ in "lw")
         for kind, market in enumerate(kinds.markets):
             for service in range(len(market.services)):
@@ -96,13 +90,12 @@ class Rows:
                 np.concatenate([self._bid.of_kind(kind, it.bid / MICRO).ravel() for kind, it in enumerate(pairs)]),
             )
 
-    def observe(self, view: View, budget: FloatArray) -> Float32Array:
-        """Return what all services observe in an open round, [B, M, F] in [0, 1].
-
-        Args:
-            view: the round.
-            budget: [B, M] what each may offer, money.
-        """
+    def observe(
+        self,
+        view: View,  # the round
+        budget: FloatArray,  # [B, M] what each may offer, money
+    ) -> Float32Array:
+        """Return what all services observe in an open round, [B, M, F] in [0, 1]."""
         markets, kinds = self._markets, self._markets.kinds
         (b, m), c = budget.shape, kinds.clients
         rows, present = np.empty((b, m, self.width), dtype=np.float32), self._present(view.round)
@@ -132,7 +125,6 @@ class Rows:
         return rows
 
     def _copy(self, rows: Float32Array, view: View, present: BoolArray) -> None:
-        """Copy into each row the DQI, its own bids, and those of the others."""
         if self._tables is not None:
             dqi, bids = (table.take(view.world.at) for table in self._tables)
         else:
@@ -145,16 +137,12 @@ class Rows:
             rows[:, own, c : 2 * c] = bids[:, own]
             rows[:, own, 2 * c : (1 + m) * c] = np.delete(bids, own, axis=1).reshape(b, -1)
 
-    def act(self, actions: AnyArray, view: View) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted [B, M, C] and their payments [B, M, C], in units of their bids.
-
-        Args:
-            actions: [B * M, 2 C] in [-1, 1]; rows of services that do not take part are not looked at.
-            view: the open round.
-
-        Raises:
-            ActionError: an action has another shape, values out of range, or what are no real numbers.
-        """
+    def act(
+        self,
+        actions: AnyArray,  # [B * M, 2 C] in [-1, 1]; rows of services that do not take part are not looked at
+        view: View,  # the open round
+    ) -> tuple[BoolArray, FloatArray]:
+        """Return the clients wanted [B, M, C] and their payments [B, M, C], in units of their bids."""
         c = view.asks.shape[2]
         wanted = view.asked.size, 2 * c
         if actions.shape != wanted:

@@ -12,8 +12,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import InputError
 from fl.surrogate import Curve, SurrogateFederation
 
-ENDLESS = 2**62
-"""In the place of a budget for the whole run, where there is none; micro-units."""
+ENDLESS = 2**62  # in the place of a budget for the whole run, where there is none; micro-units
 
 
 TRAINS = 'a market that trains models cannot be played in lockstep; use training.backend = "surrogate"'
@@ -30,37 +29,28 @@ class Templates:
     Attributes:
         of: [B] the kind of each market.
         markets: [T] one market of each kind, with seed 0, never played.
-        each: [B] the one of each market's kind.
-        curves: [T] the learning curves of its services, by name.
-        rounds: [B] N.
-        exists: [B, M] whether the market has the service.
-        there: [B, C] whether it has the client.
-        target, base: [B, M] the target accuracy and Omega.
-        epochs: [B, M] local epochs.
-        arrival: [B, M] the first round of each service.
-        total: [B, M] the budget for the whole run, micro-units.
         only_k: what K is in all rounds of all markets; None if it differs.
     """
 
     def __init__(self, markets: Sequence[Market], of: Sequence[int]) -> None:
-        """Tabulate what rounds are played under.
-
-        Raises:
-            LockstepError: a market cannot be played in lockstep.
-        """
-        self.curves = [curves_of(market) for market in markets]
+        self.curves = [curves_of(market) for market in markets]  # [T] the learning curves of its services, by name
         self.markets, self.of = tuple(markets), np.array(of, dtype=np.int64)
-        self.each = tuple(self.markets[kind] for kind in of)
+        self.each = tuple(self.markets[kind] for kind in of)  # [B] the one of each market's kind
         self.services = max(len(market.services) for market in markets)
         self.clients = max(market.population.spec.count for market in markets)
-        self.rounds: IntArray = np.array([market.rounds for market in markets])[self.of]
+        self.rounds: IntArray = np.array([market.rounds for market in markets])[self.of]  # [B] N
+        # [B, M] whether the market has the service
         self.exists: BoolArray = self._per_service(lambda spec: bool(spec.name), fill=False)
         counts = np.array([market.population.spec.count for market in markets])[self.of]
-        self.there: BoolArray = np.arange(self.clients) < counts[:, None]
+        self.there: BoolArray = np.arange(self.clients) < counts[:, None]  # [B, C] whether it has the client
+        # [B, M] the target accuracy and Omega
         self.target: FloatArray = self._per_service(lambda spec: spec.target_accuracy, fill=1.0)
+        # [B, M] the target accuracy and Omega
         self.base: FloatArray = self._per_service(lambda spec: spec.reward_base, fill=1.0)
-        self.epochs: IntArray = self._per_service(lambda spec: spec.local_epochs, fill=1)
+        self.epochs: IntArray = self._per_service(lambda spec: spec.local_epochs, fill=1)  # [B, M] local epochs
+        # [B, M] the first round of each service
         self.arrival: IntArray = self._per_service(lambda spec: spec.arrival, fill=1)
+        # [B, M] the budget for the whole run, micro-units
         self.total: MicroArray = self._per_service(
             lambda spec: ENDLESS if spec.total_budget is None else spec.total_budget, fill=ENDLESS
         )
@@ -75,7 +65,6 @@ class Templates:
         return np.array(rows)[self.of]
 
     def _tabulate_conditions(self) -> None:
-        """Tabulate budgets, K and who is offline in all rounds of all kinds."""
         kinds, last = len(self.markets), int(max(market.rounds for market in self.markets))
         self._budgets = np.zeros((kinds, last + 2, self.services), dtype=np.int64)
         self._cores = np.ones((kinds, last + 2), dtype=np.int64)
@@ -106,11 +95,7 @@ class Templates:
 
 
 def curves_of(market: Market) -> Mapping[str, Curve]:
-    """Return the learning curves of a market's services.
-
-    Raises:
-        LockstepError: the market cannot be played in lockstep; names what it has that lockstep does not play.
-    """
+    """Return the learning curves of a market's services."""
     federation = market.federation
     if not isinstance(federation, SurrogateFederation):
         raise LockstepError(TRAINS)

@@ -22,19 +22,14 @@ FLOATS = ("emd", "seen", "held_emd")
 
 
 class Tables(NamedTuple):
-    """What clients hold and say: the pairs of all services, one after another, or a round's whole world.
+    """What clients hold and say: the pairs of all services, one after another, or a round's whole world."""
 
-    Attributes:
-        data_size, emd, seen, bid: as in ``des.population.Qualities``.
-        held_size, held_emd: as in ``des.population.Held``.
-    """
-
-    data_size: IntArray
-    emd: FloatArray
-    seen: FloatArray
-    bid: MicroArray
-    held_size: IntArray
-    held_emd: FloatArray
+    data_size: IntArray  # as in ``des.population.Qualities``
+    emd: FloatArray  # as in ``des.population.Qualities``
+    seen: FloatArray  # as in ``des.population.Qualities``
+    bid: MicroArray  # as in ``des.population.Qualities``
+    held_size: IntArray  # as in ``des.population.Held``
+    held_emd: FloatArray  # as in ``des.population.Held``
 
     @classmethod
     def of(cls, world: Qualities) -> "Tables":
@@ -50,15 +45,10 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True)
 class World:
-    """One round of all markets.
+    """One round of all markets."""
 
-    Attributes:
-        tables: flat.
-        at: [B, M, C] where in the tables each client's data for each service stands. What a smaller market lacks
-            stands at 0.
-    """
-
-    tables: Tables
+    tables: Tables  # flat
+    # [B, M, C] where in the tables each client's data for each service stands. What a smaller market lacks stands at 0.
     at: IntArray
 
     @cached_property
@@ -75,13 +65,12 @@ class World:
 class Worlds:
     """Draws the rounds of all markets."""
 
-    def __init__(self, templates: Sequence[Market], services: int, clients: int) -> None:
-        """Prepare what does not depend on seeds.
-
-        Args:
-            templates: [B] a market like each one.
-            services, clients: the most that any of them has.
-        """
+    def __init__(
+        self,
+        templates: Sequence[Market],  # [B] a market like each one
+        services: int,  # the most that any of them has
+        clients: int,  # the most that any of them has
+    ) -> None:
         self._shape = len(templates), services, clients
         fresh = {id(market): market.population for market in templates if market.population.fresh}  # kind by kind
         self._tables = Tables.joined([population.pairs for population in fresh.values()]) if fresh else None
@@ -100,14 +89,13 @@ class Worlds:
                 self._offset[b, :count] = starts[id(market)] + each * np.arange(count)[:, None]
         self._keys = np.zeros((len(templates), 2), dtype=np.uint32)
 
-    def reset(self, which: Sequence[int], seeds: Sequence[int], own: Mapping[int, Market]) -> None:
-        """Begin some markets anew.
-
-        Args:
-            which: which.
-            seeds: their seeds.
-            own: a market with its seed, of those that draw their own clients.
-        """
+    def reset(
+        self,
+        which: Sequence[int],
+        seeds: Sequence[int],
+        own: Mapping[int, Market],  # a market with its seed, of those that draw their own clients
+    ) -> None:
+        """Begin some markets anew."""
         self._keys[list(which)] = draw_key(seeds, "quality")
         for b in which:
             self._populations[b] = own[b].population if b in own else None

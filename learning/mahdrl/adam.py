@@ -12,14 +12,13 @@ class Adam:
 
     Attributes:
         first, second: [A, P] running means of the gradient and of its square.
-        steps: how many steps were taken.
     """
 
     def __init__(self, parameters: Tensor, learning_rate: float) -> None:
         self.parameters = parameters
         self.learning_rate = learning_rate
         self.first, self.second = torch.zeros_like(parameters), torch.zeros_like(parameters)
-        self.steps = 0
+        self.steps = 0  # how many steps were taken
 
     def step(self, gradient: Tensor) -> None:
         """Move the parameters [A, P] against the gradient [A, P]."""

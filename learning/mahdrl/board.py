@@ -17,15 +17,10 @@ class Board:
     dropped.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Open a folder.
-
-        Args:
-            folder: for this training alone; TensorBoard shows it by its path.
-
-        Raises:
-            InputError: TensorBoard is not installed, or the folder cannot be written.
-        """
+    def __init__(
+        self,
+        folder: Path,  # for this training alone; TensorBoard shows it by its path
+    ) -> None:
         with needs_extra("tensorboard", "--tensorboard", "TensorBoard", modules=["tensorboard"]):
             from torch.utils.tensorboard import SummaryWriter
         try:

@@ -29,8 +29,7 @@ QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
 COUNT = Mlp((2, 16, 3))
 """kappa's three coefficients, given the time and the budget: the best number early on may not be the best later."""
 
-WIN = Mlp((RIVAL_FEATURES, 32, 1))
-"""Logit of the chance that a rival outbids an offer."""
+WIN = Mlp((RIVAL_FEATURES, 32, 1))  # logit of the chance that a rival outbids an offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,7 @@ class Networks:
     win: Mlp
 
 
-PLAIN = Networks(QUALITY, COUNT, WIN)
-"""Of an agent for one market."""
+PLAIN = Networks(QUALITY, COUNT, WIN)  # of an agent for one market
 
 WIDE = Networks(
     Mlp((CLIENT_FEATURES + len(CONTEXT), 64, 32, 1)),
@@ -62,43 +60,29 @@ KNOWING = Networks(
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What an agent sees and may do. Each departs from Algorithm 1, and can be switched off to see what it is worth.
+    """What an agent sees and may do. Each departs from Algorithm 1, and can be switched off to see what it is worth."""
 
-    Attributes:
-        payments: ``plan`` overbids where that promises more; ``bid`` never does.
-        standardise: DQI and bids are seen relative to the round's other clients.
-        schedule: sees how much of the run is over: what is best early may not be best late.
-        budget: sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one,
-            what an agent learns about budgets is noise, and harms it under another budget.
-        count: values the number of clients served, besides who they are.
-        stop: may stop before the budget is used up.
-        context: sees which market this is, and what came of its offers so far (``context``), for trainings in many
-            markets.
-        curve: besides the context, knows how its data set is learned, where anybody does (``knowledge``).
-        lots: among clients that are worth the same, a random draw decides; otherwise the one with the lower number
-            comes first, and services that decide alike all want the same ones.
-        members: how many critics an agent has, each of which learns from batches of its own. It decides by
-            their mean: where training has said little, they differ, and the mean errs less than they do on average.
-    """
-
-    payments: Payments = "plan"
-    standardise: bool = True
-    schedule: bool = True
+    payments: Payments = "plan"  # ``plan`` overbids where that promises more; ``bid`` never does
+    standardise: bool = True  # DQI and bids are seen relative to the round's other clients
+    schedule: bool = True  # sees how much of the run is over: what is best early may not be best late
+    # sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one, what an
+    # agent learns about budgets is noise, and harms it under another budget.
     budget: bool = False
-    count: bool = True
-    stop: bool = True
+    count: bool = True  # values the number of clients served, besides who they are
+    stop: bool = True  # may stop before the budget is used up
+    # sees which market this is, and what came of its offers so far (``context``), for trainings in many markets
     context: bool = False
-    curve: bool = False
+    curve: bool = False  # besides the context, knows how its data set is learned, where anybody does (``knowledge``)
+    # among clients that are worth the same, a random draw decides; otherwise the one with the lower number comes first,
+    # and services that decide alike all want the same ones
     lots: bool = False
+    # how many critics an agent has, each of which learns from batches of its own. It decides by their mean: where
+    # training has said little, they differ, and the mean errs less than they do on average.
     members: Count = 1
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the design in a training's settings; those of earlier versions do not name all of them.
-
-        Raises:
-            ValueError: one of them is missing or invalid.
-        """
+        """Return the design in a training's settings; those of earlier versions do not name all of them."""
         chosen: dict[str, Any] = {one.name: settings.get(one.name) for one in fields(cls)}
         chosen |= {name: settings.get(name, False) for name in ("context", "curve", "lots")}
         chosen["members"] = settings.get("members", 1)
@@ -117,7 +101,6 @@ class Design:
 
     @property
     def networks(self) -> Networks:
-        """The networks' sizes."""
         if self.context:
             return KNOWING if self.curve else WIDE
         return PLAIN
@@ -136,51 +119,32 @@ class Design:
 
 
 class Seen(NamedTuple):
-    """What the networks see of an observation.
+    """What the networks see of an observation."""
 
-    Attributes:
-        clients: [C, features] of each client.
-        situation: [inputs] what the value of a number of clients depends on: n / N, what the budget can buy, and the
-            context if it is seen.
-        rivalry: [inputs] what is seen beside each rival: a part of the context, or nothing.
-    """
-
-    clients: Float32Array
+    clients: Float32Array  # [C, features] of each client
+    # [inputs] what the value of a number of clients depends on: n / N, what the budget can buy, and the context if it
+    # is seen
     situation: Float32Array
-    rivalry: Float32Array
+    rivalry: Float32Array  # [inputs] what is seen beside each rival: a part of the context, or nothing
 
 
-DESIGN = Design()
-"""The design of an agent for one market."""
+DESIGN = Design()  # the design of an agent for one market
 
-START = Memory()
-"""Before the first round."""
+START = Memory()  # before the first round
 
 
 @dataclass(frozen=True, slots=True)
 class Brain:
-    """The networks of A agents, as NumPy arrays.
+    """The networks of A agents, as NumPy arrays."""
 
-    Attributes:
-        quality, count: [A * J, P] of the J critics of each agent, agent by agent.
-        win: [A, P].
-        design: what the agents see and may do.
-    """
-
-    quality: Float32Array
+    quality: Float32Array  # [A * J, P] of the J critics of each agent, agent by agent
     count: Float32Array
-    win: Float32Array
-    design: Design = DESIGN
+    win: Float32Array  # [A, P]
+    design: Design = DESIGN  # what the agents see and may do
 
     @classmethod
     def initial(cls, rng: Generator, agents: int, design: Design = DESIGN) -> Self:
-        """Draw the networks of agents that have learned nothing: to them, no number of clients is better than another.
-
-        Args:
-            rng: draws the networks.
-            agents: A.
-            design: what the agents see and may do.
-        """
+        """Draw the networks of untrained agents: to them, no number of clients is better than another."""
         networks, critics = design.networks, agents * design.members
         quality, count = (one.initial(rng, critics) for one in (networks.quality, networks.count))
         win = networks.win.initial(rng, agents)
@@ -211,29 +175,20 @@ class Brain:
         one = slice(index, index + 1)
         return Brain(self.quality[one], self.count[one], self.win[:1], replace(self.design, members=1))
 
-    def chances(self, standing: FloatArray, cores: int, rivalry: Float32Array) -> Any:
-        """Return the probability [...] that an offer is served.
-
-        Args:
-            standing: [..., R, 2] of its rivals.
-            cores: K.
-            rivalry: see ``Seen``.
-        """
+    def chances(
+        self,
+        standing: FloatArray,  # [..., R, 2] of its rivals
+        cores: int,  # K
+        rivalry: Float32Array,  # see ``Seen``
+    ) -> Any:
+        """Return the probability [...] that an offer is served."""
         seen = features(standing, np).astype(np.float32).reshape(-1, RIVAL_FEATURES)
         beside = np.broadcast_to(rivalry, (len(seen), len(rivalry)))
         outbid = sigmoid(self.design.networks.win.forward(self.win, np.hstack([seen, beside])[None]))
         return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
 
     def decide(self, observation: Observation, memory: Memory = START) -> Offer:
-        """Return the offers that the critic thinks best (eq. 7).
-
-        Args:
-            observation: what the service sees.
-            memory: of the rounds before, for designs with ``context``.
-
-        Raises:
-            ObservationError: the observation holds values that are not finite.
-        """
+        """Return the offers that the critic thinks best (eq. 7)."""
         return self._decided(observation, memory)[0]
 
     def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:

@@ -19,11 +19,9 @@ from fl.files import replacing
 from fl.names import did_you_mean
 from learning.mahdrl.networks import Tensors
 
-VERSION = 2
-"""Version of the format and of what the networks see. An agent of another version is refused."""
+VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.
 
-FLOATS = ("quality", "count", "win", "actor", "critic")
-"""Tensors of an agent's networks, which are in single precision."""
+FLOATS = ("quality", "count", "win", "actor", "critic")  # tensors of an agent's networks, which are in single precision
 
 TENSORS, DESCRIPTION = ".safetensors", ".json"
 
@@ -32,18 +30,12 @@ class CheckpointError(InputError):
     """A checkpoint cannot be used; the message says which file, why, and what to do."""
 
 
-def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any]) -> None:
-    """Write a checkpoint.
-
-    Args:
-        path: file of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``.
-        kind: ``agent`` or ``training``.
-        tensors: arrays by name.
-        description: everything else; must be what JSON can hold.
-
-    Raises:
-        CheckpointError: it cannot be written.
-    """
+def write(
+    path: Path,  # file of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``
+    kind: str,  # ``agent`` or ``training``
+    tensors: Tensors,  # arrays by name
+    description: Mapping[str, Any],  # everything else; must be what JSON can hold
+) -> None:
     content = save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
     header = {"flmarket": kind, "version": VERSION, "sha256": digest}
@@ -58,11 +50,7 @@ def write(path: Path, kind: str, tensors: Tensors, description: Mapping[str, Any
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the tensors and the description of a checkpoint.
-
-    Raises:
-        CheckpointError: it is missing, truncated or changed, or of another kind or version.
-    """
+    """Return the tensors and the description of a checkpoint."""
     if path.suffix != TENSORS:
         raise CheckpointError(f"{path}: is not an agent (.safetensors); train one with flmarket train")
     described = path.with_suffix(DESCRIPTION)
@@ -94,11 +82,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the hyper-parameters that an agent was trained with.
-
-    Raises:
-        CheckpointError: the description does not have them.
-    """
+    """Return the hyper-parameters that an agent was trained with."""
     found = description.get("settings")
     if not isinstance(found, Mapping):
         raise CheckpointError(f"{path.with_suffix(DESCRIPTION)}: has no settings; restore it or train again")
@@ -106,23 +90,14 @@ def settings(path: Path, description: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of everything that decides how an agent plays, part of the hash of runs that use it.
-
-    Raises:
-        CheckpointError: the agent cannot be read.
-    """
+    """Return the SHA-256 of everything that decides how an agent plays, part of the hash of runs that use it."""
     _, description = read(path, "agent")
     decides = json.dumps({key: description.get(key) for key in ("settings", "agents", "sha256")}, sort_keys=True)
     return hashlib.sha256(decides.encode()).hexdigest()
 
 
 def require_shapes(path: Path, tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse tensors that do not fit a network.
-
-    Raises:
-        CheckpointError: a tensor is missing, is one too many, has another shape or type, or holds values that are not
-            finite.
-    """
+    """Refuse tensors that do not fit a network."""
     if others := sorted(tensors.keys() - shapes.keys()):
         raise CheckpointError(f"{path}: tensor {others[0]!r} is of no network{did_you_mean(others[0], shapes)}")
     if missing := sorted(shapes.keys() - tensors.keys()):

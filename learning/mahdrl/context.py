@@ -40,8 +40,7 @@ BOUNDS = {
 """The numbers of a context, and what they are cut to: about the ranges in drawn markets (``scenarios.drawn``). To an
 agent, a market beyond them looks like the nearest within, whose numbers its networks have seen."""
 
-CONTEXT = tuple(BOUNDS)
-"""The numbers of a context, in their order."""
+CONTEXT = tuple(BOUNDS)  # the numbers of a context, in their order
 
 _LEAST, _MOST = np.array(list(BOUNDS.values())).T
 
@@ -65,25 +64,21 @@ def _nothing() -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an agent remembers of its run.
+    """What an agent remembers of its run."""
 
-    Attributes:
-        sums: [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those
-            that won; contested offers that won, the highest rival bids for them, and the same of those that lost.
-        known: what was known before the first of them, see ``knowledge``.
-    """
-
+    # [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those that
+    # won; contested offers that won, the highest rival bids for them, and the same of those that lost
     sums: FloatArray = field(default_factory=_nothing)
+    # what was known before the first of them, see ``knowledge``
     known: Float32Array = field(default_factory=partial(knowledge, None))
 
-    def after(self, observation: Observation, offer: Offer, won: BoolArray) -> "Memory":
-        """Return the memory after a round.
-
-        Args:
-            observation: what the service saw.
-            offer: what it offered.
-            won: [k] which of the offers won.
-        """
+    def after(
+        self,
+        observation: Observation,  # what the service saw
+        offer: Offer,  # what it offered
+        won: BoolArray,  # [k] which of the offers won
+    ) -> "Memory":
+        """Return the memory after a round."""
         sums = self.sums.copy()
         sums[_ROUNDS] += 1
         sums[_AGREEMENT] += _agreement(observation)
@@ -101,12 +96,7 @@ class Memory:
 
 
 def context(observation: Observation, memory: Memory) -> Float32Array:
-    """Return the numbers of ``CONTEXT``, [14].
-
-    Args:
-        observation: what the service sees.
-        memory: of the rounds before.
-    """
+    """Return the numbers of ``CONTEXT``, [14]."""
     sums, bids = memory.sums, observation.own_bids
     typical = max(mean(bids), SMALLEST_PRICE)
     services = len(Rivals.of(observation)) + 1

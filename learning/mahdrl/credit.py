@@ -27,11 +27,9 @@ SMALLEST_ERROR = 1e-4
 SLOWEST_RATE = 0.05
 """Rate per episode at which the baseline forgets once it has seen 20 of them, so that it follows the policy."""
 
-SMALLEST_SIZE = 1e-6
-"""Gains this small are none: nothing was decided in this market."""
+SMALLEST_SIZE = 1e-6  # gains this small are none: nothing was decided in this market
 
-LARGEST_GAIN = 3.0
-"""In usual sizes: a rare round must not outweigh all others."""
+LARGEST_GAIN = 3.0  # in usual sizes: a rare round must not outweigh all others
 
 
 def running_rate(seen: Any, slowest: float = SLOWEST_RATE) -> Any:
@@ -44,15 +42,14 @@ def progress(accuracies: npt.ArrayLike) -> FloatArray:
     return -np.log(np.maximum(1.0 - np.asarray(accuracies, dtype=np.float64), SMALLEST_ERROR))
 
 
-def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, scale: float) -> FloatArray:
-    """Return A_n [n] for every round of one service's episode.
-
-    Args:
-        deviations: [n] d of each round until the service left.
-        weights: [n] w, how much a deviation in each round counts.
-        horizon: h, how many rounds a decision is credited with, its own included.
-        scale: factor that brings the result to about unit size.
-    """
+def advantages(
+    deviations: FloatArray,  # [n] d of each round until the service left
+    weights: FloatArray,  # [n] w, how much a deviation in each round counts
+    *,
+    horizon: int,  # h, how many rounds a decision is credited with, its own included
+    scale: float,  # factor that brings the result to about unit size
+) -> FloatArray:
+    """Return A_n [n] for every round of one service's episode."""
     weighted = np.concatenate([[0.0], np.cumsum(weights * deviations)])
     weight = np.concatenate([[0.0], np.cumsum(weights)])
     now = np.arange(len(deviations))
@@ -60,13 +57,12 @@ def advantages(deviations: FloatArray, weights: FloatArray, *, horizon: int, sca
     return np.asarray(scale * (weighted[end] - weighted[now]) / (weight[end] - weight[now]))
 
 
-def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatArray | None]:
-    """Return each service's deviations less the mean of the others' in the same round: what all share is not credit.
-
-    Args:
-        deviations: [n] by service; None for a service without a baseline, with which nobody is compared. A service that
-            is alone in a round keeps its own deviation.
-    """
+def differences(
+    # [n] by service; None for a service without a baseline, with which nobody is compared. A service that is alone in a
+    # round keeps its own deviation.
+    deviations: Mapping[str, FloatArray | None],
+) -> dict[str, FloatArray | None]:
+    """Return each service's deviations less the mean of the others' in the same round: what all share is not credit."""
     known = {name: values for name, values in deviations.items() if values is not None}
     result: dict[str, FloatArray | None] = dict(deviations)
     for name, own in known.items():
@@ -81,17 +77,12 @@ def differences(deviations: Mapping[str, FloatArray | None]) -> dict[str, FloatA
 
 
 class Baseline:
-    """A running mean of y, or of another value, for each service and round.
-
-    Attributes:
-        mean: [M, N].
-        episodes: [M] episodes seen.
-    """
+    """A running mean of y, or of another value, for each service and round."""
 
     def __init__(self, services: int, rounds: int, *, slowest: float = SLOWEST_RATE) -> None:
         self._slowest = slowest
-        self.mean: FloatArray = np.zeros((services, rounds))
-        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
+        self.mean: FloatArray = np.zeros((services, rounds))  # [M, N]
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)  # [M] episodes seen
 
     def errors(self, service: int) -> FloatArray:
         """Return w [N], the usual error in each round."""
@@ -124,16 +115,11 @@ class Baseline:
 
 
 class Sizes:
-    """The usual size of each service's gains: the root of their mean square, a running mean over episodes.
-
-    Attributes:
-        square: [M] mean squares.
-        episodes: [M] episodes seen.
-    """
+    """The usual size of each service's gains: the root of their mean square, a running mean over episodes."""
 
     def __init__(self, services: int) -> None:
-        self.square: FloatArray = np.zeros(services)
-        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
+        self.square: FloatArray = np.zeros(services)  # [M] mean squares
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)  # [M] episodes seen
 
     def scaled(self, service: int, gains: FloatArray) -> FloatArray:
         """Return gains [n] of an episode in units of their usual size, at most 3 of them, and take them in."""

@@ -15,27 +15,17 @@ class Credits:
     """What is usual for each service in each market, and so what a decision is worth."""
 
     def __init__(self, services: int, rounds: int, settings: Settings) -> None:
-        """Start with nothing usual.
-
-        Args:
-            services: M, of all markets together; each has a row.
-            rounds: N, the most of any market.
-            settings: the hyper-parameters.
-        """
         self._settings = settings
         self._baseline, self._sizes = Baseline(services, rounds), Sizes(services)
         self._usual = Usual(services, rounds)
 
     def of(
-        self, rows: Mapping[str, int], accuracies: Mapping[str, Sequence[float]], lived: Lived | None
+        self,
+        rows: Mapping[str, int],  # each service's
+        accuracies: Mapping[str, Sequence[float]],  # [n] of each service, after each round
+        lived: Lived | None,  # what is known of the episode now; without it, ``hindsight`` gives no credit
     ) -> dict[str, FloatArray]:
-        """Return the credit [n] of each service's rounds in an episode, and take the episode in.
-
-        Args:
-            rows: each service's.
-            accuracies: [n] of each service, after each round.
-            lived: what is known of the episode now; without it, ``hindsight`` gives no credit.
-        """
+        """Return the credit [n] of each service's rounds in an episode, and take the episode in."""
         if not self._settings.hindsight:
             return self._advantages(rows, accuracies)
         if lived is None:

@@ -11,23 +11,20 @@ from learning.scaling import standardised
 CLIENT_FEATURES = 4
 """The client's DQI and bid among the round's clients, how much of the run is over, and what the budget can buy."""
 
-SMALLEST_PRICE = 1e-3
-"""Money; keeps ratios of prices finite where a client asks for nothing."""
+SMALLEST_PRICE = 1e-3  # money; keeps ratios of prices finite where a client asks for nothing
 
 
 def client_features(
-    observation: Observation, *, standardise: bool = True, schedule: bool = True, budget: bool = True
+    observation: Observation,  # what the service sees
+    *,
+    # whether DQI and bids are standardised over the round's clients. DQI tells data sizes apart only in steps of .003
+    # to .005, against .1 for a step of EMD: a network would hardly see them in raw values. Otherwise DQI is raw, and
+    # bids are in units of the budget.
+    standardise: bool = True,
+    schedule: bool = True,  # whether n / N is seen; otherwise it is 0
+    budget: bool = True,  # whether the budget is seen; otherwise the last feature is 0
 ) -> Float32Array:
-    """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is.
-
-    Args:
-        observation: what the service sees.
-        standardise: whether DQI and bids are standardised over the round's clients. DQI tells data sizes apart only in
-            steps of .003 to .005, against .1 for a step of EMD: a network would hardly see them in raw values.
-            Otherwise DQI is raw, and bids are in units of the budget.
-        schedule: whether n / N is seen; otherwise it is 0.
-        budget: whether the budget is seen; otherwise the last feature is 0.
-    """
+    """Return [C, 4]: DQI, bid, n / N and the log of how many mean bids the budget is."""
     features = np.empty((observation.clients, CLIENT_FEATURES), dtype=np.float32)
     if standardise:
         features[:, 0] = standardised(observation.dqi)

@@ -27,20 +27,15 @@ from fl.surrogate import Curve, SurrogateFederation, Trained
 from learning.mahdrl.credit import LARGEST_GAIN, SMALLEST_SIZE, running_rate
 from learning.mahdrl.networks import Tensors
 
-SMALLEST_PART = 0.1
-"""No round's usual size counts as less than this part of the run's."""
+SMALLEST_PART = 0.1  # no round's usual size counts as less than this part of the run's
 
 
 @dataclass(slots=True)
 class Lived:
-    """What a training knows of an episode when it is over.
+    """What a training knows of an episode when it is over."""
 
-    Attributes:
-        curves: the learning curve of each service.
-        rounds: by service, what it trained on in each round in which it took part; None where nobody served it.
-    """
-
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, Curve]  # the learning curve of each service
+    # by service, what it trained on in each round in which it took part; None where nobody served it
     rounds: dict[str, list[Trained | None]] = field(default_factory=dict)
 
     @classmethod
@@ -60,20 +55,14 @@ class Lived:
 
 
 class Usual:
-    """What is usual for each service in each market: running means over episodes.
-
-    Attributes:
-        images: [M, 3] the mean logs of how many images and of how many equal clients, and the mean EMD.
-        episodes: [M] episodes seen.
-        square: [M, N] the mean square of what a round added.
-        rounds: [M, N] how often each round was played.
-    """
+    """What is usual for each service in each market: running means over episodes."""
 
     def __init__(self, services: int, rounds: int) -> None:
+        # [M, 3] the mean logs of how many images and of how many equal clients, and the mean EMD
         self.images: FloatArray = np.zeros((services, 3))
-        self.episodes: IntArray = np.zeros(services, dtype=np.int64)
-        self.square: FloatArray = np.zeros((services, rounds))
-        self.rounds: IntArray = np.zeros((services, rounds), dtype=np.int64)
+        self.episodes: IntArray = np.zeros(services, dtype=np.int64)  # [M] episodes seen
+        self.square: FloatArray = np.zeros((services, rounds))  # [M, N] the mean square of what a round added
+        self.rounds: IntArray = np.zeros((services, rounds), dtype=np.int64)  # [M, N] how often each round was played
 
     def credit(self, service: int, curve: Curve, rounds: list[Trained | None]) -> FloatArray:
         """Return the credit [n] of an episode's rounds in its usual size, at most 3 of it; arguments as ``worth``."""
@@ -87,14 +76,13 @@ class Usual:
         )
         return scaled
 
-    def worth(self, service: int, curve: Curve, rounds: list[Trained | None]) -> FloatArray:
-        """Return A [n] of an episode's rounds, and take its images in; 0 where nobody served in all of it.
-
-        Args:
-            service: its row.
-            curve: its learning curve.
-            rounds: [n] what it trained on in each.
-        """
+    def worth(
+        self,
+        service: int,  # its row
+        curve: Curve,  # its learning curve
+        rounds: list[Trained | None],  # [n] what it trained on in each
+    ) -> FloatArray:
+        """Return A [n] of an episode's rounds, and take its images in; 0 where nobody served in all of it."""
         seen = np.array([_numbers(images) for images in rounds if images is not None])
         if not len(seen):
             return np.zeros(len(rounds))

@@ -24,8 +24,7 @@ RANGES = {
 """The parameters of a curve that are seen, and about their range over the curves that come with flmarket. An agent sees
 others as the nearest within."""
 
-NUMBERS = ("known", *RANGES)
-"""What an agent knows, in its order: first, 1 if it knows a curve at all."""
+NUMBERS = ("known", *RANGES)  # what an agent knows, in its order: first, 1 if it knows a curve at all
 
 _LEAST, _MOST = np.array(list(RANGES.values())).T
 

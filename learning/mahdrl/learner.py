@@ -52,34 +52,25 @@ class Learner:
     Attributes:
         services: of each market, the names of all that may learn; which of them do is up to each episode.
         settings: the hyper-parameters.
-        brain: the networks that learn, in memory shared with torch; they play while exploring.
-        played: their slow average, which plays in evaluations and becomes the trained agent.
     """
 
     def __init__(
         self,
-        services: Sequence[Sequence[str]],
-        shapes: Sequence[Shape],
-        seed: int,
-        settings: Settings,
+        services: Sequence[Sequence[str]],  # of each market, the names of all that may learn
+        shapes: Sequence[Shape],  # of each market
+        seed: int,  # the training's
+        settings: Settings,  # the hyper-parameters; with several markets, services must ``share``
         *,
-        selves: bool = False,
+        selves: bool = False,  # keep earlier selves, to play against
     ) -> None:
-        """Create a learner that has learned nothing.
-
-        Args:
-            services: of each market, the names of all that may learn.
-            shapes: of each market.
-            seed: the training's.
-            settings: the hyper-parameters; with several markets, services must ``share``.
-            selves: keep earlier selves, to play against.
-        """
         self.services, self.settings = tuple(tuple(names) for names in services), settings
         self._seed, self._episode, self._market = seed, 0, 0
         most = max(len(names) for names in self.services)
         self._agents = 1 if settings.share else most
+        # the networks that learn, in memory shared with torch; they play while exploring
         self.brain = Brain.initial(stream(seed, "agent"), self._agents, settings)
         networks = self.brain.tensors()
+        # their slow average, which plays in evaluations and becomes the trained agent
         self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=settings)
         self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
         self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
@@ -193,12 +184,12 @@ class Learner:
         self._due += self.settings.updates
         return {}
 
-    def end(self, lived: Lived | None = None) -> dict[str, float]:
-        """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name.
-
-        Args:
-            lived: what is known of the episode now; without it, ``hindsight`` gives no credit, and nothing is stored.
-        """
+    def end(
+        self,
+        # what is known of the episode now; without it, ``hindsight`` gives no credit, and nothing is stored
+        lived: Lived | None = None,
+    ) -> dict[str, float]:
+        """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name."""
         accuracies = {name: episode.accuracies for name, episode in self._episodes.items()}
         rows = {name: self._row(name) for name in accuracies}
         for name, credit in self._credits.of(rows, accuracies, lived).items():
@@ -241,7 +232,6 @@ class Learner:
         return float(critic.detach()) / self.settings.members, float(win.detach())
 
     def _follow(self) -> None:
-        """Move the networks that are played towards those that learn."""
         for name, values in self.played.tensors().items():
             values += np.float32(self.settings.average) * (getattr(self.brain, name) - values)
 
@@ -260,11 +250,7 @@ class Learner:
         return state
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``, between two episodes.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Continue from a ``state``, between two episodes."""
         if not 0 <= state["due"][0] < 1:
             raise ValueError(f"{state['due'][0]} updates are due, which is no part of one")
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):

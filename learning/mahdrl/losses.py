@@ -10,18 +10,17 @@ from fl.errors import RunError
 from learning.mahdrl.brain import PLAIN, Networks
 from learning.mahdrl.rivalry import exactly, features
 
-UNSURE = 1e-6
-"""A learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising."""
+UNSURE = 1e-6  # A learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising
 
 
-def set_values(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], networks: Networks = PLAIN) -> Tensor:
-    """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B].
-
-    Args:
-        quality, count: [A, P] parameters of the two networks.
-        batch: ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs].
-        networks: their sizes.
-    """
+def set_values(
+    quality: Tensor,  # [A, P] parameters of the two networks
+    count: Tensor,  # [A, P] parameters of the two networks
+    # ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs]
+    batch: Mapping[str, Tensor],
+    networks: Networks = PLAIN,  # their sizes
+) -> Tensor:
+    """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B]."""
     served = batch["served"]
     rows = _Rows(served.flatten(1))
     q = rows.spread(networks.quality.forward(quality, rows.of(batch["clients"].flatten(1, 2)))[..., 0]).view(
@@ -40,20 +39,16 @@ def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], net
     return error.square().mean(dim=1).sum()
 
 
-def win_loss(win: Tensor, batch: Mapping[str, Tensor], most: int, networks: Networks = PLAIN) -> Tensor:
-    """Return the cross-entropy of which contested offers won, mean over offers, summed over agents.
-
-    Args:
-        win: [A, P] parameters of the network.
-        batch: ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``won`` [A, B, k], ``contested``
-            [A, B, 1], K as ``cores`` [A, B, 1], and ``rivalry`` [A, B, inputs]. An offer that won teaches as much of
-            the rivals if its client did not deliver.
-        most: the largest K.
-        networks: their sizes.
-
-    Raises:
-        RunError: training diverged: the parameters are not finite.
-    """
+def win_loss(
+    win: Tensor,  # [A, P] parameters of the network
+    # ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``won`` [A, B, k], ``contested`` [A, B, 1], K as
+    # ``cores`` [A, B, 1], and ``rivalry`` [A, B, inputs]. An offer that won teaches as much of the rivals if its client
+    # did not deliver
+    batch: Mapping[str, Tensor],
+    most: int,  # the largest K
+    networks: Networks = PLAIN,  # their sizes
+) -> Tensor:
+    """Return the cross-entropy of which contested offers won, mean over offers, summed over agents."""
     won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]
     rows = _Rows(counts.flatten(1))
     standing = rows.of(rivals.flatten(1, 2))  # [A, n, R, 2]
@@ -73,16 +68,13 @@ def win_loss(win: Tensor, batch: Mapping[str, Tensor], most: int, networks: Netw
 
 
 class _Rows:
-    """Those rows of a padded batch that count: most are padding, which networks need not look at.
-
-    Attributes:
-        index: [A, n] their places among all; where an agent has fewer than another, places that do not count follow.
-    """
+    """Those rows of a padded batch that count: most are padding, which networks need not look at."""
 
     def __init__(self, counts: Tensor) -> None:
         """Find the rows of which ``counts`` [A, rows] is above 0."""
         self._counts = (counts > 0).to(torch.uint8)
         most = max(1, int(self._counts.sum(dim=1).max()))
+        # [A, n] their places among all; where an agent has fewer than another, places that do not count follow
         self.index = self._counts.argsort(dim=1, descending=True, stable=True)[:, :most]
 
     def of(self, values: Tensor) -> Tensor:

@@ -17,23 +17,17 @@ from numpy.random import Generator
 from fl.arrays import AnyArray, Float32Array
 from fl.ordered import exact_product
 
-Tensors = Mapping[str, AnyArray]
-"""Named arrays: what a checkpoint holds."""
+Tensors = Mapping[str, AnyArray]  # named arrays: what a checkpoint holds
 
 
 @dataclass(frozen=True, slots=True)
 class Mlp:
-    """Fully connected layers with ReLU between them.
+    """Fully connected layers with ReLU between them."""
 
-    Attributes:
-        sizes: widths of the input, each hidden layer and the output.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # widths of the input, each hidden layer and the output
 
     @property
     def parameters(self) -> int:
-        """P, how many weights and biases there are."""
         return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(self.sizes))
 
     def initial(self, rng: Generator, agents: int = 1) -> Float32Array:
@@ -44,16 +38,12 @@ class Mlp:
             parts.append(rng.uniform(-bound, bound, size=(agents, (fan_in + 1) * fan_out)))
         return np.concatenate(parts, axis=1).astype(np.float32)
 
-    def forward(self, parameters: Any, x: Any) -> Any:
-        """Apply the network of each agent to its own rows.
-
-        Args:
-            parameters: [A, P], NumPy or torch.
-            x: [A, n, inputs], of the same library.
-
-        Returns:
-            [A, n, outputs]; of NumPy arrays, in double precision.
-        """
+    def forward(
+        self,
+        parameters: Any,  # [A, P], NumPy or torch
+        x: Any,  # [A, n, inputs], of the same library
+    ) -> Any:  # [A, n, outputs]; of NumPy arrays, in double precision
+        """Apply the network of each agent to its own rows."""
         at, last = 0, len(self.sizes) - 2
         for layer, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
             split, end = at + fan_in * fan_out, at + (fan_in + 1) * fan_out

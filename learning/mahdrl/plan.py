@@ -5,33 +5,23 @@ from dataclasses import dataclass
 
 from fl.streams import stream
 
-EVALUATED = 16
-"""Most markets that an evaluation plays, evenly spaced among those of the training."""
+EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and on what to train.
+    """How long and on what to train."""
 
-    Attributes:
-        episodes: markets played while learning.
-        seed: the training's seed: networks, exploration, replay and the markets' seeds are drawn from it.
-        epsilon: probability of a random action at the start and at the end.
-        epsilon_episodes: episodes over which epsilon falls, on a straight line.
-        evaluate_every: episodes between two evaluations; a state to resume from is saved with each.
-        evaluation_seeds: seeds of the markets of an evaluation, which no episode plays.
-        seats: of each market, the services that take turns to learn; where that is none, all learn at once.
-        together: how many services of the seats learn in the same episode; 0: a number drawn anew in each.
-    """
-
-    episodes: int = 200
-    seed: int = 0
-    epsilon: tuple[float, float] = (1.0, 0.05)
-    epsilon_episodes: int = 100
-    evaluate_every: int = 25
+    episodes: int = 200  # markets played while learning
+    seed: int = 0  # the training's seed: networks, exploration, replay and the markets' seeds are drawn from it
+    epsilon: tuple[float, float] = (1.0, 0.05)  # probability of a random action at the start and at the end
+    epsilon_episodes: int = 100  # episodes over which epsilon falls, on a straight line
+    evaluate_every: int = 25  # episodes between two evaluations; a state to resume from is saved with each
+    # seeds of the markets of an evaluation, which no episode plays
     evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
+    # of each market, the services that take turns to learn; where that is none, all learn at once
     seats: tuple[tuple[str, ...], ...] = ((),)
-    together: int = 1
+    together: int = 1  # how many services of the seats learn in the same episode; 0: a number drawn anew in each
 
     def epsilon_at(self, episode: int) -> float:
         """Return the probability of a random action in an episode, from 1."""

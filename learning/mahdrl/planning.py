@@ -21,8 +21,7 @@ from fl.ordered import mean, quantile
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 """Values of money that are tried, in standard deviations of q per mean price: 0 ignores prices."""
 
-ANCHORS = (0.0, 0.5)
-"""Quantiles of q that count as worth nothing when q is weighed against the chance to be served."""
+ANCHORS = (0.0, 0.5)  # quantiles of q that count as worth nothing when q is weighed against the chance to be served
 
 RIVAL_LEVELS = 6
 """How many prices just above a rival's bid are considered for a client, the highest ones. If K is larger, K are: the
@@ -47,16 +46,15 @@ class CountValue:
         return value
 
 
-def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
+def price_levels(
+    observation: Observation,  # what the deciding service sees
+    rivals: FloatArray,  # [R, C], see ``rivalry.Rivals.bids``
+) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
     These are the bid itself, prices just above each of the highest rival bids, and a little beyond the highest. With
     fewer than K rivals left, no offer can be outbid, and the bid is the only level. Where the rivals' bids are not
     public, the same stands for each of them, and one level just above is enough.
-
-    Args:
-        observation: what the deciding service sees.
-        rivals: [R, C], see ``rivalry.Rivals.bids``.
     """
     bids = observation.own_bids
     if len(rivals) < observation.cores:
@@ -69,28 +67,18 @@ def price_levels(observation: Observation, rivals: FloatArray) -> FloatArray:
 
 
 def plan(
-    q: FloatArray,
-    kappa: CountValue,
-    prices: FloatArray,
-    chance: FloatArray,
-    budget: float,
+    q: FloatArray,  # [C] what each client adds to the mean quality of the set
+    kappa: CountValue,  # what the number of served clients is worth
+    prices: FloatArray,  # [C, L] levels considered for each client, money with six decimals
+    chance: FloatArray,  # [C, L] probability that an offer at each level is served
+    budget: float,  # B_m, money
     *,
-    available: BoolArray | None = None,
+    available: BoolArray | None = None,  # [C] who can be selected; all if not given
+    # [C] the clients in the order in which those of equal worth are considered; by their number if not given
     turns: IntArray | None = None,
-    stop: bool = True,
+    stop: bool = True,  # consider every beginning of an order, not only everything that the budget allows
 ) -> Offer:
-    """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable.
-
-    Args:
-        q: [C] what each client adds to the mean quality of the set.
-        kappa: what the number of served clients is worth.
-        prices: [C, L] levels considered for each client, money with six decimals.
-        chance: [C, L] probability that an offer at each level is served.
-        budget: B_m, money.
-        available: [C] who can be selected; all if not given.
-        turns: [C] the clients in the order in which those of equal worth are considered; by their number if not given.
-        stop: consider every beginning of an order, not only everything that the budget allows.
-    """
+    """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable."""
     exact, left = to_micro(prices), to_micro(budget)
     if available is not None:
         exact = np.where(available[:, None], exact, left + 1)  # never fits

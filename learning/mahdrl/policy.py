@@ -28,7 +28,6 @@ class Player(Policy):
         self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
 
     def act(self, observation: Observation) -> Offer:
-        """Return the offers that the agent's critic thinks best."""
         return self._brain.decide(observation, self._memory)
 
     def reasons(self, observation: Observation) -> Reasons:
@@ -36,7 +35,6 @@ class Player(Policy):
         return self._brain.reasons(observation, self._memory)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Remember what came of the round, if the agent looks at that."""
         self.remember(observation, offer, feedback.won)
 
     def remember(self, observation: Observation, offer: Offer, won: BoolArray) -> None:
@@ -46,7 +44,6 @@ class Player(Policy):
 
     @property
     def remembers(self) -> bool:
-        """Whether the agent's decisions depend on the rounds before."""
         return self._brain.design.context
 
     @property
@@ -55,11 +52,9 @@ class Player(Policy):
         return self._brain.design.lots
 
     def state(self) -> dict[str, AnyArray]:
-        """Return what the agent remembers of the run."""
         return {"memory": self._memory.sums}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Remember what ``state`` returned."""
         self._memory = replace(self._memory, sums=np.asarray(state["memory"], dtype=np.float64))
 
 
@@ -70,26 +65,16 @@ class Mahdrl(Player):
 
     def __init__(
         self,
-        context: PolicyContext,
+        context: PolicyContext,  # the market
         *,
-        checkpoint: str | None = None,
+        checkpoint: str | None = None,  # file of ``flmarket train``; if not given, the agent that comes with flmarket
+        # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
+        # as it was trained
         payments: Payments | None = None,
+        # whether it is told the learning curve that was fitted to its data set, if it was trained to look at one;
+        # without, it plays as if nobody had fitted any
         curve: bool = True,
     ) -> None:
-        """Load the agent.
-
-        Args:
-            context: the market.
-            checkpoint: file of ``flmarket train``; if not given, the agent that comes with flmarket.
-            payments: ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the
-                agent plays as it was trained.
-            curve: whether it is told the learning curve that was fitted to its data set, if it was trained to look at
-                one; without, it plays as if nobody had fitted any.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used.
-            ValueError: an option is out of range.
-        """
         if payments not in ("plan", "bid", None):
             raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
         if curve is not True and curve is not False:
@@ -99,7 +84,6 @@ class Mahdrl(Player):
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
-        """Return the SHA-256 of the agent that a new policy would load."""
         return trained.digest(checkpoint, NAME)
 
 
@@ -109,12 +93,10 @@ class MahdrlSingle(Mahdrl):
     summary = "learned in the market of `paper` alone, on images; what `mahdrl` was before it could play any market"
 
     def __init__(self, context: PolicyContext, *, payments: Payments | None = None) -> None:
-        """Load the agent; ``payments`` as in ``Mahdrl``."""
         super().__init__(context, checkpoint=str(trained.shipped(SINGLE)), payments=payments)
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
-        """Return the SHA-256 of the agent."""
         return trained.digest(None, SINGLE)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from des.records import Feedback, Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 
-FIFTHS = 5
-"""Parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI."""
+FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI
 
 COLUMNS = (
     "episode",
@@ -42,13 +41,7 @@ class Preferences:
         self._counts: dict[str, _Counts] = {}
 
     def add(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Count one service's offers of a round.
-
-        Args:
-            observation: what it observed.
-            offer: what it offered.
-            feedback: what came of it.
-        """
+        """Count one service's offers of a round."""
         counts = self._counts.setdefault(observation.service, _Counts())
         counts.rounds += 1
         counts.offers += len(offer.clients)
@@ -63,13 +56,11 @@ class Preferences:
         return [{"episode": episode, "service": name, **_row(counts)} for name, counts in self._counts.items()]
 
 
-def fifths(values: FloatArray, available: BoolArray) -> IntArray:
-    """Return the fifth of each client [C], from 0, in the order of some values; of equal ones, the first come first.
-
-    Args:
-        values: [C], a bid or a DQI of each client.
-        available: [C], whether each client can be chosen: only these are ordered; the others are in fifth 0.
-    """
+def fifths(
+    values: FloatArray,  # [C], a bid or a DQI of each client
+    available: BoolArray,  # [C], whether each client can be chosen: only these are ordered; the others are in fifth 0
+) -> IntArray:
+    """Return the fifth of each client [C], from 0, in the order of some values; of equal ones, the first come first."""
     parts = np.zeros(len(values), np.int64)
     chosen = np.flatnonzero(available)
     order = chosen[np.argsort(values[chosen], kind="stable")]

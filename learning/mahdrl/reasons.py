@@ -8,16 +8,10 @@ from fl.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """A decision, and what it followed from.
+    """A decision, and what it followed from."""
 
-    Attributes:
-        offer: what was decided.
-        q: [C] how the critic rates each client.
-        at_bid: [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that.
-        at_offer: [k] the same for what it offered.
-    """
-
-    offer: Offer
-    q: FloatArray
+    offer: Offer  # what was decided
+    q: FloatArray  # [C] how the critic rates each client
+    # [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that
     at_bid: FloatArray | None = None
-    at_offer: FloatArray | None = None
+    at_offer: FloatArray | None = None  # [k] the same for what it offered

@@ -32,13 +32,11 @@ def folder_of(out: Path) -> Path:
 class TrainingRecord:
     """Writes the record of one training."""
 
-    def __init__(self, folder: Path, done: int) -> None:
-        """Continue a record.
-
-        Args:
-            folder: of ``folder_of``.
-            done: the last episode that is not played again; what is recorded of later ones is dropped.
-        """
+    def __init__(
+        self,
+        folder: Path,
+        done: int,  # the last episode that is not played again; what is recorded of later ones is dropped
+    ) -> None:
         self._folder = folder
         self._lines = _kept(folder / PREFERENCES, done)
 
@@ -47,7 +45,6 @@ class TrainingRecord:
         self._write(PLAN, json.dumps(dict(content), indent=1) + "\n")
 
     def has_baselines(self) -> bool:
-        """Return whether the baselines of this training are recorded."""
         return (self._folder / BASELINES).exists()
 
     def write_baselines(self, rows: Mapping[str, Row]) -> None:

@@ -11,26 +11,19 @@ from learning.mahdrl.networks import Tensors
 
 
 class Replay:
-    """Keeps the last ``capacity`` transitions of each of A agents.
-
-    Attributes:
-        fields: name -> [A, capacity, *shape].
-        stored: [A] transitions ever stored; the next one is put at ``stored % capacity``.
-    """
+    """Keeps the last ``capacity`` transitions of each of A agents."""
 
     def __init__(self, agents: int, capacity: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.capacity = capacity
+        # name -> [A, capacity, *shape]
         self.fields: dict[str, Float32Array] = {
             name: np.zeros((agents, capacity, *shape), dtype=np.float32) for name, shape in shapes.items()
         }
+        # [A] transitions ever stored; the next one is put at ``stored % capacity``
         self.stored: IntArray = np.zeros(agents, dtype=np.int64)
 
     def add(self, agent: int, **values: npt.ArrayLike) -> None:
-        """Store one transition. A field that is shorter than its row is padded with zeros.
-
-        Raises:
-            ValueError: the transition has other fields than the buffer.
-        """
+        """Store one transition. A field that is shorter than its row is padded with zeros."""
         at = int(self.stored[agent]) % self.capacity
         if values.keys() != self.fields.keys():
             raise ValueError(f"a transition has {sorted(self.fields)}, not {sorted(values)}")
@@ -48,15 +41,15 @@ class Replay:
         """How many transitions each agent's buffer holds, [A]."""
         return np.minimum(self.stored, self.capacity)
 
-    def sample(self, rng: Generator, batch: int, times: int = 1) -> dict[str, Float32Array]:
+    def sample(
+        self,
+        rng: Generator,  # draws them
+        batch: int,  # transitions of each
+        times: int = 1,  # how many batches for each agent; they follow each other
+    ) -> dict[str, Float32Array]:
         """Draw batches uniformly, with replacement, for each agent: name -> [A * times, batch, *shape].
 
         Every agent must hold at least one transition.
-
-        Args:
-            rng: draws them.
-            batch: transitions of each.
-            times: how many batches for each agent; they follow each other.
         """
         agents = np.repeat(np.arange(len(self.stored)), times)[:, None]
         rows = rng.integers(self.held[agents], size=(len(agents), batch))
@@ -69,11 +62,7 @@ class Replay:
         return {**state, "replay.stored": self.stored}
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``.
-
-        Raises:
-            ValueError: it holds more or fewer transitions than were stored.
-        """
+        """Continue from a ``state``."""
         stored, lengths = state["replay.stored"], {state[f"replay.{name}"].shape[1] for name in self.fields}
         if stored.min() < 0 or lengths != {int(np.minimum(stored, self.capacity).max())}:
             raise ValueError("its replay buffer does not hold as many transitions as were stored")

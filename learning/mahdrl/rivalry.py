@@ -27,21 +27,15 @@ STANDING = 2
 """Numbers in a rival's standing to an offer: its bid as a part of the round's highest, and the log of its bid over the
 price."""
 
-LARGEST_RATIO = 2.0
-"""Log ratios are cut to this: beyond it, one of the two is out of the question."""
+LARGEST_RATIO = 2.0  # log ratios are cut to this: beyond it, one of the two is out of the question
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """The R other services that still take part.
+    """The R other services that still take part."""
 
-    Attributes:
-        bids: [R, C] of each client to each of them, for each client the highest bid first.
-        highest: the highest bid of the round, to any service.
-    """
-
-    bids: FloatArray
-    highest: float
+    bids: FloatArray  # [R, C] of each client to each of them, for each client the highest bid first
+    highest: float  # the highest bid of the round, to any service
 
     def __len__(self) -> int:
         return len(self.bids)
@@ -63,13 +57,12 @@ class Rivals:
         ascending: FloatArray = np.sort(observation.bids[active], axis=0)
         return cls(ascending[::-1], float(observation.bids.max(initial=SMALLEST_PRICE)))
 
-    def standing(self, prices: FloatArray, most: int) -> FloatArray:
-        """Return the rivals' standings to an offer at each price, [C, L, R', 2].
-
-        Args:
-            prices: [C, L] considered for each client.
-            most: R' is at most this; the rivals with the highest bids for a client are kept.
-        """
+    def standing(
+        self,
+        prices: FloatArray,  # [C, L] considered for each client
+        most: int,  # R' is at most this; the rivals with the highest bids for a client are kept
+    ) -> FloatArray:
+        """Return the rivals' standings to an offer at each price, [C, L, R', 2]."""
         bids = self.bids[:most].T[:, None]  # [C, 1, R']
         standing = np.empty((*prices.shape, bids.shape[2], STANDING))
         standing[..., 0] = bids / self.highest
@@ -83,13 +76,11 @@ def rivals_kept(services: int, cores: int) -> int:
     return min(services - 1, max(8, 3 * cores))
 
 
-def features(standing: Any, library: Any) -> Any:
-    """Return what the network sees of rivals, [..., 15].
-
-    Args:
-        standing: [..., 2], see ``Rivals.standing``.
-        library: ``numpy`` or ``torch``, whichever the array is of.
-    """
+def features(
+    standing: Any,  # [..., 2], see ``Rivals.standing``
+    library: Any,  # ``numpy`` or ``torch``, whichever the array is of
+) -> Any:
+    """Return what the network sees of rivals, [..., 15]."""
     part, ratio = standing[..., :1], standing[..., 1:]
     if library is np:
         sine, cosine = _waves(part[..., 0].astype(np.float64))
@@ -111,23 +102,19 @@ def _waves(part: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.stack(sines, axis=-1), np.stack(cosines, axis=-1)
 
 
-def fewer_than(cores: int, chances: Any) -> Any:
-    """Return the probability [...] that fewer than K of R independent events happen: a Poisson binomial distribution.
-
-    Args:
-        cores: K.
-        chances: [..., R] the probability of each, NumPy or torch.
-    """
+def fewer_than(
+    cores: int,  # K
+    chances: Any,  # [..., R] the probability of each, NumPy or torch
+) -> Any:
+    """Return the probability [...] that fewer than K of R independent events happen (Poisson binomial)."""
     return sum(exactly(cores, chances))
 
 
-def exactly(most: int, chances: Any) -> list[Any]:
-    """Return the probabilities [...] that 0, 1, ... ``most`` - 1 of R independent events happen.
-
-    Args:
-        most: how many probabilities.
-        chances: [..., R] the probability of each, NumPy or torch.
-    """
+def exactly(
+    most: int,  # how many probabilities
+    chances: Any,  # [..., R] the probability of each, NumPy or torch
+) -> list[Any]:
+    """Return the probabilities [...] that 0, 1, ... ``most`` - 1 of R independent events happen."""
     nothing = 0.0 * chances.sum(-1)  # of shape [...] even without rivals
     number: list[Any] = [nothing + 1.0] + [nothing] * (most - 1)  # of the events so far
     for rival in range(chances.shape[-1]):

@@ -11,23 +11,15 @@ from learning.mahdrl.brain import Brain
 from learning.mahdrl.policy import Player
 from learning.policy import PolicyContext
 
-ITSELF = "itself"
-"""The rival of a training that an earlier self plays."""
+ITSELF = "itself"  # the rival of a training that an earlier self plays
 
-EVERY = 160
-"""Episodes between two of them."""
+EVERY = 160  # episodes between two of them
 
 
 class Selves:
     """What an agent played like after every so many episodes."""
 
     def __init__(self, seed: int, *, wanted: bool = True) -> None:
-        """Start without any.
-
-        Args:
-            seed: the training's, by which the one that plays is drawn.
-            wanted: whether to keep any.
-        """
         self._seed, self._wanted = seed, wanted
         self._kept: list[dict[str, Float32Array]] = []
 
@@ -37,13 +29,7 @@ class Selves:
             self._kept.append({name: values.copy() for name, values in played.tensors().items()})
 
     def player(self, context: PolicyContext, episode: int, now: Brain) -> Player | None:
-        """Return one of them to play a service, drawn at random; None if there are none yet.
-
-        Args:
-            context: the service's market.
-            episode: the number of the episode that it is to play in.
-            now: the agent.
-        """
+        """Return one of them to play a service, drawn at random; None if there are none yet."""
         if not self._kept:
             return None
         drawn = int(stream(self._seed, "self", episode, context.service).integers(len(self._kept)))

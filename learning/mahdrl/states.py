@@ -9,8 +9,7 @@ from learning.mahdrl import checkpoint
 from learning.mahdrl.checkpoint import CheckpointError
 from learning.mahdrl.networks import Tensors
 
-KEPT = 2
-"""States kept: the last one, to resume from, and the one before it, in case the last one has to be deleted."""
+KEPT = 2  # states kept: the last one, to resume from, and the one before it, in case the last one has to be deleted
 
 GROWS = ("episodes", "epsilon_episodes")
 """Parts of the plan that may change when a training is resumed. A longer training explores no longer than planned."""
@@ -30,29 +29,17 @@ class Resumable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The description of a state that was found.
+    """The description of a state that was found."""
 
-    Attributes:
-        episode: the last episode before it was saved.
-        curve: evaluations until then.
-        log_bytes: length of the log at that time.
-        epsilon_episodes: how long the training was to explore when it was started.
-        identity: what must be the same when it is resumed.
-    """
-
-    episode: int
-    curve: list[dict[str, Any]]
-    log_bytes: int
-    epsilon_episodes: int
-    identity: Mapping[str, Mapping[str, Any]]
+    episode: int  # the last episode before it was saved
+    curve: list[dict[str, Any]]  # evaluations until then
+    log_bytes: int  # length of the log at that time
+    epsilon_episodes: int  # how long the training was to explore when it was started
+    identity: Mapping[str, Mapping[str, Any]]  # what must be the same when it is resumed
 
     @classmethod
     def read(cls, description: Mapping[str, Any], parts: Mapping[str, Any]) -> Self:
-        """Read a state's description.
-
-        Raises:
-            KeyError, TypeError, ValueError, AttributeError: it is not a state's description.
-        """
+        """Read a state's description."""
         return cls(
             episode=_count(description["episode"]),
             curve=_curve(description["curve"]),
@@ -72,17 +59,13 @@ def is_there(folder: Path) -> bool:
     return next(_states(folder), None) is not None
 
 
-def resumed(learner: Resumable, folder: Path, identity: Mapping[str, Mapping[str, Any]]) -> Found | None:
-    """Restore a learner from the last state in a folder; return its description, or None if the folder has no state.
-
-    Args:
-        learner: a new one.
-        folder: the training's states.
-        identity: what must be the same as when the state was saved, except for what ``GROWS``.
-
-    Raises:
-        CheckpointError: the state is damaged, or is that of another training.
-    """
+def resumed(
+    learner: Resumable,  # a new one
+    folder: Path,  # the training's states
+    # what must be the same as when the state was saved, except for what ``GROWS``
+    identity: Mapping[str, Mapping[str, Any]],
+) -> Found | None:
+    """Restore a learner from the last state in a folder; return its description, or None if the folder has no state."""
     path = next(_states(folder), None)
     if path is None:
         return None

@@ -13,21 +13,13 @@ from learning.mahdrl.checkpoint import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A checkpoint that holds the agent of a service.
+    """A checkpoint that holds the agent of a service."""
 
-    Attributes:
-        path: file of the tensors.
-        tensors: arrays by name; the first axis of each counts the agents.
-        description: the JSON file beside it.
-        agent: index of the agent that decides for the service.
-        agents: how many agents the checkpoint holds.
-    """
-
-    path: Path
-    tensors: Mapping[str, Any]
-    description: Mapping[str, Any]
-    agent: int
-    agents: int
+    path: Path  # file of the tensors
+    tensors: Mapping[str, Any]  # arrays by name; the first axis of each counts the agents
+    description: Mapping[str, Any]  # the JSON file beside it
+    agent: int  # index of the agent that decides for the service
+    agents: int  # how many agents the checkpoint holds
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -35,14 +27,7 @@ class Trained:
         return checkpoints.settings(self.path, self.description)
 
     def require_settings(self, known: Collection[str]) -> None:
-        """Refuse unknown settings, which might change how the agent plays.
-
-        Args:
-            known: names of all that the policy's trainings have.
-
-        Raises:
-            CheckpointError: the description has another one, or no settings.
-        """
+        """Refuse unknown settings, which might change how the agent plays."""
         if unknown := sorted(self.settings.keys() - known):
             raise CheckpointError(
                 f"{self.path.with_suffix(checkpoints.DESCRIPTION)}: unknown setting {unknown[0]!r} of "
@@ -62,17 +47,12 @@ def shipped(policy: str) -> Path:
     return Path(str(files("learning") / "agents" / f"{policy}{checkpoints.TENSORS}"))
 
 
-def load(checkpoint: str | None, policy: str, service: str) -> Trained:
-    """Read the agent that decides for a service.
-
-    Args:
-        checkpoint: file of ``flmarket train``; if None, the agent that comes with flmarket.
-        policy: name of the policy that is to play it.
-        service: name of the service.
-
-    Raises:
-        CheckpointError: the file cannot be used, is of another policy, or has no agent for this service.
-    """
+def load(
+    checkpoint: str | None,  # file of ``flmarket train``; if None, the agent that comes with flmarket
+    policy: str,  # name of the policy that is to play it
+    service: str,  # name of the service
+) -> Trained:
+    """Read the agent that decides for a service."""
     path = _path(checkpoint, policy)
     tensors, description = checkpoints.read(path, "agent")
     if description.get("policy") != policy:
@@ -88,11 +68,7 @@ def load(checkpoint: str | None, policy: str, service: str) -> Trained:
 
 
 def digest(checkpoint: str | None, policy: str) -> str:
-    """Return the SHA-256 of what ``load`` would read, part of the hash of runs that use it.
-
-    Raises:
-        CheckpointError: the file cannot be read.
-    """
+    """Return the SHA-256 of what ``load`` would read, part of the hash of runs that use it."""
     return checkpoints.digest(_path(checkpoint, policy))
 
 

@@ -66,19 +66,12 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A market at its start, and who plays it.
+    """A market at its start, and who plays it."""
 
-    Attributes:
-        market: before its first round.
-        learners: names of the services that learn.
-        rivals: policies of all other services, by name.
-        place: the market's, among those of the training.
-    """
-
-    market: Market
-    learners: tuple[str, ...]
-    rivals: Mapping[str, Policy]
-    place: int = 0
+    market: Market  # before its first round
+    learners: tuple[str, ...]  # names of the services that learn
+    rivals: Mapping[str, Policy]  # policies of all other services, by name
+    place: int = 0  # the market's, among those of the training
 
 
 OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[Table]]
@@ -86,36 +79,21 @@ OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[Tabl
 
 
 def train(
-    learner: Learner,
-    open_table: OpenTable,
-    plan: Plan,
+    learner: Learner,  # a new one
+    open_table: OpenTable,  # opens each market
+    plan: Plan,  # how long and on what
+    # file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside it
     out: Path,
-    provenance: Mapping[str, Any],
-    about: Mapping[str, Any],
+    provenance: Mapping[str, Any],  # part of the agent's description; must be the same when a training is resumed
+    about: Mapping[str, Any],  # another part of it, which may change: versions, revision
     *,
-    resume: bool = False,
-    report: Callable[[Row], None] = lambda _: None,
+    resume: bool = False,  # continue from the last state in ``NAME.training``, if there is one
+    report: Callable[[Row], None] = lambda _: None,  # called with every row of the log
+    # returns what other policies reach in the markets of an evaluation, which is recorded for those who watch; None if
+    # that takes long
     baselines: Callable[[], Mapping[str, Row]] | None = None,
 ) -> None:
-    """Train to the end of the plan and write the agent.
-
-    Args:
-        learner: a new one.
-        open_table: opens each market.
-        plan: how long and on what.
-        out: file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside
-            it.
-        provenance: part of the agent's description; must be the same when a training is resumed.
-        about: another part of it, which may change: versions, revision.
-        resume: continue from the last state in ``NAME.training``, if there is one.
-        report: called with every row of the log.
-        baselines: returns what other policies reach in the markets of an evaluation, which is recorded for those who
-            watch; None if that takes long.
-
-    Raises:
-        CheckpointError: a state cannot be used or written.
-        RunError: training diverged.
-    """
+    """Train to the end of the plan and write the agent."""
     # Networks this small gain nothing from a second thread, and the bits of a sum depend on how many there are.
     torch.set_num_threads(1)
     states, log = out.with_suffix(".training"), out.with_suffix(".csv")
@@ -164,15 +142,7 @@ def train(
 def play_episode(
     learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool, noted: Preferences | None = None
 ) -> Row:
-    """Play one market to the end, or until no learner is left in it; return the row of the log.
-
-    Args:
-        learner, epsilon: who plays, and the probability of a random action.
-        table: the market.
-        episode: its number in the row.
-        learn: whether the learner is to learn from it.
-        noted: gets all offers of the learners; None if nobody asks.
-    """
+    """Play one market to the end, or until no learner is left in it; return the row of the log."""
     market, mine = table.market, set(table.learners)
     labels = {spec.name: spec.policy for spec in market.services}
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}

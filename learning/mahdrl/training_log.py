@@ -15,27 +15,16 @@ from learning.mahdrl.checkpoint import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats.
+    """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats."""
 
-    Attributes:
-        episode: number of the episode, from 1.
-        phase: ``train`` or ``evaluate``.
-        epsilon: probability of a random action.
-        reward: mean over all rounds of Omega^accuracy / Omega^target, held once the target is met.
-        auc: mean accuracy over all rounds, held once the target is met.
-        reached: share of services that met their target.
-        markup: how much more than the bids was offered, as a part of the bids.
-        losses: by name; empty for evaluations.
-    """
-
-    episode: int
-    phase: str
-    epsilon: float
-    reward: float
-    auc: float
-    reached: float
-    markup: float
-    losses: Mapping[str, float]
+    episode: int  # number of the episode, from 1
+    phase: str  # ``train`` or ``evaluate``
+    epsilon: float  # probability of a random action
+    reward: float  # mean over all rounds of Omega^accuracy / Omega^target, held once the target is met
+    auc: float  # mean accuracy over all rounds, held once the target is met
+    reached: float  # share of services that met their target
+    markup: float  # how much more than the bids was offered, as a part of the bids
+    losses: Mapping[str, float]  # by name; empty for evaluations
 
 
 LOG_COLUMNS = (
@@ -55,17 +44,13 @@ LOG_COLUMNS = (
 class TrainingLog:
     """Writes the training log. It holds no times, so that a resumed training writes the same bytes."""
 
-    def __init__(self, path: Path, start: int, episode: int = 0) -> None:
-        """Open a log.
-
-        Args:
-            path: the file.
-            start: bytes of it to keep, all that was written when the state that is resumed was saved; 0 for a new log.
-            episode: the last one of these, with an evaluation; 0: what is kept is not looked at.
-
-        Raises:
-            CheckpointError: it cannot be written, has been changed since, or another process is writing it.
-        """
+    def __init__(
+        self,
+        path: Path,  # the file
+        # bytes of it to keep, all that was written when the state that is resumed was saved; 0 for a new log
+        start: int,
+        episode: int = 0,  # the last one of these, with an evaluation; 0: what is kept is not looked at
+    ) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if start and path.stat().st_size < start:
@@ -111,7 +96,6 @@ class TrainingLog:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Raise a CheckpointError where the disk is full."""
         try:
             yield
         except OSError as error:

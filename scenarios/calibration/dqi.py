@@ -27,25 +27,17 @@ _COLUMNS = (
 )  # fmt: skip
 _KEYS = len(_COLUMNS) - 2
 
-POOR = 0.8
-"""R^2 of the means over repetitions below which eq. (6) does not describe what was measured."""
+POOR = 0.8  # R^2 of the means over repetitions below which eq. (6) does not describe what was measured
 
 
 @dataclass(frozen=True, slots=True)
 class DQIPlan:
-    """How many experiments there are, and how long each trains.
+    """How many experiments there are, and how long each trains."""
 
-    Attributes:
-        epochs: passes of a new network over its data set.
-        repetitions: experiments with each (D, EMD); each has other images and another initial network.
-        seed: the seed of all draws.
-        workers: training threads; the results do not depend on them.
-    """
-
-    epochs: int = 50
-    repetitions: int = 10
-    seed: int = 0
-    workers: int = 1
+    epochs: int = 50  # passes of a new network over its data set
+    repetitions: int = 10  # experiments with each (D, EMD); each has other images and another initial network
+    seed: int = 0  # the seed of all draws
+    workers: int = 1  # training threads; the results do not depend on them
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +56,6 @@ def calibrate_dqi(
     Points are written as they are measured; those that are already there are not measured again. The parameters also
     go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about the
     progress.
-
-    Raises:
-        InputError: a data set is missing, or ``out`` cannot be used.
     """
     results = []
     log = PointLog(out / "dqi-points.csv")
@@ -124,20 +113,12 @@ def table(results: Sequence[DQIResult]) -> str:
 
 
 class PointLog:
-    """The measured points, one CSV row each; a row holds all that its point depends on.
-
-    Attributes:
-        known: the points, by the columns before the outcome.
-    """
+    """The measured points, one CSV row each; a row holds all that its point depends on."""
 
     def __init__(self, path: Path) -> None:
-        """Read the points that the file holds; make the file if there is none.
-
-        Raises:
-            InputError: the file cannot be read, or holds something else.
-        """
+        """Read the points that the file holds; make the file if there is none."""
         self._path = path
-        self.known: dict[tuple[str, ...], Point] = {}
+        self.known: dict[tuple[str, ...], Point] = {}  # the points, by the columns before the outcome
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -161,11 +142,7 @@ class PointLog:
                 ) from error
 
     def append(self, key: tuple[str, ...], point: Point) -> None:
-        """Add a point to the file.
-
-        Raises:
-            WriteError: the disk is full, or the file cannot be written.
-        """
+        """Add a point to the file."""
         # What is kept is what is written: a fit is the same whether its points were measured or read.
         self.known[key] = replace(point, accuracy=round(point.accuracy, 6))
         try:
@@ -218,7 +195,6 @@ def _images(dataset: Dataset) -> str:
 def _map(
     run: Callable[[Experiment], Point], tasks: Sequence[tuple[object, Experiment]], workers: int
 ) -> Iterator[Point]:
-    """Yield the points in the order of the tasks."""
     with ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [pool.submit(run, experiment) for _, experiment in tasks]
         try:

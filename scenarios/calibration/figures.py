@@ -34,16 +34,13 @@ def draw_dqi(path: Path, name: str, points: Sequence[Point], parameters: DQIPara
 
 
 def draw_surrogate(
-    path: Path, name: str, curves: Mapping[str, tuple[FloatArray, FloatArray]], target: float | None = None
+    path: Path,  # the figure's file
+    name: str,  # the data set's name
+    # for each policy, mean measured and surrogate accuracy [rounds]
+    curves: Mapping[str, tuple[FloatArray, FloatArray]],
+    target: float | None = None,  # the service's target accuracy, drawn as a line
 ) -> None:
-    """Draw held-out policies: accuracy over the rounds as measured (solid) and by the surrogate (dashed).
-
-    Args:
-        path: the figure's file.
-        name: the data set's name.
-        curves: for each policy, mean measured and surrogate accuracy [rounds].
-        target: the service's target accuracy, drawn as a line.
-    """
+    """Draw held-out policies: accuracy over the rounds as measured (solid) and by the surrogate (dashed)."""
     axes, save = _figure(6.4, 4.4)
     for i, (policy, (real, surrogate)) in enumerate(curves.items()):
         colour = _colour(i / max(1, len(curves) - 1))

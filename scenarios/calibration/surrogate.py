@@ -36,40 +36,26 @@ _NOISY_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class SurrogatePlan:
-    """How much to measure.
+    """How much to measure."""
 
-    Attributes:
-        runs: exploring runs to fit to.
-        seeds: runs of each held-out policy.
-        workers: training threads; the results do not depend on them.
-    """
-
-    runs: int = 24
-    seeds: int = 3
-    workers: int = 1
+    runs: int = 24  # exploring runs to fit to
+    seeds: int = 3  # runs of each held-out policy
+    workers: int = 1  # training threads; the results do not depend on them
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One held-out policy on one data set, means over its seeds.
+    """One held-out policy on one data set, means over its seeds."""
 
-    Attributes:
-        dataset, policy: their names.
-        real, surrogate: mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections.
-        error: mean absolute difference between a real run and the noise-free curve, after round 10.
-        real_rounds, surrogate_rounds: restricted mean of the rounds to the scenario's target (``learning.targets``).
-        real_curve, surrogate_curve: [rounds] mean accuracies.
-    """
-
-    dataset: str
-    policy: str
-    real: float
+    dataset: str  # their names
+    policy: str  # their names
+    real: float  # mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections
     surrogate: float
-    error: float
-    real_rounds: float
+    error: float  # mean absolute difference between a real run and the noise-free curve, after round 10
+    real_rounds: float  # restricted mean of the rounds to the scenario's target (``learning.targets``)
     surrogate_rounds: float
-    real_curve: FloatArray
-    surrogate_curve: FloatArray
+    real_curve: FloatArray  # [rounds] mean accuracies
+    surrogate_curve: FloatArray  # [rounds] mean accuracies
 
 
 def calibrate_surrogate(
@@ -80,10 +66,6 @@ def calibrate_surrogate(
     Traces are kept in ``out/traces`` as runs finish; those that are already there are not trained again. The curves
     also go into the user's own fits (``fl.fitted.own_folder``), where scenarios find them. ``report`` gets lines about
     the progress.
-
-    Raises:
-        InputError: a data set is missing, or ``out`` cannot be used.
-        RunError: a model diverged.
     """
     base, folder = stripped(scenario), out / "traces"
     explored = []

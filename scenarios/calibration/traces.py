@@ -55,15 +55,7 @@ def stripped(scenario: Scenario) -> Scenario:
 
 
 def explore(scenario: Scenario, seed: int, folder: Path, shelf: Shelf, workers: int) -> dict[str, Trace]:
-    """Return the traces of one exploring run, by data set, from its file or by training.
-
-    Args:
-        scenario: as ``stripped`` returns it.
-        seed: the run's seed.
-        folder: where traces are kept.
-        shelf: gives the data sets.
-        workers: training threads.
-    """
+    """Return the traces of one exploring run, by data set, from its file or by training."""
     return _traces(scenario, EXPLORER, seed, folder, shelf, workers)
 
 

@@ -14,42 +14,25 @@ from scenarios.certify.search import SIDES, Gain, Side, attack
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to attack, and how hard.
+    """What to attack, and how hard."""
 
-    Attributes:
-        mechanism: its name.
-        options: the scenario's ``market.options``.
-        shape: how large the sampled markets are.
-        markets: how many are sampled.
-        tries: misreports that are played for each party of a market, at most.
-        seed: of all draws.
-        seconds: after so long no further market is begun; None for no limit.
-    """
-
-    mechanism: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    shape: Shape = field(default_factory=Shape)
-    markets: int = 50
-    tries: int = 200
-    seed: int = 0
-    seconds: float | None = None
+    mechanism: str  # its name
+    options: Mapping[str, Any] = field(default_factory=dict)  # the scenario's ``market.options``
+    shape: Shape = field(default_factory=Shape)  # how large the sampled markets are
+    markets: int = 50  # how many are sampled
+    tries: int = 200  # misreports that are played for each party of a market, at most
+    seed: int = 0  # of all draws
+    seconds: float | None = None  # after so long no further market is begun; None for no limit
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found on one side of the market.
+    """What was found on one side of the market."""
 
-    Attributes:
-        parties: how many were attacked.
-        gaining: how many of them gain by a misreport, by more than rounding.
-        market: the one with the largest gain.
-        gain: the largest gain; None if there is none.
-    """
-
-    parties: int = 0
-    gaining: int = 0
-    market: SampledMarket | None = None
-    gain: Gain | None = None
+    parties: int = 0  # how many were attacked
+    gaining: int = 0  # how many of them gain by a misreport, by more than rounding
+    market: SampledMarket | None = None  # the one with the largest gain
+    gain: Gain | None = None  # the largest gain; None if there is none
 
     def add(self, market: SampledMarket, gain: Gain) -> None:
         """Count what was found for one more party."""
@@ -62,29 +45,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What came of a plan.
-
-    Attributes:
-        plan: the plan.
-        markets: how many markets were attacked.
-        clearings: how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within
-            the budget.
-        found: what was found, by side.
-    """
+    """What came of a plan."""
 
     plan: Plan
-    markets: int
+    markets: int  # how many markets were attacked
+    # how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within the budget.
     clearings: int
-    found: Mapping[Side, Found]
+    found: Mapping[Side, Found]  # what was found, by side
 
 
 def certify(plan: Plan) -> Certificate:
-    """Attack a mechanism.
-
-    Raises:
-        UnknownPluginError, PluginError, MechanismOptionsError: there is no such mechanism, or it takes other options.
-        ClearingError: the mechanism broke a rule.
-    """
+    """Attack a mechanism."""
     found: dict[Side, Found] = {side: Found() for side in SIDES}
     clearings, attacked, end = 0, 0, monotonic() + (float("inf") if plan.seconds is None else plan.seconds)
     create(plan.mechanism, plan.options)

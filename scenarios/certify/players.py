@@ -35,17 +35,11 @@ LABELS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Played:
-    """What came of a round. Arrays are over services and clients; money is in micro-units.
+    """What came of a round. Arrays are over services and clients; money is in micro-units."""
 
-    Attributes:
-        offered: [M, C] what each service offered to each client; -1 where it offered nothing.
-        served: [M, C] who served whom.
-        price: [M, C] what it was paid for that; 0 for the others.
-    """
-
-    offered: MicroArray
-    served: BoolArray
-    price: MicroArray
+    offered: MicroArray  # [M, C] what each service offered to each client; -1 where it offered nothing
+    served: BoolArray  # [M, C] who served whom
+    price: MicroArray  # [M, C] what it was paid for that; 0 for the others
 
     def service_gains(self, values: MicroArray) -> MicroArray:
         """Return what each service has of the round [M], given what clients are worth to it [M, C]."""
@@ -86,16 +80,12 @@ class Bench:
         self._env = simpy.Environment()
         self._order = np.arange(clients)
 
-    def play(self, values: MicroArray | None = None, bids: MicroArray | None = None) -> Played:
-        """Play the round.
-
-        Args:
-            values: [M, C] what services report; the truth if not given.
-            bids: [M, C] what clients report; their costs if not given.
-
-        Raises:
-            ClearingError: the mechanism broke a rule.
-        """
+    def play(
+        self,
+        values: MicroArray | None = None,  # [M, C] what services report; the truth if not given
+        bids: MicroArray | None = None,  # [M, C] what clients report; their costs if not given
+    ) -> Played:
+        """Play the round."""
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         nothing = np.zeros(bids.shape)

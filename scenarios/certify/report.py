@@ -53,11 +53,7 @@ def rows(certificate: Certificate) -> Iterator[tuple[str, str, str]]:
 
 
 def write_witnesses(certificate: Certificate, folder: Path) -> Iterator[str]:
-    """Write the markets with the largest gains as scenario files; yield a line for each.
-
-    Raises:
-        InputError: a file cannot be written.
-    """
+    """Write the markets with the largest gains as scenario files; yield a line for each."""
     for side in SIDES:
         found = certificate.found[side]
         if found.gain is None:

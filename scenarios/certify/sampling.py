@@ -12,58 +12,39 @@ import numpy as np
 from des.money import Micro, MicroArray
 from fl.draws import draw_key, uniforms
 
-IMAGES = 5_000
-"""D of every data set."""
+IMAGES = 5_000  # D of every data set
 
 TICK: Micro = 1_000
 """Bids are multiples of this many micro-units: that much money is in one step of the EMD of ``IMAGES`` images."""
 
 LEAST_BID: Micro = 100_000
-MOST_BID: Micro = 4_600_000
-"""The range of bids; nobody is worth the highest."""
+MOST_BID: Micro = 4_600_000  # the range of bids; nobody is worth the highest
 
 COSTS = 500_000, 3_000_000
-VALUES = 500_000, 4_500_000
-"""Where costs and values are drawn from, micro-units."""
+VALUES = 500_000, 4_500_000  # where costs and values are drawn from, micro-units
 
-AMPLE: Micro = 10**9
-"""A budget that never binds, micro-units."""
+AMPLE: Micro = 10**9  # A budget that never binds, micro-units
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large the sampled markets are, and whether budgets bind. What is None is drawn for each market.
+    """How large the sampled markets are, and whether budgets bind. What is None is drawn for each market."""
 
-    Attributes:
-        services: M; drawn from 2 to 4.
-        clients: C; drawn from 2 to 5.
-        cores: K; drawn from 1 to 2.
-        budgets: whether services have budgets that can bind.
-    """
-
-    services: int | None = None
-    clients: int | None = None
-    cores: int | None = None
-    budgets: bool = True
+    services: int | None = None  # M; drawn from 2 to 4
+    clients: int | None = None  # C; drawn from 2 to 5
+    cores: int | None = None  # K; drawn from 1 to 2
+    budgets: bool = True  # whether services have budgets that can bind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledMarket:
-    """One market of one round. Money is in micro-units.
+    """One market of one round. Money is in micro-units."""
 
-    Attributes:
-        seed: of the draws that break ties, and of the run that plays the market as a scenario.
-        values: [M, C] what each client is worth to each service.
-        costs: [M, C] what the work costs each client, multiples of ``TICK``.
-        budgets: [M].
-        cores: K.
-    """
-
-    seed: int
-    values: MicroArray
-    costs: MicroArray
-    budgets: MicroArray
-    cores: int
+    seed: int  # of the draws that break ties, and of the run that plays the market as a scenario
+    values: MicroArray  # [M, C] what each client is worth to each service
+    costs: MicroArray  # [M, C] what the work costs each client, multiples of ``TICK``
+    budgets: MicroArray  # [M]
+    cores: int  # K
 
 
 class Dice:
@@ -100,16 +81,15 @@ def _numbers(seed: int, *purpose: str | int) -> Iterator[float]:
         block += 1
 
 
-def sample(shape: Shape, seed: int, number: int) -> SampledMarket:
+def sample(
+    shape: Shape,  # how large the market is
+    seed: int,  # of the certificate
+    number: int,  # which of its markets, from 0
+) -> SampledMarket:
     """Draw a market.
 
     Costs and values are drawn between limits, the values of one client around a level of its own, so that services
     compete for the same clients. A budget pays between a fifth and all of what the clients are worth to the service.
-
-    Args:
-        shape: how large the market is.
-        seed: of the certificate.
-        number: which of its markets, from 0.
     """
     dice = Dice(seed, "market", number)
     services = shape.services or dice.between(2, 4)

@@ -21,37 +21,25 @@ SIDES: tuple[Side, ...] = ("services", "clients")
 
 FIRST_STEP: Micro = MICRO
 SMALLEST: Micro = 2_000
-MOST_VALUE: Micro = 3 * VALUES[1]
-"""The most that a service reports that a client is worth."""
+MOST_VALUE: Micro = 3 * VALUES[1]  # the most that a service reports that a client is worth
 
-MOST_IDLE = 100
-"""So many starts in a row that lead to no report that is new end the search: hardly any is left."""
+MOST_IDLE = 100  # so many starts in a row that lead to no report that is new end the search: hardly any is left
 
-ROUNDING: Micro = 1
-"""Gains up to this are rounding: prices are whole micro-units."""
+ROUNDING: Micro = 1  # gains up to this are rounding: prices are whole micro-units
 
 Report = tuple[Micro, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The best that one party of one market was found to do.
-
-    Attributes:
-        side: which side it is on.
-        party: its index.
-        truth: [C] or [M] its true values, or costs.
-        report: what it reports instead.
-        truthful: what it has of the round if it reports the truth, micro-units.
-        misreporting: what it has if it misreports, micro-units.
-    """
+    """The best that one party of one market was found to do."""
 
     side: Side
-    party: int
-    truth: Report
-    report: Report
-    truthful: Micro
-    misreporting: Micro
+    party: int  # its index
+    truth: Report  # [C] or [M] its true values, or costs
+    report: Report  # what it reports instead
+    truthful: Micro  # what it has of the round if it reports the truth, micro-units
+    misreporting: Micro  # what it has if it misreports, micro-units
 
     @property
     def amount(self) -> Micro:
@@ -60,23 +48,11 @@ class Gain:
 
     @property
     def found(self) -> bool:
-        """Whether it is more than rounding."""
         return self.amount > ROUNDING
 
 
 def attack(bench: Bench, side: Side, party: int, tries: int, dice: Dice) -> Gain:
-    """Search for the misreport of one party that pays most while all others report the truth.
-
-    Args:
-        bench: the market and the mechanism.
-        side: ``services`` or ``clients``.
-        party: index of the service or client.
-        tries: misreports to play at most.
-        dice: where random numbers come from.
-
-    Raises:
-        ClearingError: the mechanism broke a rule.
-    """
+    """Search for the misreport of one party that pays most while all others report the truth."""
     search = _Search(bench, side, party, tries)
     start, truthful = search.truth, search.worth(search.truth)
     idle = 0
@@ -98,7 +74,6 @@ class _Search:
     """One party's search.
 
     Attributes:
-        truth: its true amounts.
         best, most: the best report of all that were tried, and its worth.
     """
 
@@ -106,6 +81,7 @@ class _Search:
         market = bench.market
         self._bench, self._party, self._left = bench, party, tries + 1
         self._services = side == "services"
+        # its true amounts
         self.truth: Report = tuple((market.values[party] if self._services else market.costs[:, party]).tolist())
         self.best, self.most = self.truth, -(10**18)
         self._known: dict[Report, Micro] = {}
@@ -114,7 +90,6 @@ class _Search:
 
     @property
     def played(self) -> int:
-        """How many different reports have been played."""
         return len(self._known)
 
     def worth(self, report: Report) -> Micro:
@@ -211,5 +186,4 @@ def _value(amount: int) -> Micro:
 
 
 def _bid(amount: int) -> Micro:
-    """Return the nearest bid below that a client can make."""
     return min(max(amount // TICK * TICK, LEAST_BID), MOST_BID)

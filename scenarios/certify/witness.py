@@ -27,15 +27,13 @@ from scenarios.certify.search import Gain, Side, truly
 from scenarios.file.toml_text import value_text
 from scenarios.loader import parse, points
 
-EMD_OF_TICK = 2 / IMAGES
-"""The smallest step of the EMD of a data set of ``IMAGES`` images."""
+EMD_OF_TICK = 2 / IMAGES  # the smallest step of the EMD of a data set of ``IMAGES`` images
 
 PER_EMD = round(TICK / MICRO / EMD_OF_TICK, 6)
 PER_SAMPLE = round(MOST_BID / MICRO / IMAGES, 6)
 """A client asks ``PER_SAMPLE * D - PER_EMD * EMD``: the most for an EMD of 0."""
 
-LONGEST = 100
-"""EMDs, or sizes, that a scenario can list."""
+LONGEST = 100  # EMDs, or sizes, that a scenario can list
 
 
 class NoScenarioError(Exception):
@@ -44,30 +42,17 @@ class NoScenarioError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A market that shows a gain.
+    """A market that shows a gain."""
 
-    Attributes:
-        scenario: the text of the scenario file.
-        words: who misreports what, and what it has of it.
-        seed: of the run that plays the market.
-    """
-
-    scenario: str
-    words: str
-    seed: int
+    scenario: str  # the text of the scenario file
+    words: str  # who misreports what, and what it has of it
+    seed: int  # of the run that plays the market
 
 
 def witness(certificate: Certificate, side: Side) -> Witness:
     """Return the market with the largest gain on one side.
 
     The scenario is played by the market itself, and what comes of it compared.
-
-    Args:
-        certificate: what was found.
-        side: ``services`` or ``clients``; somebody on it gains.
-
-    Raises:
-        NoScenarioError: no scenario plays the market exactly so.
     """
     found, plan = certificate.found[side], certificate.plan
     if found.market is None or found.gain is None:
@@ -111,15 +96,6 @@ def _short(amount: Micro) -> str:
 def _scenario(
     certificate: Certificate, market: SampledMarket, gain: Gain, played: tuple[Played, Played], *, posted: bool
 ) -> str:
-    """Return the text of the scenario.
-
-    Args:
-        certificate: what was attacked.
-        market: the market.
-        gain: who misreports what.
-        played: what came of the truth, and of the misreport.
-        posted: whether the mechanism asks for prices of its own.
-    """
     plan, (services, clients) = certificate.plan, market.values.shape
     costs, asked, truth, reported = market.costs, market.costs.copy(), market.values, market.values.copy()
     if gain.side == "clients":
@@ -195,7 +171,6 @@ def _row(amounts: MicroArray) -> str:
 
 
 def _served(name: str, played: Played) -> list[str]:
-    """Return in words who serves whom at what price."""
     lines = [f"# {name}:"]
     for m, c in np.argwhere(played.served).tolist():
         lines.append(
@@ -211,17 +186,11 @@ def _money(amounts: MicroArray) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the bids stand in a scenario's lists, of which the draw takes a pair.
+    """Where the bids stand in a scenario's lists, of which the draw takes a pair."""
 
-    Attributes:
-        sizes: how often the data size is listed.
-        emds: how many EMDs are listed.
-        places: [M, C] which of them each client draws for each service.
-    """
-
-    sizes: int
-    emds: int
-    places: IntArray
+    sizes: int  # how often the data size is listed
+    emds: int  # how many EMDs are listed
+    places: IntArray  # [M, C] which of them each client draws for each service
 
     def listed(self, bids: MicroArray) -> list[float]:
         """Return the EMDs by which clients make these bids, with 0 in the places that nobody draws."""
@@ -235,9 +204,6 @@ def _layout(market: SampledMarket, asked: MicroArray) -> _Layout:
     """Return the shortest lists in which both the costs and the bids of a misreport, ``asked`` [M, C], have a place.
 
     Pairs of a service and a client that do not ask the same in both runs need places of their own.
-
-    Raises:
-        NoScenarioError: there are too many clients and services.
     """
     key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
     wanted = np.stack([market.costs, asked], axis=-1).reshape(-1, 2).tolist()
@@ -252,11 +218,7 @@ def _layout(market: SampledMarket, asked: MicroArray) -> _Layout:
 
 
 def _replay(scenario: str, seed: int, expected: tuple[Played, Played]) -> None:
-    """Play both runs of a scenario as ``flmarket run`` does, and compare.
-
-    Raises:
-        NoScenarioError: something else comes of one.
-    """
+    """Play both runs of a scenario as ``flmarket run`` does, and compare."""
     runs = points(parse(scenario, "witness"))
     for played, point in zip(expected, runs, strict=True):
         setup = build(point.scenario, seed, Shelf())

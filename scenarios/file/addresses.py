@@ -11,16 +11,11 @@ class AddressError(Exception):
     """A dotted key leads nowhere; the message explains why."""
 
 
-def address(data: Mapping[str, Any], key: str) -> Path:
-    """Return where a dotted key leads.
-
-    Args:
-        data: the scenario, of which only the services' names are looked at.
-        key: ``clients.cores``, ``services.mnist.budget``, ``sweep.clients.cores``.
-
-    Raises:
-        AddressError: no such service, or the key has an empty part.
-    """
+def address(
+    data: Mapping[str, Any],  # the scenario, of which only the services' names are looked at
+    key: str,  # ``clients.cores``, ``services.mnist.budget``, ``sweep.clients.cores``
+) -> Path:
+    """Return where a dotted key leads."""
     section, _, rest = key.partition(".")
     if section == "sweep" and rest:
         return ("sweep", rest)
@@ -58,14 +53,7 @@ def service_names(data: Mapping[str, Any]) -> dict[str, int]:
 
 
 def put(data: Mapping[str, Any], path: Path, value: Any) -> list[Path]:
-    """Set a value, making the tables on the way.
-
-    Returns:
-        the paths that are new or changed: the value's, and those of the tables that were made.
-
-    Raises:
-        AddressError: there is something on the way that is not a table.
-    """
+    """Set a value, making the tables on the way."""
     *way, last = path
     table: Any = data
     new: list[Path] = []

@@ -25,8 +25,7 @@ from scenarios.file.readable import Readable
 from scenarios.file.schema import Scenario
 
 COLUMNS = ("client", "from", "to")
-LARGEST = 100_000_000
-"""Bytes of a trace."""
+LARGEST = 100_000_000  # bytes of a trace
 
 
 class TraceError(InputError):
@@ -35,28 +34,18 @@ class TraceError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace that was read.
+    """A trace that was read."""
 
-    Attributes:
-        intervals: in the order of the file.
-        sha256: of the file.
-    """
-
-    intervals: tuple[Interval, ...]
-    sha256: str
+    intervals: tuple[Interval, ...]  # in the order of the file
+    sha256: str  # of the file
 
 
-def read_trace(path: str, clients: int, rounds: int) -> Trace:
-    """Read and check a trace.
-
-    Args:
-        path: of the file; a relative one starts at the current folder, as those of data sets do.
-        clients, rounds: C and N of the market.
-
-    Raises:
-        TraceError: the file cannot be read; a line is not an interval of a client of the market, or overlaps another
-            one; or there is a client that is never there, or a round in which nobody is.
-    """
+def read_trace(
+    path: str,  # of the file; a relative one starts at the current folder, as those of data sets do
+    clients: int,  # C and N of the market
+    rounds: int,  # C and N of the market
+) -> Trace:
+    """Read and check a trace."""
     file = expanded(path)
     try:
         with file.open("rb") as stream:
@@ -70,7 +59,6 @@ def read_trace(path: str, clients: int, rounds: int) -> Trace:
 
 @lru_cache(maxsize=4)
 def _parsed(path: str, content: bytes, clients: int, rounds: int) -> Trace:
-    """Return the trace of a file's content. Runs of a batch share it."""
     try:
         lines = list(_lines(path, content.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
@@ -87,7 +75,6 @@ def _parsed(path: str, content: bytes, clients: int, rounds: int) -> Trace:
 
 
 def _lines(path: str, text: str) -> Iterator[tuple[int, Interval]]:
-    """Yield the intervals, and the line of each."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if tuple(next(reader, ())) != COLUMNS:
@@ -100,7 +87,6 @@ def _lines(path: str, text: str) -> Iterator[tuple[int, Interval]]:
 
 
 def _interval(where: str, row: list[str]) -> Interval:
-    """Return the interval of a line."""
     if len(row) != len(COLUMNS):
         raise TraceError(f"{where}: has {len(row)} values, not {len(COLUMNS)}")
     values = []
@@ -147,11 +133,7 @@ def refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds
 
 
 def trace_of(scenario: Scenario) -> Trace | None:
-    """Return the trace of when the scenario's clients are there; None if they always are.
-
-    Raises:
-        TraceError: the file is not there any more, or is no trace of this market.
-    """
+    """Return the trace of when the scenario's clients are there; None if they always are."""
     path = scenario.clients.availability
     return None if path is None else read_trace(path, scenario.clients.count, scenario.rounds)
 

@@ -24,34 +24,23 @@ from scenarios.file.readable import Readable
 from scenarios.file.regimes import KEYS, choose
 from scenarios.file.schema import Scenario
 
-LARGEST_MARKET = 10_000_000
-"""Clients times services: every array of a round has this many numbers."""
+LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What a scenario may name.
+    """What a scenario may name."""
 
-    Attributes:
-        datasets: names of the data sets; paths of a user's own files may be named as well.
-        facts: returns what is known of a data set, by name.
-        policies: names of the policies.
-        models: names of the models.
-        mechanisms: names of the mechanisms.
-        behaviours: names of the client behaviours.
-        fits: whether the fits that it needs must be there; calibration, which makes them, does without.
-        played: whether the scenario is that of a run that was played before; plug-ins that it names need not be here.
-        obstacles: yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``).
-    """
-
-    datasets: Collection[str]
-    facts: Callable[[str], DatasetFacts]
-    policies: Collection[str]
-    models: Collection[str] = tuple(BUILTIN_MODELS)
-    mechanisms: Collection[str] = (DEFAULT,)
-    behaviours: Collection[str] = (TRUTHFUL,)
-    fits: bool = False
+    datasets: Collection[str]  # names of the data sets; paths of a user's own files may be named as well
+    facts: Callable[[str], DatasetFacts]  # returns what is known of a data set, by name
+    policies: Collection[str]  # names of the policies
+    models: Collection[str] = tuple(BUILTIN_MODELS)  # names of the models
+    mechanisms: Collection[str] = (DEFAULT,)  # names of the mechanisms
+    behaviours: Collection[str] = (TRUTHFUL,)  # names of the client behaviours
+    fits: bool = False  # whether the fits that it needs must be there; calibration, which makes them, does without
+    # whether the scenario is that of a run that was played before; plug-ins that it names need not be here
     played: bool = False
+    # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``)
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
 
@@ -171,7 +160,6 @@ def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterato
 
 
 def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
-    """Every data set has the fits that the scenario asks for."""
     # An absent key has its default; of a broken one nothing is known.
     present = readable.keys()
     fitted = readable.get("dqi") == "fitted" or "dqi" not in present

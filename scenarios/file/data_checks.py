@@ -12,8 +12,7 @@ from scenarios.file.problems import Finding, number
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Training
 
-LARGEST_COST = 10_000_000
-"""Money; the costs of the largest population still add up inside 64 bits of micro-units."""
+LARGEST_COST = 10_000_000  # money; the costs of the largest population still add up inside 64 bits of micro-units
 
 MIX = ("clients", "label_mix", "dirichlet")
 """Where a scenario says from which label mixes EMDs come, in place of a list of them."""
@@ -40,12 +39,7 @@ class DatasetFacts(Protocol):
 
 
 def check_data(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    """Yield what is wrong with the data that clients are to hold.
-
-    Args:
-        readable: the scenario's data.
-        used: the data sets of its services, by name.
-    """
+    """Yield what is wrong with the data that clients are to hold."""
     yield from _either(readable)
     yield from _split(readable, used)
     yield from _emds(readable, used)

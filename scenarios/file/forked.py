@@ -11,16 +11,12 @@ from scenarios.file.validation import examine
 
 
 def forked(
-    scenario: Scenario, round_: int, changes: Mapping[str, Any], left: Collection[str] = ()
+    scenario: Scenario,  # what the run plays
+    round_: int,  # the round of the changes
+    changes: Mapping[str, Any],  # new values by key, as in ``[[interventions]]``
+    left: Collection[str] = (),  # the services that have left the market before the round
 ) -> tuple[Scenario | None, list[str]]:
-    """Return a scenario with further interventions, or None and what is wrong with them.
-
-    Args:
-        scenario: what the run plays.
-        round_: the round of the changes.
-        changes: new values by key, as in ``[[interventions]]``.
-        left: the services that have left the market before the round.
-    """
+    """Return a scenario with further interventions, or None and what is wrong with them."""
     data = scenario.model_dump(exclude_none=True)
     kept = [entry for entry in data["interventions"] if entry["round"] != round_ or entry["key"] not in changes]
     entries = [{"round": round_, "key": key, "value": _plain(value)} for key, value in changes.items()]

@@ -32,13 +32,11 @@ class Known(Protocol):
         """Names of the mechanisms."""
 
 
-def check_interventions(readable: Readable, known: Known | None) -> Iterator[Finding]:
-    """Yield what is wrong with the interventions, beyond the types of their keys.
-
-    Args:
-        readable: the scenario's data.
-        known: what they may name; None for a run that was played before, which may name anything.
-    """
+def check_interventions(
+    readable: Readable,  # the scenario's data
+    known: Known | None,  # what they may name; None for a run that was played before, which may name anything
+) -> Iterator[Finding]:
+    """Yield what is wrong with the interventions, beyond the types of their keys."""
     first: dict[tuple[Any, Any], Path] = {}
     rounds = readable.get("rounds")
     for i, entry in readable.items("interventions"):

@@ -65,5 +65,4 @@ def _words(notes: Any) -> Iterator[str]:
 
 
 def _limit(value: float) -> str:
-    """Write a limit; a whole one with separated thousands."""
     return number(int(value)) if float(value).is_integer() and abs(value) < 1e15 else number(value)

@@ -15,16 +15,11 @@ Overrides = Sequence[str] | Mapping[str, Any]
 Python, values by key."""
 
 
-def apply(data: dict[str, Any], overrides: Overrides) -> tuple[dict[Path, str], list[Problem]]:
-    """Set values in a scenario's data, in order.
-
-    Args:
-        data: as ``tomllib`` reads it, with a flat ``sweep``; changed in place.
-        overrides: what to set.
-
-    Returns:
-        what messages call each path that was set (``--set key=value``); and the overrides that could not be followed.
-    """
+def apply(
+    data: dict[str, Any],  # as ``tomllib`` reads it, with a flat ``sweep``; changed in place
+    overrides: Overrides,  # what to set
+) -> tuple[dict[Path, str], list[Problem]]:
+    """Set values in a scenario's data, in order."""
     options: dict[Path, str] = {}
     problems = []
     given = overrides.items() if isinstance(overrides, Mapping) else ((text, None) for text in overrides)
@@ -40,7 +35,6 @@ def apply(data: dict[str, Any], overrides: Overrides) -> tuple[dict[Path, str], 
 
 
 def _require_text(override: object) -> None:
-    """Refuse what Python may give in place of a key."""
     if not isinstance(override, str):
         raise AddressError("is not a dotted key such as clients.cores")
 
@@ -60,7 +54,6 @@ def _plain(value: Any) -> Any:
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
-    """Set a value and return the paths that are new or changed."""
     sweep = data.get("sweep")
     if isinstance(sweep, dict) and key in sweep:
         raise AddressError(f"is swept by this scenario: set sweep.{key}=[...] instead")
@@ -82,11 +75,7 @@ def _parse(override: str) -> tuple[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """Read a TOML value; other text stands for itself, so that words need no second pair of quotes.
-
-    Raises:
-        AddressError: it begins as a value that is more than a word and is none, or is nested too deeply.
-    """
+    """Read a TOML value; other text stands for itself, so that words need no second pair of quotes."""
     value = _value(text)
     if too_deep(value) is not None:
         raise AddressError(f"holds lists and tables more than {LARGEST_DEPTH} deep")

@@ -22,24 +22,14 @@ _LONGEST_STEM = 24
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A policy, and what it has learned.
+    """A policy, and what it has learned."""
 
-    Attributes:
-        name: the policy's name.
-        checkpoint: the file of what it has learned; None leaves that to the scenario or the policy.
-    """
-
-    name: str
-    checkpoint: str | None = None
+    name: str  # the policy's name
+    checkpoint: str | None = None  # the file of what it has learned; None leaves that to the scenario or the policy
 
     @classmethod
     def parse(cls, text: str, option: str = "--policy") -> "PolicyChoice":
-        """Read ``NAME`` or ``NAME:CHECKPOINT``; ``option`` is named in messages.
-
-        Raises:
-            InputError: nothing follows the colon, or several are named.
-            UnknownPluginError, PluginError: the policy is unknown or cannot be used.
-        """
+        """Read ``NAME`` or ``NAME:CHECKPOINT``; ``option`` is named in messages."""
         name, checkpoint = parted(text)
         if ":" in text and not checkpoint:
             raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
@@ -66,9 +56,6 @@ class PolicyChoice:
         """What tables and folders call it: ``hqfa``, or ``mahdrl@mine-1a2b3c4d`` for ``mahdrl:mine.safetensors``.
 
         The digits come from what the policy loads: two checkpoints never share a folder, whatever their names.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be read.
         """
         if self.checkpoint is None:
             return self.name
@@ -77,15 +64,7 @@ class PolicyChoice:
         return f"{self.name}@{stem}-{digest[:8]}" if stem else f"{self.name}@{digest[:8]}"
 
     def apply(self, data: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Give the policy to every service.
-
-        Args:
-            data: the scenario's, changed in place.
-            explicit: see ``Scenario.explicit``.
-
-        Yields:
-            the key and a sentence for each explicit wish that it conflicts with; no key for its own checkpoint.
-        """
+        """Give the policy to every service."""
         if self.checkpoint is not None and not self.takes("checkpoint"):
             yield "", f"policy {self.name!r} takes no checkpoint"
             return

@@ -26,7 +26,6 @@ class Positions:
     """Lines by path."""
 
     def __init__(self, text: str) -> None:
-        """Scan a valid TOML text."""
         self.lines = _Scanner(text.replace("\r\n", "\n")).scan()
 
     def line(self, path: Path) -> int:
@@ -88,7 +87,6 @@ class _Scanner:
         return path
 
     def _entry(self, table: Path) -> None:
-        """Read ``key = value``."""
         line = self._line()
         path = table
         for key in self._keys():
@@ -99,7 +97,6 @@ class _Scanner:
         self._value(path)
 
     def _keys(self) -> list[str]:
-        """Read a dotted key, and the blanks around it."""
         keys = []
         while True:
             self._skip(_BLANK)

@@ -57,11 +57,7 @@ def renew(path: Path, made: str) -> None:
 
 
 def renew_named(make: Callable[[], str]) -> None:
-    """Replace the reference part of the page that the command line names.
-
-    Raises:
-        InputError: it names none, or several, or a file that holds no text.
-    """
+    """Replace the reference part of the page that the command line names."""
     if len(sys.argv) != 2:
         raise InputError("name one page to renew, such as docs/scenario.md or docs/logs.md")
     try:
@@ -140,7 +136,6 @@ def _range(info: FieldInfo) -> str:
 
 
 def _numbers(words: list[str], prefix: str = "") -> str:
-    """Write limits, two inclusive ones as a range."""
     if len(words) == 2 and words[0].startswith("at least ") and words[1].startswith("at most "):
         return prefix + " to ".join(word.split()[-1] for word in words)
     return prefix + ", ".join(words) if words else ""

@@ -13,32 +13,24 @@ from typing import Any, Literal
 from fl.fitted import shipped_regime
 from fl.regime import Regime
 
-Origin = Literal["scenario", "fits", "default"]
-"""Where the value of a key comes from."""
+Origin = Literal["scenario", "fits", "default"]  # where the value of a key comes from
 
 KEYS = tuple(field.name for field in fields(Regime))
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The regime of one data set.
+    """The regime of one data set."""
 
-    Attributes:
-        dataset: its name.
-        regime: how its clients train.
-        origins: where the value of each key comes from.
-    """
-
-    dataset: str
-    regime: Regime
-    origins: Mapping[str, Origin]
+    dataset: str  # its name
+    regime: Regime  # how its clients train
+    origins: Mapping[str, Origin]  # where the value of each key comes from
 
     def __str__(self) -> str:
         return f"{self.dataset}: {self.regime} ({self._why})"
 
     @property
     def departs(self) -> bool:
-        """Whether fits give a key another value than the general default."""
         return any(self.origins[key] == "fits" and getattr(self.regime, key) != getattr(Regime(), key) for key in KEYS)
 
     @property
@@ -50,14 +42,12 @@ class Chosen:
         return f"{', '.join(written)} as the scenario says, the rest {rest}" if written else rest
 
 
-def choose(dataset: str, tables: Sequence[Mapping[str, Any]]) -> Chosen:
-    """Return the regime of a data set.
-
-    Args:
-        dataset: its name.
-        tables: ``[training.by_dataset.NAME]`` and ``[training]``, in this order; a key that is absent or None is left
-            out.
-    """
+def choose(
+    dataset: str,  # its name
+    # ``[training.by_dataset.NAME]`` and ``[training]``, in this order; a key that is absent or None is left out
+    tables: Sequence[Mapping[str, Any]],
+) -> Chosen:
+    """Return the regime of a data set."""
     fitted = shipped_regime(dataset)
     rest, origin = (Regime(), "default") if fitted is None else (fitted, "fits")
     values: dict[str, Any] = {}

@@ -14,30 +14,21 @@ from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
 from scenarios.file.positions import Positions
 from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number
 
-LARGEST_FILE = 1_000_000
-"""Bytes."""
+LARGEST_FILE = 1_000_000  # bytes
 
-MOST_PROBLEMS = 200
-"""Shown of one file; a file with more of them is not a scenario."""
+MOST_PROBLEMS = 200  # shown of one file; a file with more of them is not a scenario
 
 
 @dataclass
 class Source:
-    """Where a scenario's data came from, to show users where to look.
+    """Where a scenario's data came from, to show users where to look."""
 
-    Attributes:
-        file: as the user named it.
-        text: the file's text.
-        data: what was read, and changed since.
-        moved: where swept keys stand in the file, by where they stand in the data.
-        options: the option behind what did not come from the file.
-    """
-
-    file: str
-    text: str
-    data: Mapping[str, Any]
+    file: str  # as the user named it
+    text: str  # the file's text
+    data: Mapping[str, Any]  # what was read, and changed since
+    # where swept keys stand in the file, by where they stand in the data
     moved: Mapping[Path, Path] = field(default_factory=dict)
-    options: Mapping[Path, str] = field(default_factory=dict)
+    options: Mapping[Path, str] = field(default_factory=dict)  # the option behind what did not come from the file
 
     @cached_property
     def positions(self) -> Positions:
@@ -61,7 +52,6 @@ class Source:
         return Problem(option or self.file, line, key_text(finding.path, self.data), message)
 
     def _place(self, path: Path) -> tuple[int | None, str | None]:
-        """Return the line or the option that a path came from."""
         for depth in range(len(path), 0, -1):
             if option := self.options.get(path[:depth]):
                 return None, option
@@ -72,16 +62,11 @@ class Source:
         return self.positions.line(path), None
 
 
-def read_file(path: FilePath, builtin: Collection[str]) -> str:
-    """Return the text of a scenario file.
-
-    Args:
-        path: the file's path.
-        builtin: names of built-in scenarios, for when a name was meant and is none of them.
-
-    Raises:
-        ScenarioError: it cannot be read, is too large, or is not UTF-8.
-    """
+def read_file(
+    path: FilePath,  # the file's path
+    builtin: Collection[str],  # names of built-in scenarios, for when a name was meant and is none of them
+) -> str:
+    """Return the text of a scenario file."""
     file = printable(str(path))
     try:
         with path.open("rb") as stream:
@@ -110,11 +95,7 @@ def read_file(path: FilePath, builtin: Collection[str]) -> str:
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
-    """Return the data of a TOML text.
-
-    Raises:
-        ScenarioError: it is not TOML, or nested too deeply to be a scenario.
-    """
+    """Return the data of a TOML text."""
     if line := long_key(text):
         raise ScenarioError([Problem(file, line, "", f"has a key of more than {LARGEST_DEPTH} parts")])
     try:

@@ -18,21 +18,15 @@ from scenarios.file.toml_text import value_text
 from scenarios.file.validation import examine, read
 from scenarios.file.wording import annotation_at, unknown_key
 
-LARGEST_GRID = 10_000
-"""Points of one sweep."""
+LARGEST_GRID = 10_000  # points of one sweep
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One scenario of a sweep.
+    """One scenario of a sweep."""
 
-    Attributes:
-        values: what each swept key is at this point, in the file's order; empty without a sweep.
-        scenario: with these values, and without the sweep.
-    """
-
-    values: Mapping[str, Any]
-    scenario: Scenario
+    values: Mapping[str, Any]  # what each swept key is at this point, in the file's order; empty without a sweep
+    scenario: Scenario  # with these values, and without the sweep
 
     @property
     def label(self) -> str:
@@ -46,15 +40,7 @@ def label(values: Mapping[str, Any]) -> str:
 
 
 def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, Any], dict[Path, Path], list[Finding]]:
-    """Return a sweep, or a table of ``[[runs]]``, whose keys are dotted, from one that may use tables for them.
-
-    Args:
-        table: the sweep.
-        at: where it stands in the file.
-
-    Returns:
-        the values by dotted key; where each key stands in the file, by where it now is; and what is wrong.
-    """
+    """Return a sweep, or a table of ``[[runs]]``, whose keys are dotted, from one that may use tables for them."""
     flat: dict[str, Any] = {}
     places: dict[Path, Path] = {}
     found = []
@@ -76,11 +62,7 @@ def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, 
 
 
 def check_sweep(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what is wrong with the sweep's keys, and with each value by itself.
-
-    Args:
-        data: the scenario's data; other parts of it may be broken.
-    """
+    """Yield what is wrong with the sweep's keys, and with each value by itself."""
     sweep = data.get("sweep")
     if not isinstance(sweep, Mapping) or len(sweep) > MOST_SWEPT:
         return  # the schema reports it
@@ -127,7 +109,6 @@ def check_runs(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _check_value(base: Mapping[str, Any], path: Path, value: Any) -> Iterator[Finding]:
-    """Yield what the schema finds wrong with a value at its place."""
     top, below = str(path[0]), path[1:]
     # Of the scenario, no more than the table that the value is in: there may be thousands of values, and of services.
     part = base.get(top)
@@ -179,11 +160,7 @@ def _check_values(base: Mapping[str, Any], key: str, path: Path, values: Sequenc
 
 
 def grid(scenario: Scenario, catalogue: Catalogue) -> Iterator[tuple[dict[str, Any], Scenario | None, list[Finding]]]:
-    """Yield each run of a scenario at each point of its sweep, in the file's order, the last key changing fastest.
-
-    Yields:
-        the point's values; its scenario, or None; and what is wrong with it.
-    """
+    """Yield each run of a scenario at each point of its sweep, in the file's order, the last key changing fastest."""
     base = scenario.model_dump(exclude_none=True, exclude={"sweep", "runs"})
     for run, point in product(scenario.runs or ({},), product(*scenario.sweep.values())):
         values = {**run, **dict(zip(scenario.sweep, point, strict=True))}
@@ -220,10 +197,8 @@ def check_points(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def _first_with(runs: Sequence[Mapping[str, Any]], key: str, value: Any) -> int:
-    """Return the place of the first run in which a key has a value."""
     return next(i for i, run in enumerate(runs) if key in run and run[key] == value)
 
 
 def _short(text: str) -> str:
-    """Keep a point's label fit for a message."""
     return printable(text if len(text) <= 200 else text[:197] + "...")

@@ -14,16 +14,11 @@ from scenarios.file.toml_text import value_text
 
 MECHANISM = "market.mechanism"
 
-PLAYER = ("policy", "checkpoint", "policy_options")
-"""The keys of a service that an intervention on its policy sets."""
+PLAYER = ("policy", "checkpoint", "policy_options")  # the keys of a service that an intervention on its policy sets
 
 
 def market_of(data: Mapping[str, Any]) -> str:
-    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle.
-
-    Args:
-        data: the scenario with its defaults, as TOML is read.
-    """
+    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
     services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
     return repr({**data, "services": services, "interventions": []})
 
@@ -65,7 +60,6 @@ def at(scenario: Scenario, round_: int) -> Scenario:
 
 
 def _after(scenario: Scenario, change: Intervention) -> Scenario:
-    """Return the scenario as it is after a change."""
     if change.key == "clients.offline":
         return scenario
     if change.key == MECHANISM:
@@ -114,13 +108,11 @@ def mechanisms_over_time(scenario: Scenario) -> Iterator[Market]:
             yield later.market
 
 
-def shock_words(changes: Sequence[Intervention], others: Iterable[Sequence[Intervention]]) -> list[str]:
-    """Return what a fork is called beside the runs that it is compared with: its changes that not all of them have.
-
-    Args:
-        changes: the fork's.
-        others: those of all runs that are compared, its own among them or not.
-    """
+def shock_words(
+    changes: Sequence[Intervention],  # the fork's
+    others: Iterable[Sequence[Intervention]],  # those of all runs that are compared, its own among them or not
+) -> list[str]:
+    """Return what a fork is called beside the runs that it is compared with: its changes that not all of them have."""
     rest = list(others)
     own = [change for change in changes if not all(change in other for other in rest)]
     return [f"{change.key} = {value_text(change.value)} from round {change.round}" for change in own]

@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from fl.names import LONGEST_NAME, NAME_PATTERN
 
-LARGEST_SUM = 1_000_000_000
-"""Of money; keeps a million rounds of micro-units well inside 64 bits."""
+LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
 
 
 def six_decimals(amount: float) -> float:

@@ -12,13 +12,12 @@ from scenarios.file.schema import Scenario
 from scenarios.file.wording import findings
 
 
-def examine(data: Mapping[str, Any], catalogue: Catalogue) -> tuple[Scenario | None, list[Finding]]:
-    """Return the scenario, or None and all that is wrong with it.
-
-    Args:
-        data: as ``tomllib`` reads it, with a flat ``sweep``; the sweep's keys and values are not examined.
-        catalogue: the data sets and policies that it may name.
-    """
+def examine(
+    # as ``tomllib`` reads it, with a flat ``sweep``; the sweep's keys and values are not examined
+    data: Mapping[str, Any],
+    catalogue: Catalogue,  # the data sets and policies that it may name
+) -> tuple[Scenario | None, list[Finding]]:
+    """Return the scenario, or None and all that is wrong with it."""
     scenario, found = read(data)
     found += check(Readable(data, [finding.path for finding in found]), catalogue)
     if scenario and not found and catalogue.obstacles:

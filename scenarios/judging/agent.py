@@ -21,21 +21,13 @@ from scenarios.file.switches import services_over_time
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.reasons import cash
 
-SHOWN = 3
-"""Clients that a sentence names."""
+SHOWN = 3  # clients that a sentence names
 
 _HIDDEN = "the client's bids to rivals are not public"
 
 
 def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterator[str]:
-    """Yield what a service's trained agent went by in a round, or why that is not known.
-
-    Args:
-        logs: of the run.
-        number: the round.
-        service: one that takes part in it.
-        world: of the round.
-    """
+    """Yield what a service's trained agent went by in a round, or why that is not known."""
     spec = logs.conditions(number).services[service]
     try:
         if not issubclass(found := load(spec.policy), Mahdrl | MahdrlPaper):
@@ -73,7 +65,6 @@ def _seat(logs: Logs, number: int, service: str) -> str:
 
 
 def _remind(policy: Mahdrl, logs: Logs, number: int, service: str) -> None:
-    """Have an agent remember the rounds that it played before this one."""
     _, _, begun = _seat(logs, number, service).partition("@")
     for at, world in logs.worlds():
         if at >= number:
@@ -96,7 +87,6 @@ def _listed(reasons: Reasons) -> list[tuple[int, int]]:
 
 
 def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Observation:
-    """Return what the service observed when the bids were closed."""
     scenario, conditions = logs.scenario, logs.conditions(number)
     rows: dict[str, Row] = {row["service"]: row for row in logs.rows_of[number]}
     market = conditions.market

@@ -32,23 +32,15 @@ COLUMNS = ("scenario", "policy", "seed", "round", "service", "realised", "best",
 
 @dataclass(frozen=True, slots=True)
 class RunBounds:
-    """A run's welfare and its bounds. Arrays have the axes [round, service], over the rounds that were played.
+    """A run's welfare and its bounds. Arrays have the axes [round, service], over the rounds that were played."""
 
-    Attributes:
-        bound: [N] the most that all services could have had together.
-        exact: [N] whether that is reached by an allocation, or is the bound of the relaxation.
-        realised: the DQI of the clients that served.
-        best: the DQI of the best set that each service could have had by itself; None where it is not worked out.
-        active: whether each service took part.
-        why_not: the reason for that; empty if there is none.
-    """
-
-    bound: FloatArray
-    exact: BoolArray
-    realised: FloatArray
+    bound: FloatArray  # [N] the most that all services could have had together
+    exact: BoolArray  # [N] whether that is reached by an allocation, or is the bound of the relaxation
+    realised: FloatArray  # the DQI of the clients that served
+    # the DQI of the best set that each service could have had by itself; None where it is not worked out
     best: FloatArray | None
-    active: BoolArray
-    why_not: str = ""
+    active: BoolArray  # whether each service took part
+    why_not: str = ""  # the reason for that; empty if there is none
 
     @property
     def anarchy(self) -> float:
@@ -81,11 +73,7 @@ class RunBounds:
 
 
 def run_bounds(logs: Logs) -> RunBounds:
-    """Return a run's bounds.
-
-    Raises:
-        InputError: the world of the run cannot be drawn here.
-    """
+    """Return a run's bounds."""
     if not logs.known or logs.behaviour is None:
         what = "a data set" if not logs.known else "the clients' behaviour"
         raise InputError(f"{what} of the run is not known here, or has changed, so its bids cannot be drawn")
@@ -148,26 +136,17 @@ def _active(logs: Logs, number: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of runs, as measures.
+    """The bounds of runs, as measures."""
 
-    Attributes:
-        of: each run's, by its path.
-    """
-
-    of: Mapping[Path, RunBounds]
+    of: Mapping[Path, RunBounds]  # each run's, by its path
 
     @classmethod
     def read(cls, runs: Sequence[RunResult]) -> "Bounds":
-        """Work out the bounds of runs. It takes some time: see docs/bounds.md.
-
-        Raises:
-            InputError: a log is not what it should be, or the world of a run cannot be drawn here.
-        """
+        """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
         return cls({run.directory.path: _read(run.directory) for run in tracked(runs, "runs bounded")})
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What runs are judged by: all measures, and those of the bounds."""
         return (*MEASURES, *self._own())
 
     def left_out(self, runs: Sequence[RunResult]) -> list[str]:

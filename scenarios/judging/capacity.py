@@ -11,15 +11,7 @@ _MOST = 1_024
 
 
 def cores_by_round(data: Mapping[str, Any], rounds: int) -> IntArray:
-    """Return K in each round [N].
-
-    Args:
-        data: a scenario as ``tomllib`` reads it.
-        rounds: N.
-
-    Raises:
-        ValueError, KeyError, TypeError: it is not the scenario of a run.
-    """
+    """Return K in each round [N]."""
     changes = [it for it in data.get("interventions", ()) if it["key"] == "clients.cores"]
     cores = np.full(rounds, _checked(data["clients"]["cores"]), dtype=np.int64)
     for change in sorted(changes, key=lambda change: int(change["round"])):

@@ -68,7 +68,6 @@ def _created(rules: Market) -> Mechanism | None:
 
 
 def _asked(logs: Logs, asks: Asks, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield offers that the mechanism does not admit."""
     for row in rows:
         place = logs.places[row["service"]], row["client"]
         if asks.willing is not None and not asks.willing[place]:
@@ -114,7 +113,6 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, rows: Se
 
 
 def _book(logs: Logs, number: int, asks: Asks, rows: Sequence[Row]) -> Book:
-    """Return the book of some offers of a round."""
     services = np.array([logs.places[row["service"]] for row in rows], dtype=np.int64)
     clients = np.array([row["client"] for row in rows], dtype=np.int64)
     budgets = logs.conditions(number).budgets

@@ -39,7 +39,6 @@ def interests(logs: Logs) -> Iterator[str]:
 
 
 def _truth(logs: Logs, row: Row) -> Iterator[str]:
-    """Yield how a client's data differ from those that were drawn."""
     m = logs.places[row["service"]]
     held, at = logs.held(row["round"]), (m, row["client"])
     expected: dict[str, float] = {"data_size": int(held.data_size[at])}

@@ -21,21 +21,17 @@ class Conditions(NamedTuple):
 
     @property
     def paper(self) -> bool:
-        """Whether the paper's mechanism clears the round."""
         return self.market.mechanism == DEFAULT
 
 
 def conditions(
-    scenario: Scenario, number: int, spent: Mapping[str, Micro], intervals: Sequence[Interval] | None = None
+    scenario: Scenario,  # what was played
+    number: int,  # the round
+    spent: Mapping[str, Micro],  # what each service spent in earlier rounds, micro-units
+    # when clients are there; None if they always are, or if it is not known any more
+    intervals: Sequence[Interval] | None = None,
 ) -> Conditions:
-    """Return the conditions of a round.
-
-    Args:
-        scenario: what was played.
-        number: the round.
-        spent: what each service spent in earlier rounds, micro-units.
-        intervals: when clients are there; None if they always are, or if it is not known any more.
-    """
+    """Return the conditions of a round."""
     then, offline = at(scenario, number), []
     for change in in_order(scenario):
         if change.round <= number and change.key == "clients.offline":

@@ -24,8 +24,7 @@ QUANTITIES = {
 """What can be plotted, and the label of its axis; that of accuracies also says what they come from."""
 
 
-_COLUMNS = 4
-"""Panels in a row, at most."""
+_COLUMNS = 4  # panels in a row, at most
 
 
 def curves(runs: Sequence[RunResult], what: str) -> Any:
@@ -33,9 +32,6 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
 
     The figure is not one of pyplot's: it leaves the caller's backend alone, is shown once by a notebook, and is saved
     with ``savefig``.
-
-    Raises:
-        InputError: there is no such quantity.
     """
     if what not in QUANTITIES:
         raise InputError(unknown("quantity", what, QUANTITIES))

@@ -18,39 +18,27 @@ from scenarios.logs.reading import LoggedRound
 COLUMNS = ("kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")
 """The columns of the table; ``rounds`` lists all rounds that differ, such as ``31-33, 40``."""
 
-MOST_TOLD = 4
-"""Sentences about the first round that differs."""
+MOST_TOLD = 4  # sentences about the first round that differs
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of one service or client, in both runs.
+    """One measure of one service or client, in both runs."""
 
-    Attributes:
-        kind: service or client.
-        name: the service, or the client's number.
-        measure: what is compared.
-        original, fork: its values; None where there is none (an exit that never comes).
-        rounds: those in which the runs differ in it.
-        digits: decimals in which it is shown.
-    """
-
-    kind: str
-    name: str
-    measure: str
-    original: float | None
+    kind: str  # service or client
+    name: str  # the service, or the client's number
+    measure: str  # what is compared
+    original: float | None  # its values; None where there is none (an exit that never comes)
     fork: float | None
-    rounds: tuple[int, ...]
-    digits: int = 2
+    rounds: tuple[int, ...]  # those in which the runs differ in it
+    digits: int = 2  # decimals in which it is shown
 
     @property
     def amount(self) -> float | None:
-        """The fork's value less the original's."""
         return None if self.original is None or self.fork is None else self.fork - self.original
 
     @property
     def spans(self) -> str:
-        """Its rounds as text: ``31-33, 40``."""
         return spans(self.rounds)
 
     def texts(self) -> tuple[str, str, str]:
@@ -73,22 +61,15 @@ class Comparison:
 
     def __init__(
         self,
-        scenario: Scenario,
-        original: Sequence[LoggedRound],
+        scenario: Scenario,  # what both play, but for interventions
+        original: Sequence[LoggedRound],  # the rounds of the run, from the first on
+        # those of the fork. If one run ended early because all services had left, it is extended as reports do:
+        # accuracy and reward are held, nothing is spent.
         fork: Sequence[LoggedRound],
         *,
+        # how many rounds are compared; the scenario's if not given. Those of a run that was interrupted are fewer.
         rounds: int | None = None,
     ) -> None:
-        """Compare.
-
-        Args:
-            scenario: what both play, but for interventions.
-            original: the rounds of the run, from the first on.
-            fork: those of the fork. If one run ended early because all services had left, it is extended as reports do:
-                accuracy and reward are held, nothing is spent.
-            rounds: how many rounds are compared; the scenario's if not given. Those of a run that was interrupted are
-                fewer.
-        """
         self._names = [service.name for service in scenario.services]
         self._clients = scenario.clients.count
         count = max(len(original), len(fork))

@@ -23,25 +23,15 @@ SETTINGS: Any = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that can be drawn.
+    """A figure that can be drawn."""
 
-    Attributes:
-        name: the name of its files.
-        caption: what it shows.
-        draw: returns a matplotlib figure.
-    """
-
-    name: str
-    caption: str
-    draw: Callable[[], Any]
+    name: str  # the name of its files
+    caption: str  # what it shows
+    draw: Callable[[], Any]  # returns a matplotlib figure
 
 
 def save(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write figures as SVG, PNG and PDF; return the paths.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Write figures as SVG, PNG and PDF; return the paths."""
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,25 +15,15 @@ from scenarios.logs.directory import RunDirectory
 
 @dataclass(frozen=True, slots=True)
 class Earnings:
-    """All offers of a run that were served, one entry for each. Money is in units.
+    """All offers of a run that were served, one entry for each. Money is in units."""
 
-    Attributes:
-        service: [offers] index of the service.
-        client: [offers] index of the client.
-        paid: [offers] what the client was paid.
-        cost: [offers] what the work cost it; where clients are truthful, that is the bid.
-        missing: [offers] images that the client reported and did not have; negative if it had more.
-        misreported: [offers] whether it reported other data than it had.
-        reported: [offers] images that it reported; not known, and 0, where clients are truthful.
-    """
-
-    service: IntArray
-    client: IntArray
-    paid: FloatArray
-    cost: FloatArray
-    missing: IntArray
-    misreported: BoolArray
-    reported: IntArray
+    service: IntArray  # [offers] index of the service
+    client: IntArray  # [offers] index of the client
+    paid: FloatArray  # [offers] what the client was paid
+    cost: FloatArray  # [offers] what the work cost it; where clients are truthful, that is the bid
+    missing: IntArray  # [offers] images that the client reported and did not have; negative if it had more
+    misreported: BoolArray  # [offers] whether it reported other data than it had
+    reported: IntArray  # [offers] images that it reported; not known, and 0, where clients are truthful
 
     @property
     def profit(self) -> FloatArray:
@@ -42,16 +32,6 @@ class Earnings:
 
 
 def read_earnings(run: RunDirectory, services: Sequence[str], clients: int) -> Earnings:
-    """Return what the clients of a run earned.
-
-    Args:
-        run: complete.
-        services: the names of its services.
-        clients: C.
-
-    Raises:
-        InputError: a table is not what it should be.
-    """
     interests = CLIENTS.path(run.path).exists()
     if interests:
         found = read_table(run, "clients")

@@ -32,63 +32,47 @@ from scenarios.judging.conditions import Conditions, conditions
 from scenarios.judging.known_data import KnownData
 from scenarios.plugins import require_same_plugins
 
-Row = Mapping[str, Any]
-"""One line of a table: the values of its columns. Money in micro-units, None where it is empty."""
+Row = Mapping[str, Any]  # one line of a table: the values of its columns. Money in micro-units, None where it is empty.
 
 
-_ANY_LABELS = 2
-"""Stands for the labels of a data set of which they are not known; what depends on them is not compared."""
+_ANY_LABELS = 2  # stands for the labels of a data set of which they are not known; what depends on them is not compared
 
 
 @dataclass(frozen=True)
 class Logs:
-    """A run's logs, and what they should follow from.
+    """A run's logs, and what they should follow from."""
 
-    Attributes:
-        scenario: the one that was played.
-        meta: what meta.json records.
-        seed: the run's seed.
-        rounds, offers, events: the rows of the tables that every run has.
-        clients: the rows of clients.csv; None where all clients are truthful.
-    """
-
-    scenario: Scenario
-    meta: Mapping[str, Any]
-    seed: int
-    rounds: Sequence[Row]
+    scenario: Scenario  # the one that was played
+    meta: Mapping[str, Any]  # what meta.json records
+    seed: int  # the run's seed
+    rounds: Sequence[Row]  # the rows of the tables that every run has
     offers: Sequence[Row]
     events: Sequence[Row]
-    clients: Sequence[Row] | None = None
+    clients: Sequence[Row] | None = None  # the rows of clients.csv; None where all clients are truthful
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The index of each service, by name."""
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The rounds of the scenario that rounds.csv has, in its order."""
         found = dict.fromkeys(row["round"] for row in self.rounds)
         return [number for number in found if 1 <= number <= self.scenario.rounds]
 
     @cached_property
     def rows_of(self) -> Mapping[int, list[Row]]:
-        """The rows of rounds.csv, by round."""
         return _by_round(self.rounds)
 
     @cached_property
     def offers_in(self) -> Mapping[int, list[Row]]:
-        """All offers, by round."""
         return _by_round(self.offers)
 
     @cached_property
     def events_in(self) -> Mapping[int, list[Row]]:
-        """All events, by round."""
         return _by_round(self.events)
 
     @cached_property
     def offers_of(self) -> Mapping[tuple[int, str], list[Row]]:
-        """All offers, by round and service."""
         return _by_round_and_service(self.offers)
 
     @cached_property
@@ -98,12 +82,10 @@ class Logs:
 
     @cached_property
     def data(self) -> KnownData:
-        """What is known of the services' data sets."""
         return KnownData(self.scenario, self.meta)
 
     @property
     def known(self) -> bool:
-        """Whether the labels of all data sets are."""
         return all(service.dataset in self.data.labels for service in self.scenario.services)
 
     @cached_property
@@ -118,7 +100,6 @@ class Logs:
 
     @cached_property
     def ties(self) -> UInt32Array:
-        """The key of the draws that break ties between equal payments."""
         return draw_key(self.seed, "ties")
 
     @cached_property
@@ -127,10 +108,6 @@ class Logs:
 
         What depends on labels is meaningless for a service whose data set has unknown labels; if there is one, so are
         all bids. Without a ``behaviour``, so are bids and reports.
-
-        Raises:
-            InputError: meta.json does not have the parameters of eq. (6) that the run was played with, or the scenario
-                is not one that can be played.
         """
         services = self.scenario.services
         labels = [self.data.labels.get(it.dataset, _ANY_LABELS) for it in services]
@@ -143,11 +120,7 @@ class Logs:
             raise InputError(f"scenario.toml: clients: {error}") from error
 
     def worlds(self) -> Iterator[tuple[int, Qualities]]:
-        """Yield each round's world as services saw it, in order; clients learn again from what they were paid.
-
-        Raises:
-            InputError: as ``population``, or a behaviour of a plug-in failed.
-        """
+        """Yield each round's world as services saw it, in order; clients learn again from what they were paid."""
         self.population.reset()
         names = list(self.places)
         try:
@@ -183,9 +156,6 @@ class Logs:
         """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
 
         Its noise is that of the fit, also where the run went without.
-
-        Raises:
-            InputError: meta.json does not have its parameters.
         """
         if backend_of(self.scenario).trains:
             return known_curve(self.scenario, service)

@@ -27,12 +27,6 @@ class Explanation:
     """One service's round."""
 
     def __init__(self, logs: Logs, number: int, service: str) -> None:
-        """Find the round.
-
-        Raises:
-            InputError: there is no such round or service in the run, or the service was not there; or the world of
-                the run cannot be drawn here.
-        """
         if service not in logs.places:
             raise InputError(unknown("service", service, list(logs.places)))
         if number not in logs.numbers:
@@ -59,14 +53,14 @@ class Explanation:
         self._mechanism = conditions.market.mechanism
         self.paper = conditions.paper
 
-    def possible(self, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
-        """Return the best set that the service could have had.
-
-        Args:
-            budget: how much more money than it had, micro-units.
-            cores: how many more cores than each client had.
-            without: a rival that makes no offers.
-        """
+    def possible(
+        self,
+        *,
+        budget: Micro = 0,  # how much more money than it had, micro-units
+        cores: int = 0,  # how many more cores than each client had
+        without: str | None = None,  # a rival that makes no offers
+    ) -> Possible:
+        """Return the best set that the service could have had."""
         rivals = [
             [(row["client"], row["payment"]) for row in rows]
             for name, rows in self._offers.items()

@@ -22,32 +22,19 @@ Shape = Literal["long", "wide"]
 
 
 def export(
-    sources: Sequence[Path],
-    target: IO[str],
-    table: TableName = "rounds",
+    sources: Sequence[Path],  # run directories, or directories with runs at any depth below them
+    target: IO[str],  # an open text file
+    table: TableName = "rounds",  # the table to write
+    # ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``
     shape: Shape = "long",
-    notify: Callable[[str], None] = lambda _: None,
-    damaged: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] = lambda _: None,  # called with a line if some runs do not have the table
+    damaged: Callable[[str], None] | None = None,  # as in ``complete_runs``
 ) -> int:
     """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
     The values are copied as text from the runs' own files. In front stand ``scenario`` (the name with its hash, so that
     sweep points stay apart), ``policy``, ``seed``, and a column for each swept key, empty for runs without it. The
     service's own policy becomes ``service_policy``, beside the run's ``policy``.
-
-    Args:
-        sources: run directories, or directories with runs at any depth below them.
-        target: an open text file.
-        table: the table to write.
-        shape: ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``.
-        notify: called with a line if some runs do not have the table.
-        damaged: as in ``complete_runs``.
-
-    Returns:
-        the number of runs exported.
-
-    Raises:
-        InputError: no complete run has the table, or the table has no such shape.
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
@@ -89,7 +76,6 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
 
 
 def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
-    """Yield the rows of a run's table."""
     try:
         with reading_own(table.check(run.path)) as file:
             reader = csv.reader(_plain(file, table.path(run.path)))
@@ -104,11 +90,6 @@ def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
 
 
 def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:
-    """Yield lines of a log, which are copied as they are.
-
-    Raises:
-        InputError: one could begin a formula in a spreadsheet or act on a terminal; no run writes such a line.
-    """
     for number, line in enumerate(lines, start=1):
         if not is_plain_row(line.rstrip("\n")):
             raise InputError(
@@ -126,11 +107,7 @@ def export_file(
     notify: Callable[[str], None] = lambda _: None,
     damaged: Callable[[str], None] | None = None,
 ) -> int:
-    """Export into a file. An existing file is replaced only when the new one is complete.
-
-    Raises:
-        InputError: as ``export``, or the file cannot be written, or is in the directory of a run.
-    """
+    """Export into a file. An existing file is replaced only when the new one is complete."""
     require_outside_runs(path)
     with asked_for(path) as file:
         return export(sources, file, table, shape, notify, damaged)

@@ -18,8 +18,7 @@ from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, colour, mark, numbered, style
 from scenarios.judging.tables import read_table
 
-_MOST_POINTS = 2_000
-"""The most offers of a policy that a scatter plot shows; more only make it slow."""
+_MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
 
 
 def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
@@ -51,7 +50,6 @@ def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
 
 
 def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
-    """Return a figure of panels side by side, at most four in a row."""
     from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
 
     columns = min(count, 4)
@@ -65,7 +63,6 @@ def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: floa
 
 
 def _whole_ticks(axes: Any) -> None:
-    """Keep the ticks of the horizontal axis on whole numbers."""
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 

@@ -11,11 +11,7 @@ _LARGEST = 2**63 - 1
 
 
 def recorded(run: RunDirectory) -> Mapping[str, Any]:
-    """Return the content of a run's meta.json, of which all that identifies the run is there and of its type.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Return the content of a run's meta.json, of which all that identifies the run is there and of its type."""
     meta = run.meta()
     for key, wanted in _TYPES.items():
         value: Any = meta.get(key)

@@ -17,15 +17,10 @@ from scenarios.plugins import require_same_plugins
 
 @dataclass(frozen=True)
 class KnownData:
-    """The data sets of a run's services.
+    """The data sets of a run's services."""
 
-    Attributes:
-        scenario: the one that was played.
-        meta: what meta.json records.
-    """
-
-    scenario: Scenario
-    meta: Mapping[str, Any]
+    scenario: Scenario  # the one that was played
+    meta: Mapping[str, Any]  # what meta.json records
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
@@ -42,7 +37,6 @@ class KnownData:
         return found
 
     def _same_images(self, path: str) -> bool:
-        """Whether files of a user's own are those of the run."""
         return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
 
     @cached_property

@@ -12,33 +12,22 @@ from learning.statistics import area_under_curve
 from learning.targets import RoundsToTarget
 from scenarios.judging.results import RunResult
 
-MARKET = "market"
-"""Takes the place of a service's name where a measure is of the whole market."""
+MARKET = "market"  # takes the place of a service's name where a measure is of the whole market
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One way to judge a run.
+    """One way to judge a run."""
 
-    Attributes:
-        name: the measure's name, in tables and as a column.
-        meaning: one sentence, with the unit.
-        better: 1 if more is better, -1 if less is, 0 where that depends on who looks.
-        services: returns a run's [M] values; None for a measure of the market alone.
-        market: returns the value of the whole market.
-        digits: decimals in Markdown and HTML.
-        applies: returns whether a run has the measure at all.
-        limits: the lowest and the highest value that it can have.
-    """
-
-    name: str
-    meaning: str
-    better: int
+    name: str  # the measure's name, in tables and as a column
+    meaning: str  # one sentence, with the unit
+    better: int  # 1 if more is better, -1 if less is, 0 where that depends on who looks
+    # returns a run's [M] values; None for a measure of the market alone
     services: Callable[[RunResult], FloatArray] | None
-    market: Callable[[RunResult], float]
-    digits: int = 2
-    applies: Callable[[RunResult], bool] = lambda _: True
-    limits: tuple[float, float] = (0.0, inf)
+    market: Callable[[RunResult], float]  # returns the value of the whole market
+    digits: int = 2  # decimals in Markdown and HTML
+    applies: Callable[[RunResult], bool] = lambda _: True  # returns whether a run has the measure at all
+    limits: tuple[float, float] = (0.0, inf)  # the lowest and the highest value that it can have
 
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as tables show it; ``sign`` is ``+`` for differences."""
@@ -127,7 +116,6 @@ def _interested(run: RunResult) -> bool:
 
 
 def _rounds_with_offers(run: RunResult) -> int:
-    """Return the last round in which any service took part."""
     return int((run.to_target.rounds + run.setting.arrivals - 1).max())
 
 
@@ -143,8 +131,7 @@ def _averaged(
     return Measure(name, meaning, better, services, lambda r: float(services(r).mean()), digits, limits=limits)
 
 
-PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)
-"""Limits of measures."""
+PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)  # limits of measures
 
 ROUNDS_TO_TARGET = _averaged(
     "rounds to target",

@@ -16,8 +16,7 @@ from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
 from scenarios.judging.wording import at_client
 
-_ROUNDING = 0.5 + 1e-3
-"""Of money to micro-units, and of the logged EMD."""
+_ROUNDING = 0.5 + 1e-3  # of money to micro-units, and of the logged EMD
 
 
 def bids(logs: Logs) -> Iterator[str]:
@@ -62,7 +61,6 @@ def world(logs: Logs) -> Iterator[str]:
 
 
 def _drawn(logs: Logs, drawn: Qualities, row: Row) -> Iterator[str]:
-    """Yield how an offer's client differs from the one that was drawn."""
     if logs.behaviour is None:
         return  # the rule ``interests`` holds what the client has against the draw
     m = logs.places[row["service"]]

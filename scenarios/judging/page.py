@@ -19,14 +19,12 @@ figure { margin: 2rem 0 } summary { cursor: pointer } pre { overflow-x: auto } s
 """
 
 
-def html_page(report: Report, figures: Mapping[str, tuple[str, str]], made_by: Sequence[str] = ()) -> str:
-    """Return the report as one self-contained page.
-
-    Args:
-        report: the report.
-        figures: by name, the caption and the SVG; see ``scenarios.judging.figures.svgs``.
-        made_by: what made it, a line each: the command, and versions.
-    """
+def html_page(
+    report: Report,
+    figures: Mapping[str, tuple[str, str]],  # by name, the caption and the SVG; see ``scenarios.judging.figures.svgs``
+    made_by: Sequence[str] = (),  # what made it, a line each: the command, and versions
+) -> str:
+    """Return the report as one self-contained page."""
     first, folded = [], dict(figures)
     paragraphs = "".join(f"<p>{html.escape(text)}</p>" for text in introduction(report))
     legend = [f"<h3>How to read the tables</h3>{paragraphs}"]
@@ -61,7 +59,6 @@ def document(title: str, parts: Sequence[str]) -> str:
 
 
 def html_table(table: Table) -> str:
-    """Return a table as HTML."""
     header, *rows = [[html.escape(cell) for cell in row] for row in table]
     head = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)

@@ -37,13 +37,6 @@ def export_parquet(
 
     Columns are as in ``export``; numbers are 64-bit, what is empty in the logs is null. A swept key has numbers or
     booleans if all of its values are, else the text that it has in CSV.
-
-    Returns:
-        the number of runs exported.
-
-    Raises:
-        InputError: pyarrow is not installed, no complete run has the table, or the file cannot be written, or is in the
-            directory of a run.
     """
     with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
         import pyarrow as pa
@@ -78,7 +71,6 @@ def export_parquet(
 
 
 def _dtype(values: Sequence[Any]) -> str:
-    """Return the type that holds all values of a swept key."""
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "bool"

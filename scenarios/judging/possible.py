@@ -24,17 +24,11 @@ knapsack grows steeply."""
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """The best that a service could have had under some conditions, its rivals' offers being what they were.
+    """The best that a service could have had under some conditions, its rivals' offers being what they were."""
 
-    Attributes:
-        clients: [k] the set.
-        prices: [C] what wins each client for sure, micro-units.
-        quality: the sum of the set's DQI.
-    """
-
-    clients: IntArray
-    prices: MicroArray
-    quality: float
+    clients: IntArray  # [k] the set
+    prices: MicroArray  # [C] what wins each client for sure, micro-units
+    quality: float  # the sum of the set's DQI
 
     @property
     def cost(self) -> Micro:
@@ -43,24 +37,16 @@ class Possible:
 
 
 def possible(
-    bids: MicroArray,
-    dqi: FloatArray,
+    bids: MicroArray,  # [C] the clients' bids to the service, micro-units
+    dqi: FloatArray,  # [C] the DQI of their data for the service
+    # what each other service offered: a client and a payment in micro-units for each offer
     rivals: Iterable[Sequence[tuple[int, Micro]]],
     *,
-    cores: int,
-    budget: Micro,
-    offline: Collection[int] = (),
+    cores: int,  # K
+    budget: Micro,  # of the service, micro-units
+    offline: Collection[int] = (),  # clients that could not be had
 ) -> Possible:
-    """Return the best set that a service could have had.
-
-    Args:
-        bids: [C] the clients' bids to the service, micro-units.
-        dqi: [C] the DQI of their data for the service.
-        rivals: what each other service offered: a client and a payment in micro-units for each offer.
-        cores: K.
-        budget: of the service, micro-units.
-        offline: clients that could not be had.
-    """
+    """Return the best set that a service could have had."""
     offers = [
         Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
         for made in rivals

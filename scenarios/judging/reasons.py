@@ -6,15 +6,14 @@ from des.money import MICRO, Micro
 DROPPED = "awarded a core, but its update did not arrive in time; not paid"
 
 
-def refused(payment: Micro, lowest: tuple[str, Micro] | None, mechanism: str) -> str:
-    """Return why an offer was refused.
-
-    Args:
-        payment: what was offered, micro-units.
-        lowest: of those that have a core of the client, the service with the lowest payment, and that; None if there is
-            none, as can be in a log that was changed.
-        mechanism: the one that cleared the round. Only the paper's is known to go by the payments.
-    """
+def refused(
+    payment: Micro,  # what was offered, micro-units
+    # of those that have a core of the client, the service with the lowest payment, and that; None if there is none, as
+    # can be in a log that was changed
+    lowest: tuple[str, Micro] | None,
+    mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
+) -> str:
+    """Return why an offer was refused."""
     if mechanism != DEFAULT:
         return f"refused by the mechanism {mechanism}"
     if lowest is None:

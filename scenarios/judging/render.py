@@ -19,8 +19,7 @@ from scenarios.judging.results import mixed
 from scenarios.judging.sentences import ranked, sentences
 from scenarios.judging.setting import Setting
 
-Table = list[list[str]]
-"""Rows of cells; the first row is the header."""
+Table = list[list[str]]  # rows of cells; the first row is the header
 
 _Row = TypeVar("_Row", Estimate, Difference)
 
@@ -58,28 +57,15 @@ def csv_text(report: Report) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table of a report.
+    """A table of a report."""
 
-    Attributes:
-        setting: whose first table it is; None for the others.
-        title: what it shows.
-        table: the deciding measures.
-        more: the other measures; None if there are none.
-    """
-
-    setting: Setting | None
-    title: str
-    table: Table
-    more: Table | None
+    setting: Setting | None  # whose first table it is; None for the others
+    title: str  # what it shows
+    table: Table  # the deciding measures
+    more: Table | None  # the other measures; None if there are none
 
 
 def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
-    """Return the report as Markdown.
-
-    Args:
-        report: the report.
-        made_by: what made it, a line each: the command, and versions.
-    """
     parts = ["# Report", *map(_literal, introduction(report))]
     for part in tables(report):
         if part.setting:
@@ -171,20 +157,12 @@ def _part(
 
 
 def _table(
-    rows: Sequence[_Row],
-    write: Callable[[_Row], str],
-    measures: Sequence[Measure],
-    head: str,
+    rows: Sequence[_Row],  # the cells
+    write: Callable[[_Row], str],  # returns the text of one
+    measures: Sequence[Measure],  # in the order of the columns
+    head: str,  # what names a row of the table, and the function that returns it; policies, if not given
     named: Callable[[_Row], str] | None,
 ) -> Table:
-    """Return a table with a column for each measure that any row has.
-
-    Args:
-        rows: the cells.
-        write: returns the text of one.
-        measures: in the order of the columns.
-        head, named: what names a row of the table, and the function that returns it; policies, if not given.
-    """
     name = named or _named
     measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
     cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}

@@ -27,53 +27,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One measure of one policy for one service, over seeds.
+    """One measure of one policy for one service, over seeds."""
 
-    Attributes:
-        setting: the scenario, with its sweep values.
-        policy: the runs' label.
-        service: its name, or ``market``.
-        played: the policy that played for the service; for the market, the label again.
-        measure: the measure.
-        seeds: the number of runs.
-        interval: the mean and its 95 % interval.
-        to_target: when the runs met the target, if that is the measure.
-    """
-
-    setting: Setting
-    policy: str
-    service: str
-    played: str
+    setting: Setting  # the scenario, with its sweep values
+    policy: str  # the runs' label
+    service: str  # its name, or ``market``
+    played: str  # the policy that played for the service; for the market, the label again
     measure: Measure
-    seeds: int
-    interval: Interval
-    to_target: RoundsToTarget | None = None
+    seeds: int  # the number of runs
+    interval: Interval  # the mean and its 95 % interval
+    to_target: RoundsToTarget | None = None  # when the runs met the target, if that is the measure
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A policy against the baseline, or a point of a sweep against the first one, paired by seed.
+    """A policy against the baseline, or a point of a sweep against the first one, paired by seed."""
 
-    Attributes:
-        setting, policy, service, measure: as in ``Estimate``.
-        seeds: the number of seeds that both have.
-        interval: mean of policy minus baseline, and its 95 % interval.
-        improvement: probability that a run of the policy is better than one of the baseline; None where neither more
-            nor less is better.
-        adjusted: the p-value of the interval's test, by Holm's method for all differences of the table in which it
-            stands; NaN where there is none.
-        bound: of rounds to target, where runs missed it, which count with their last round: ``<`` if the true
-            difference is below this one (the baseline missed it), ``>`` if it is above, ``?`` if both missed it.
-    """
-
-    setting: Setting
-    policy: str
-    service: str
-    measure: Measure
-    seeds: int
-    interval: Interval
+    setting: Setting  # as in ``Estimate``
+    policy: str  # as in ``Estimate``
+    service: str  # as in ``Estimate``
+    measure: Measure  # as in ``Estimate``
+    seeds: int  # the number of seeds that both have
+    interval: Interval  # mean of policy minus baseline, and its 95 % interval
+    # probability that a run of the policy is better than one of the baseline; None where neither more nor less is
+    # better
     improvement: float | None
+    # the p-value of the interval's test, by Holm's method for all differences of the table in which it stands; NaN
+    # where there is none
     adjusted: float = float("nan")
+    # of rounds to target, where runs missed it, which count with their last round: ``<`` if the true difference is
+    # below this one (the baseline missed it), ``>`` if it is above, ``?`` if both missed it
     bound: str = ""
 
     @property
@@ -84,41 +67,26 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a report shows.
+    """All that a report shows."""
 
-    Attributes:
-        runs: the runs it covers.
-        estimates, differences: in the order in which they are shown.
-        baseline: the label of a policy, or None.
-        points: of sweeps, the market's measures at each further point against the first one, policies together.
-        measures: all that a run of it may have, in the order in which they are shown.
-        notes: what must be known beside the numbers, a sentence each.
-    """
-
-    runs: Sequence[RunResult]
-    estimates: Sequence[Estimate]
-    differences: Sequence[Difference]
-    baseline: str | None
-    measures: Sequence[Measure] = MEASURES
-    notes: Sequence[str] = ()
+    runs: Sequence[RunResult]  # the runs it covers
+    estimates: Sequence[Estimate]  # in the order in which they are shown
+    differences: Sequence[Difference]  # in the order in which they are shown
+    baseline: str | None  # the label of a policy, or None
+    measures: Sequence[Measure] = MEASURES  # all that a run of it may have, in the order in which they are shown
+    notes: Sequence[str] = ()  # what must be known beside the numbers, a sentence each
+    # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
 
 
-Scores = dict[int, float]
-"""Values of a measure, by seed."""
+Scores = dict[int, float]  # values of a measure, by seed
 
 
-def make_report(runs: Sequence[RunResult], baseline: str | None = None, bounds: "Bounds | None" = None) -> Report:
-    """Return the report on runs.
-
-    Args:
-        runs: as ``results.read`` returns them.
-        baseline: the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``.
-        bounds: of the runs, to be shown, too.
-
-    Raises:
-        InputError: no run has that policy, or none shares a scenario and seed with another policy.
-    """
+def make_report(
+    runs: Sequence[RunResult],  # as ``results.read`` returns them
+    baseline: str | None = None,  # the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``
+    bounds: "Bounds | None" = None,  # of the runs, to be shown, too
+) -> Report:
     if baseline is not None and ":" in baseline:
         baseline = PolicyChoice.parse(baseline).label
     groups: dict[tuple[str, str], list[RunResult]] = defaultdict(list)
@@ -181,7 +149,6 @@ def _corrected(tables: Iterable[Sequence[Difference]]) -> Iterable[Difference]:
 
 
 def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
-    """Return the values of a measure, by service and seed."""
     scores: dict[str, Scores] = defaultdict(dict)
     for run in runs:
         for service, value in values(run, measure).items():

@@ -21,20 +21,14 @@ from scenarios.running.progress import reporter
 from scenarios.running.runner import Run, execute
 
 
-def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = False) -> list[str]:
-    """Play a complete run again, and return how the files differ.
-
-    Args:
-        run: a complete run.
-        shelf: gives the data sets.
-        workers: training threads.
-        apart: play it in a process of its own, which is then all that a plug-in can end.
-
-    Raises:
-        InputError: the data sets, a trace or the plug-ins are not those of the run, or it was not played on the CPU,
-            or in another arithmetic.
-        RunError: the run failed this time.
-    """
+def rerun(
+    run: RunDirectory,  # a complete run
+    shelf: Shelf,  # gives the data sets
+    *,
+    workers: int = 1,  # training threads
+    apart: bool = False,  # play it in a process of its own, which is then all that a plug-in can end
+) -> list[str]:
+    """Play a complete run again, and return how the files differ."""
     meta = recorded(run)
     require_same_plugins(meta.get("plugins", {}), str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
@@ -52,17 +46,7 @@ def rerun(run: RunDirectory, shelf: Shelf, *, workers: int = 1, apart: bool = Fa
 
 
 def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
-    """Check that training would give the same bytes here as it gave to a complete run.
-
-    Args:
-        run: a complete run.
-        scenario: the run's, or with some of its services alone.
-        shelf: gives the data sets.
-
-    Raises:
-        InputError: the data sets or the trace are not those of the run, or it was not played on the CPU, or in another
-            arithmetic.
-    """
+    """Check that training would give the same bytes here as it gave to a complete run."""
     meta = recorded(run)
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
@@ -77,11 +61,7 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 
 
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
-    """Check that the data sets and the trace are those that a complete run was played with; arguments as above.
-
-    Raises:
-        InputError: they are not.
-    """
+    """Check that the data sets and the trace are those that a complete run was played with; arguments as above."""
     meta = recorded(run)
     data, needed = meta.get("data", {}), recorded_of(scenario)
     if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):

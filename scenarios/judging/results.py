@@ -33,47 +33,28 @@ _QUANTITIES = ("accuracy", "test_accuracy", "reward", "offered", "spent", "wante
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run. Arrays have the axes [round, service], over all N rounds.
+    """One run. Arrays have the axes [round, service], over all N rounds."""
 
-    Attributes:
-        directory: the directory of its logs.
-        setting: what it shares with other runs.
-        policy: the run's label.
-        policies: [M] the services' policies.
-        seed: the run's seed.
-        kernels: the arithmetic in which each service's models were trained; empty where none were.
-        version: the version of flmarket that played it.
-        accuracy: after each round, in [0, 1]; rewards and exits follow from it.
-        reported: the accuracy on test images, which tables and figures show.
-        reward: Omega^accuracy, as in the paper.
-        offered, spent, wanted, served, refused: money and offers in each round.
-        to_target: [M] when each target was met, counted from the service's arrival.
-    """
-
-    directory: RunDirectory
-    setting: Setting
-    policy: str
-    policies: tuple[str, ...]
-    seed: int
-    kernels: Mapping[str, str]
-    version: str
-    accuracy: FloatArray
-    reported: FloatArray
-    reward: FloatArray
-    offered: FloatArray
-    spent: FloatArray
-    wanted: FloatArray
-    served: FloatArray
-    refused: FloatArray
-    to_target: RoundsToTarget
+    directory: RunDirectory  # the directory of its logs
+    setting: Setting  # what it shares with other runs
+    policy: str  # the run's label
+    policies: tuple[str, ...]  # [M] the services' policies
+    seed: int  # the run's seed
+    kernels: Mapping[str, str]  # the arithmetic in which each service's models were trained; empty where none were
+    version: str  # the version of flmarket that played it
+    accuracy: FloatArray  # after each round, in [0, 1]; rewards and exits follow from it
+    reported: FloatArray  # the accuracy on test images, which tables and figures show
+    reward: FloatArray  # Omega^accuracy, as in the paper
+    offered: FloatArray  # money and offers in each round
+    spent: FloatArray  # money and offers in each round
+    wanted: FloatArray  # money and offers in each round
+    served: FloatArray  # money and offers in each round
+    refused: FloatArray  # money and offers in each round
+    to_target: RoundsToTarget  # [M] when each target was met, counted from the service's arrival
 
     @cached_property
     def earnings(self) -> Earnings:
-        """What clients earned, and what it cost them. Read from the logs when it is first asked for.
-
-        Raises:
-            InputError: a log is not what it should be.
-        """
+        """What clients earned, and what it cost them. Read from the logs when it is first asked for."""
         return read_earnings(self.directory, self.setting.services, self.setting.clients)
 
     @property
@@ -96,9 +77,6 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
     """Read all complete runs below the sources, by scenario, sweep point (as the scenario lists them), policy and seed.
 
     Damaged runs are an error, or told to ``damaged``; see ``complete_runs``.
-
-    Raises:
-        InputError: there is no complete run, a run is there twice, or a log is not what it should be.
     """
     results = _distinct(read_runs(complete_runs(sources, damaged)))
     return sorted(results, key=_order)
@@ -110,11 +88,7 @@ def _order(result: RunResult) -> tuple[str, int, str, str, int]:
 
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
-    """Read complete runs, in their order.
-
-    Raises:
-        InputError: a log is not what it should be.
-    """
+    """Read complete runs, in their order."""
     found = [(run, recorded(run)) for run in runs]
     settings = settings_of(found)
     results = []
@@ -196,7 +170,6 @@ def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: M
 
 
 def _distinct(results: Sequence[RunResult]) -> Sequence[RunResult]:
-    """Refuse two copies of one run, which would count as two."""
     seen: dict[tuple[str, str, int], RunResult] = {}
     for result in results:
         key = result.setting.folder.name, result.policy, result.seed

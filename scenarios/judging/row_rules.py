@@ -14,8 +14,7 @@ from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.wording import at_client, place
 from scenarios.logs.columns import ROUNDS
 
-_SIX_DECIMALS = 5e-7
-"""Half a unit of the last decimal of an accuracy."""
+_SIX_DECIMALS = 5e-7  # half a unit of the last decimal of an accuracy
 
 
 def shape(logs: Logs) -> Iterator[str]:
@@ -140,7 +139,6 @@ def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Ite
 
 
 def _test_accuracy(logs: Logs, before: Row | None, row: Row) -> Iterator[str]:
-    """Yield what is wrong with the accuracy on test images."""
     accuracy = row["test_accuracy"]
     if not logs.scenario.split:
         if accuracy != row["accuracy"]:

@@ -65,7 +65,6 @@ def _apart(row: Difference, baseline: str | None) -> str:
 
 
 def _higher(row: Difference) -> str:
-    """Return how much higher or lower a measure in per cent is."""
     estimate, digits = row.interval.estimate, row.measure.digits
     if not estimate:
         return "the same"

@@ -24,42 +24,26 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all runs of one scenario (with one hash) share.
+    """What all runs of one scenario (with one hash) share."""
 
-    Attributes:
-        name: the scenario's name.
-        label: what names it in tables: its name with the sweep values, and with its hash where that alone would not
-            tell the scenarios that were read together apart; of a fork, with its changes.
-        folder: the directory of its runs, named after scenario and hash.
-        sweep: values of the sweep point, by key.
-        point: the place of the sweep point in its scenario, from 0.
-        backend: what its accuracies come from.
-        split: whether they are measured on images that are held out.
-        rounds: N.
-        clients, cores: C, and K in each round [N].
-        services, arrivals: [M] the services' names, in the scenario's order, and the first round of each.
-        targets: [M] target accuracies.
-        reward_at_target: [M] Omega^target, the highest reward.
-        shocks: what changes in the middle of its runs.
-        market: what it shares with its forks, and with the run that it is a fork of.
-    """
-
-    name: str
+    name: str  # the scenario's name
+    # what names it in tables: its name with the sweep values, and with its hash where that alone would not tell the
+    # scenarios that were read together apart; of a fork, with its changes
     label: str
-    folder: Path
-    sweep: Mapping[str, Any]
-    point: int
-    backend: Backend
-    split: bool
-    rounds: int
-    clients: int
-    cores: IntArray
-    services: tuple[str, ...]
+    folder: Path  # the directory of its runs, named after scenario and hash
+    sweep: Mapping[str, Any]  # values of the sweep point, by key
+    point: int  # the place of the sweep point in its scenario, from 0
+    backend: Backend  # what its accuracies come from
+    split: bool  # whether they are measured on images that are held out
+    rounds: int  # N
+    clients: int  # C, and K in each round [N]
+    cores: IntArray  # C, and K in each round [N]
+    services: tuple[str, ...]  # [M] the services' names, in the scenario's order, and the first round of each
     arrivals: IntArray
-    targets: FloatArray
-    reward_at_target: FloatArray
-    shocks: tuple[Intervention, ...]
-    market: str
+    targets: FloatArray  # [M] target accuracies
+    reward_at_target: FloatArray  # [M] Omega^target, the highest reward
+    shocks: tuple[Intervention, ...]  # what changes in the middle of its runs
+    market: str  # what it shares with its forks, and with the run that it is a fork of
 
 
 def folder_of(run: RunDirectory) -> Path:
@@ -68,14 +52,7 @@ def folder_of(run: RunDirectory) -> Path:
 
 
 def settings_of(runs: Iterable[tuple[RunDirectory, Mapping[str, Any]]]) -> dict[Path, Setting]:
-    """Return the settings of runs, by their folders, with labels that tell them apart.
-
-    Args:
-        runs: each with what its meta.json records.
-
-    Raises:
-        InputError: a scenario is not one that a run can have been of.
-    """
+    """Return the settings of runs, by their folders, with labels that tell them apart."""
     found: dict[Path, Setting] = {}
     for run, meta in runs:
         if folder_of(run) not in found:

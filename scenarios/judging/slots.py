@@ -29,17 +29,12 @@ class Moment(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A round's timeline.
+    """A round's timeline."""
 
-    Attributes:
-        moments: all events, in order.
-        spans: start, end, and whether the update arrives, of each awarded offer, by its place in the round's offers.
-        end: when the slot ends, simulated seconds.
-    """
-
-    moments: list[Moment]
+    moments: list[Moment]  # all events, in order
+    # start, end, and whether the update arrives, of each awarded offer, by its place in the round's offers
     spans: dict[int, tuple[float, float, bool]]
-    end: float
+    end: float  # when the slot ends, simulated seconds
 
 
 class _Job(NamedTuple):
@@ -118,7 +113,6 @@ class _Play:
                 self._at(0.0, "closes", name)
 
     def _close(self, name: str) -> None:
-        """End a service's round: all its jobs are done."""
         served = [job for job in self._jobs[name] if job.arrives]
         if served:
             self._note(Kind.AGGREGATE, name)
@@ -155,7 +149,6 @@ def slot(logs: Logs, number: int, start: float) -> Slot:
 
 
 def _jobs(logs: Logs, number: int, active: Sequence[str] | dict[str, Row]) -> Iterator[_Job]:
-    """Yield the jobs of a round, in the order of its offers."""
     clock, population = logs.scenario.timeline, logs.population
     patience = min(limit for limit in (clock.slot, clock.deadline, float("inf")) if limit is not None)
     epochs = {it.name: logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services}

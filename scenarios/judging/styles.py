@@ -19,8 +19,7 @@ _COLOURS = (
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
-Styles = Mapping[str, int]
-"""The number of each policy's style."""
+Styles = Mapping[str, int]  # the number of each policy's style
 
 
 def numbered(runs: Sequence[RunResult]) -> Styles:
@@ -29,7 +28,6 @@ def numbered(runs: Sequence[RunResult]) -> Styles:
 
 
 def colour(index: int) -> str:
-    """Return the colour of a style."""
     return _COLOURS[index % len(_COLOURS)]
 
 

@@ -20,30 +20,18 @@ SHOWN = tuple(measure for measure in MEASURES if measure.name in ("final accurac
 
 @dataclass(frozen=True, slots=True)
 class ServiceSummary:
-    """One service's results over the seeds of otherwise equal runs.
+    """One service's results over the seeds of otherwise equal runs."""
 
-    Attributes:
-        group: the scenario, with its sweep values, and the policy label of the runs.
-        service, policy: the service, and the policy that played for it.
-        seeds: the number of runs.
-        to_target: [seeds] when the target was met.
-        means: the mean of each measure in ``SHOWN`` over the runs, by its name.
-    """
-
-    group: str
-    service: str
+    group: str  # the scenario, with its sweep values, and the policy label of the runs
+    service: str  # the service, and the policy that played for it
     policy: str
-    seeds: int
-    to_target: RoundsToTarget
-    means: Mapping[str, float]
+    seeds: int  # the number of runs
+    to_target: RoundsToTarget  # [seeds] when the target was met
+    means: Mapping[str, float]  # the mean of each measure in ``SHOWN`` over the runs, by its name
 
 
 def summarise(runs: Iterable[Run]) -> list[ServiceSummary]:
-    """Return one summary for each group of runs that differ in their seed alone, and each of their services.
-
-    Raises:
-        InputError: a log is not what it should be.
-    """
+    """Return one summary for each group of runs that differ in their seed alone, and each of their services."""
     runs = list(runs)
     groups: dict[tuple[str, str, str], list[RunResult]] = defaultdict(list)
     for run, result in zip(runs, read_runs(run.directory for run in runs), strict=True):

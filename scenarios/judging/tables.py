@@ -19,8 +19,7 @@ TableName = Literal["rounds", "offers", "events", "clients"]
 
 _LONGEST_SHOWN = 60
 
-KEYS = ("scenario", "policy", "seed")
-"""What stands in front of a row, where rows of many runs are together."""
+KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
 
 def keys(run: RunDirectory) -> tuple[str, str, int]:
@@ -55,16 +54,7 @@ def require_table(run: RunDirectory, name: TableName) -> None:
 def having(
     runs: Sequence[RunDirectory], name: TableName, notify: Callable[[str], None] = lambda _: None
 ) -> Sequence[RunDirectory]:
-    """Return the runs that have a table, of which there is one in some runs alone.
-
-    Args:
-        runs: complete runs.
-        name: of the table.
-        notify: called with a line if some have none.
-
-    Raises:
-        InputError: none has one.
-    """
+    """Return the runs that have a table, of which there is one in some runs alone."""
     if name != CLIENTS.name:
         return runs
     found = [run for run in runs if CLIENTS.path(run.path).exists()]
@@ -76,11 +66,7 @@ def having(
 
 
 def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a table of a run, or some of its columns. What is empty is NaN; money is in units.
-
-    Raises:
-        InputError: the file cannot be read, is not what the table should be, or has a text that no run writes.
-    """
+    """Return a table of a run, or some of its columns. What is empty is NaN; money is in units."""
     require_table(run, name)
     table = ALL_TABLES[name]
     chosen = list(columns or table.names)
@@ -103,11 +89,7 @@ def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None
 
 
 def fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
-    """Return the names of the columns in front of the tables', and each run's texts in them.
-
-    Raises:
-        InputError: one of them is a text that no run writes.
-    """
+    """Return the names of the columns in front of the tables', and each run's texts in them."""
     sweeps = [run.sweep() for run in runs]
     names = swept(sweeps)
     found = []

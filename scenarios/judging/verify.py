@@ -26,36 +26,23 @@ from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.logs.table import Column, Table
 
-_LARGEST = 2**63 - 1
-"""Of whole numbers, money in micro-units included."""
-_LONGEST = 40
-"""Characters of a value in a message."""
+_LARGEST = 2**63 - 1  # of whole numbers, money in micro-units included
+_LONGEST = 40  # characters of a value in a message
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found in one run.
+    """What was found in one run."""
 
-    Attributes:
-        path: the run's directory.
-        rounds, offers: how many there are.
-        paid: what all clients were paid, micro-units.
-        problems: one sentence each; none for a valid run.
-    """
-
-    path: Path
-    rounds: int = 0
-    offers: int = 0
-    paid: Micro = 0
-    problems: list[str] = field(default_factory=list)
+    path: Path  # the run's directory
+    rounds: int = 0  # how many there are
+    offers: int = 0  # how many there are
+    paid: Micro = 0  # what all clients were paid, micro-units
+    problems: list[str] = field(default_factory=list)  # one sentence each; none for a valid run
 
 
 def verify(run: RunDirectory) -> Verdict:
-    """Check a run's logs. The plug-ins that it was played with are not needed.
-
-    Raises:
-        InputError: the run failed or was interrupted; or a file is missing or is not the table it should be.
-    """
+    """Check a run's logs. The plug-ins that it was played with are not needed."""
     verdict = Verdict(run.path)
     if run.state is not State.COMPLETE:
         raise InputError(f"{run.path}: {run.unfinished()}")
@@ -77,11 +64,7 @@ def verify(run: RunDirectory) -> Verdict:
 
 
 def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
-    """Return a run's logs, or None if a value is unreadable; and what is wrong with the way the values are written.
-
-    Raises:
-        InputError: a file is missing, or is not what it should be.
-    """
+    """Return a run's logs, or None if a value is unreadable; and what is wrong with the way the values are written."""
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
     meta = recorded(run)
     problems: list[str] = []
@@ -99,11 +82,7 @@ def read_logs(run: RunDirectory) -> tuple[Logs | None, list[str]]:
 
 
 def read_whole(run: RunDirectory) -> Logs:
-    """Return the logs of a complete run in which nothing is wrong.
-
-    Raises:
-        InputError: the run is not complete, a file is not what it was when the run ended, or a value is unreadable.
-    """
+    """Return the logs of a complete run in which nothing is wrong."""
     if run.state is not State.COMPLETE:
         raise InputError(f"{run.path}: {run.unfinished()}")
     run.require_whole(digests=True)
@@ -140,7 +119,6 @@ def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], li
 
 
 def _text(table: Table, directory: Path) -> str:
-    """Return a table's file, after a look at its first line."""
     try:
         with reading_own(table.check(directory)) as file:
             return file.read()
@@ -151,7 +129,6 @@ def _text(table: Table, directory: Path) -> str:
 
 
 def _rows(table: Table, text: str, directory: Path) -> list[list[str]]:
-    """Return a table's rows as text."""
     path = table.path(directory)
     rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -179,15 +156,6 @@ def _misplaced(table: Table, rows: Sequence[Sequence[str]], text: str) -> int | 
 
 
 def _value(column: Column | None, text: str) -> tuple[Any, str]:
-    """Return the value of a text, and how flmarket writes it.
-
-    Args:
-        column: None where the text must be empty.
-        text: from the table.
-
-    Raises:
-        ValueError: the column has no such value.
-    """
     if column is None:
         if text:
             raise ValueError(f"{_short(text)}, where it must be empty")
@@ -202,5 +170,4 @@ def _value(column: Column | None, text: str) -> tuple[Any, str]:
 
 
 def _short(text: str) -> str:
-    """Return a text for a message."""
     return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")

@@ -21,41 +21,31 @@ from fl.elementary import rounded
 LARGEST = 200
 """Pairs of a service and a client, up to which the 0/1 program is solved; its time grows steeply with them."""
 
-NODES = 500
-"""Branches that the solver may look at before the relaxation takes its place."""
+NODES = 500  # branches that the solver may look at before the relaxation takes its place
 
-CUTS = 20
-"""How often the solver may be told that its answer exceeds a budget by some micro-units."""
+CUTS = 20  # how often the solver may be told that its answer exceeds a budget by some micro-units
 
 WHOLE = 10_000
 """The largest bid of a service as a multiple of a common amount, up to which the solver counts in those amounts."""
 
-_SCALE = 1000.0
-"""The largest worth as the solver sees it: it stops within 1e-6 of the optimum, whatever the unit."""
+_SCALE = 1000.0  # the largest worth as the solver sees it: it stops within 1e-6 of the optimum, whatever the unit
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An upper bound of a round's welfare.
+    """An upper bound of a round's welfare."""
 
-    Attributes:
-        value: the bound.
-        exact: whether it is reached by an allocation, or only that of the relaxation.
-    """
-
-    value: float
-    exact: bool
+    value: float  # the bound
+    exact: bool  # whether it is reached by an allocation, or only that of the relaxation
 
 
-def joint_bound(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: int) -> Bound:
-    """Return the most that services can have together.
-
-    Args:
-        worth: [M, C] what each client is worth to each service; without a positive worth, it is not taken.
-        bids: [M, C] micro-units.
-        budgets: [M] micro-units.
-        cores: K.
-    """
+def joint_bound(
+    worth: FloatArray,  # [M, C] what each client is worth to each service; without a positive worth, it is not taken
+    bids: MicroArray,  # [M, C] micro-units
+    budgets: MicroArray,  # [M] micro-units
+    cores: int,  # K
+) -> Bound:
+    """Return the most that services can have together."""
     of = np.flatnonzero((worth > 0) & (bids <= budgets[:, None]))
     if not len(of):
         return Bound(0.0, exact=True)

@@ -12,28 +12,16 @@ from scenarios.league.league import Game, League
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A visitor among residents.
+    """A visitor among residents."""
 
-    Attributes:
-        visitor, resident: labels of policies.
-        payoff: the visitor's AUC, its mean over all seats in turn and all seeds.
-        gain: how much more that is than what the resident policy gets in the same seats when all play it.
-    """
-
-    visitor: str
-    resident: str
-    payoff: Interval
-    gain: Interval
+    visitor: str  # labels of policies
+    resident: str  # labels of policies
+    payoff: Interval  # the visitor's AUC, its mean over all seats in turn and all seeds
+    gain: Interval  # how much more that is than what the resident policy gets in the same seats when all play it
 
 
 def payoffs(league: League, auc: Mapping[Game, float], visitors: Sequence[str], residents: Sequence[str]) -> FloatArray:
-    """Return the mean AUC over all seats, [seed, visitor, resident].
-
-    Args:
-        league: whose games have been played.
-        auc: see ``scenarios.league.record.Record``.
-        visitors, residents: labels.
-    """
+    """Return the mean AUC over all seats, [seed, visitor, resident]."""
     return np.array(
         [
             [[np.mean([auc[Game(a, b, seat, seed)] for seat in league.services]) for b in residents] for a in visitors]

@@ -22,50 +22,26 @@ from scenarios.seats import require_no_switches, require_one_point
 
 
 class Game(NamedTuple):
-    """One run of the market: a policy visits one seat, and all other services play the resident policy.
+    """One run of the market: a policy visits one seat, and all other services play the resident policy."""
 
-    Attributes:
-        visitor, resident: labels of policies.
-        seat: the visitor's service, by its name; empty where the resident plays all seats.
-        seed: the market's.
-    """
-
-    visitor: str
-    resident: str
-    seat: str
-    seed: int
+    visitor: str  # labels of policies
+    resident: str  # labels of policies
+    seat: str  # the visitor's service, by its name; empty where the resident plays all seats
+    seed: int  # the market's
 
 
 @dataclass(frozen=True, slots=True)
 class League:
-    """A market, and the policies that play it.
+    """A market, and the policies that play it."""
 
-    Attributes:
-        scenario: the market.
-        played: the scenario with each policy in all seats, by the policy's label.
-        policies: labels of those that are in the league.
-        seeds: the markets' seeds.
-    """
-
-    scenario: Scenario
-    played: Mapping[str, Scenario]
-    policies: tuple[str, ...]
-    seeds: tuple[int, ...]
+    scenario: Scenario  # the market
+    played: Mapping[str, Scenario]  # the scenario with each policy in all seats, by the policy's label
+    policies: tuple[str, ...]  # labels of those that are in the league
+    seeds: tuple[int, ...]  # the markets' seeds
 
     @classmethod
     def of(cls, scenario: Scenario, policies: Iterable[str], seeds: Sequence[int]) -> "League":
-        """Return the league of some policies.
-
-        Args:
-            scenario: its services' own policies are not used.
-            policies: ``NAME`` or ``NAME:CHECKPOINT``.
-            seeds: the markets'.
-
-        Raises:
-            InputError: the scenario has one service, or several points; or a policy or the mechanism changes in the
-                middle of it.
-            ScenarioError, UnknownPluginError, PluginError, CheckpointError: a policy cannot be used.
-        """
+        """Return the league of some policies."""
         if len(scenario.services) < 2:
             raise InputError(
                 f"a league needs rivals, but scenario {scenario.name!r} has one service; choose one with at least two"
@@ -81,12 +57,10 @@ class League:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The seats, by name."""
         return tuple(service.name for service in self.scenario.services)
 
     @property
     def trains(self) -> bool:
-        """Whether games train models."""
         return backend_of(self.scenario).trains
 
     def is_privileged(self, label: str) -> bool:

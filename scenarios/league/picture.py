@@ -12,17 +12,14 @@ from scenarios.judging.drawing import Figure
 from scenarios.judging.styles import colour
 from scenarios.league.report import Standing, gains_table, sentences, title
 
-_COLOURS = "RdBu"
-"""ColorBrewer's, which colour-blind readers can tell apart: losses are red, and gains blue."""
+_COLOURS = "RdBu"  # colorBrewer's, which colour-blind readers can tell apart: losses are red, and gains blue
 
 _CELL, _ROW, _RATINGS, _BAR = 0.54, 0.3, 1.8, 0.12
 """In inches: the width of a cell, its height, and the widths of the ratings and of the colour bar."""
 
-_LETTER = 0.075
-"""The width of a letter of a policy's name, in inches."""
+_LETTER = 0.075  # the width of a letter of a policy's name, in inches
 
-_SMALL = 7.5
-"""The size of numbers in cells and of the text below, in points."""
+_SMALL = 7.5  # the size of numbers in cells and of the text below, in points
 
 
 def picture(standing: Standing) -> Figure:
@@ -57,7 +54,6 @@ def _draw(standing: Standing, caption: str) -> Any:
 
 
 def _legend(standing: Standing) -> Iterator[str]:
-    """Yield what must be known to read the picture."""
     yield (
         "A cell: what one service, the visitor, gains by playing the row's policy where all others play the column's."
     )
@@ -104,7 +100,6 @@ def _ink(colour: tuple[float, ...]) -> str:
 
 
 def _ratings(axes: Any, standing: Standing, middles: Any) -> None:
-    """Draw the ratings in the rows of their policies."""
     for y, it in zip(middles, standing.ratings, strict=True):
         axes.errorbar(
             it.rating.estimate, y, xerr=_spread(it.rating), marker="o", markersize=5, capsize=3, color=colour(0),

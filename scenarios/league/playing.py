@@ -15,8 +15,7 @@ from scenarios.running.fanout import as_they_end
 ENDED = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
 """Why a league is not played to its end."""
 
-Played = tuple[Game, list[float]]
-"""A game, and the AUC of all services in it."""
+Played = tuple[Game, list[float]]  # A game, and the AUC of all services in it
 
 
 def play_games(
@@ -28,19 +27,7 @@ def play_games(
     jobs: int = 1,
     workers: int = 1,
 ) -> None:
-    """Play the games that the record does not have; each is kept when it is over.
-
-    Args:
-        league: who plays where.
-        games: each once.
-        record: gets the results.
-        shelf: gives the data sets.
-        jobs: processes that play at a time.
-        workers: training threads of each.
-
-    Raises:
-        RunError: a game failed; those that are over are kept.
-    """
+    """Play the games that the record does not have; each is kept when it is over."""
     due = [game for game in games if not record.has(game)]
     if not due:
         return
@@ -58,9 +45,6 @@ def _results(
     """Yield the results of games, each as soon as it is over.
 
     With plug-ins, one job has a process of its own, too, which is all that they can end.
-
-    Raises:
-        RunError: a process ended.
     """
     sent = packed()
     if not sent and (jobs == 1 or len(games) == 1):

@@ -16,34 +16,24 @@ from fl.arrays import BoolArray, FloatArray
 from fl.streams import stream
 from learning.intervals import Interval, mean_interval
 
-RESAMPLES = 200
-"""How often seeds are drawn anew to see which policies stay in the equilibrium."""
+RESAMPLES = 200  # how often seeds are drawn anew to see which policies stay in the equilibrium
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How one policy stands at the equilibrium of the meta-game.
+    """How one policy stands at the equilibrium of the meta-game."""
 
-    Attributes:
-        policy: its name.
-        share: p, its part of the equilibrium.
-        rating: (A p) of the policy, with the t interval of its mean over seeds, p held fixed; at most 0.
-        stays: the share of resamples of the seeds in whose equilibrium it has a part; NaN for a single seed.
-    """
-
-    policy: str
-    share: float
-    rating: Interval
-    stays: float
+    policy: str  # its name
+    share: float  # p, its part of the equilibrium
+    rating: Interval  # (A p) of the policy, with the t interval of its mean over seeds, p held fixed; at most 0
+    stays: float  # the share of resamples of the seeds in whose equilibrium it has a part; NaN for a single seed
 
 
-def rate(policies: Sequence[str], payoffs: FloatArray) -> list[Rating]:
-    """Return the ratings of policies, the best first.
-
-    Args:
-        policies: [n] their names.
-        payoffs: [seed, n, n] what the row's policy gets as a visitor among services that play the column's.
-    """
+def rate(
+    policies: Sequence[str],  # [n] their names
+    payoffs: FloatArray,  # [seed, n, n] what the row's policy gets as a visitor among services that play the column's
+) -> list[Rating]:
+    """Return the ratings of policies, the best first."""
     games = payoffs - np.swapaxes(payoffs, 1, 2)
     share = equilibrium(games.mean(axis=0))
     values = games @ share
@@ -60,14 +50,7 @@ def rate(policies: Sequence[str], payoffs: FloatArray) -> list[Rating]:
 
 
 def cycle(policies: Sequence[str], payoffs: FloatArray) -> tuple[tuple[str, str, str], Interval] | None:
-    """Return three policies of which each beats the next, and the last one the first; None if there are none.
-
-    Args:
-        policies, payoffs: see ``rate``.
-
-    Returns:
-        Those whose narrowest victory is the clearest, and the interval of it: all three exclude 0.
-    """
+    """Return three policies of which each beats the next, and the last one the first; None if there are none."""
     games = payoffs - np.swapaxes(payoffs, 1, 2)
     found = {(i, j): mean_interval(games[:, i, j]) for i, j in permutations(range(len(policies)), 2)}
     beats = {pair: margin for pair, margin in found.items() if margin.low > 0}
@@ -87,16 +70,15 @@ def support(game: FloatArray) -> BoolArray:
     return part
 
 
-def equilibrium(game: FloatArray) -> FloatArray:
+def equilibrium(
+    game: FloatArray,  # [n, n] payoffs of the row against the column, antisymmetric
+) -> FloatArray:
     """Return the equilibrium [n] of the highest entropy of a symmetric zero-sum game.
 
     A linear program finds one equilibrium in which every policy either has a part or is worse than the equilibrium
     (``_complementary``): whoever has no part there has none in any. Among the others, entropy is maximised under
     A p <= 0 by its dual, which is smooth: p is proportional to exp(-A' y) with multipliers y >= 0 that minimise
     log sum exp(-A' y).
-
-    Args:
-        game: [n, n] payoffs of the row against the column, antisymmetric.
     """
     from scipy.optimize import minimize  # takes its time to import
 
@@ -125,8 +107,7 @@ def equilibrium(game: FloatArray) -> FloatArray:
     return found if (scaled @ found).max() <= _TOLERANCE else first
 
 
-_TOLERANCE = 1e-5
-"""How far above 0 a policy may be against an equilibrium, in parts of the largest payoff."""
+_TOLERANCE = 1e-5  # how far above 0 a policy may be against an equilibrium, in parts of the largest payoff
 
 
 def _complementary(game: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

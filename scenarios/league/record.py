@@ -20,30 +20,13 @@ COLUMNS = ("visitor", "resident", "seat", "seed", "auc")
 
 ABOUT = "league.json"
 
-WHOLE = frozenset({"flmarket", "market"})
-"""What the games of every league depend on; see ``League.identity``."""
+WHOLE = frozenset({"flmarket", "market"})  # what the games of every league depend on; see ``League.identity``
 
 
 class Record:
-    """The AUC of the games of a league, kept in its folder.
-
-    Attributes:
-        auc: by visitor, resident, seat and seed; where visitor and resident are the same, that of each seat in the
-            market in which all play this policy.
-    """
+    """The AUC of the games of a league, kept in its folder."""
 
     def __init__(self, folder: Path, league: League, identity: Mapping[str, str]) -> None:
-        """Read what is there.
-
-        Args:
-            folder: is made if it is not there.
-            league: what is played.
-            identity: see ``League.identity``.
-
-        Raises:
-            InputError: the folder holds something else, or the games of another league; it cannot be written; or it is
-                the directory of a run, or below one.
-        """
         require_outside_runs(folder / ABOUT)
         self._services, self._folder = league.services, folder
         self._games = folder / "games.csv"
@@ -55,6 +38,8 @@ class Record:
             known = self._known(identity)
             with asked_for(folder / ABOUT) as file:
                 file.write(json.dumps(known, indent=2, sort_keys=True) + "\n")
+            # by visitor, resident, seat and seed; where visitor and resident are the same, that of each seat in the
+            # market in which all play this policy
             self.auc = self._rewritten(known)
 
     def _known(self, identity: Mapping[str, str]) -> dict[str, str]:
@@ -92,20 +77,15 @@ class Record:
         return found
 
     def sort(self) -> None:
-        """Sort the games, those included that other processes have added meanwhile.
-
-        Raises:
-            InputError: they cannot be read or written.
-        """
+        """Sort the games, those included that other processes have added meanwhile."""
         with alone_in(self._folder):
             self._rewritten(self._read(self._folder / ABOUT))
 
-    def _rewritten(self, known: Mapping[str, str]) -> dict[Game, float]:
-        """Return what games.csv holds, which is sorted, and has no line that a killed process left unfinished.
-
-        Args:
-            known: what league.json says, and so the policies that may have played.
-        """
+    def _rewritten(
+        self,
+        known: Mapping[str, str],  # what league.json says, and so the policies that may have played
+    ) -> dict[Game, float]:
+        """Return what games.csv holds, which is sorted, and has no line that a killed process left unfinished."""
         found: dict[Game, float] = {}
         if self._games.exists():
             try:
@@ -152,11 +132,7 @@ class Record:
         return all(game._replace(seat=seat) in self.auc for seat in self._services)
 
     def add(self, played: Iterable[tuple[Game, list[float]]]) -> None:
-        """Keep games: of each the AUC [M] of all services.
-
-        Raises:
-            InputError: they cannot be written.
-        """
+        """Keep games: of each the AUC [M] of all services."""
         found: dict[Game, float] = {}
         for game, auc in played:
             for seat, value in zip(self._services, auc, strict=True):

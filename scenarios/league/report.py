@@ -11,27 +11,19 @@ from scenarios.league.crossplay import Cell
 from scenarios.league.league import League
 from scenarios.league.ratings import Rating
 
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
-"""The heads of its columns, and its rows."""
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # the heads of its columns, and its rows
 
-SIGNIFICANT = 0.05
-"""A gain is marked whose p-value is at most this, adjusted for the number of gains."""
+SIGNIFICANT = 0.05  # A gain is marked whose p-value is at most this, adjusted for the number of gains
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What came of a league.
+    """What came of a league."""
 
-    Attributes:
-        league: what was played.
-        cells: its cross-play, resident by resident.
-        ratings: the best first.
-        cycle: three policies that beat each other in a circle, and the clearest interval of the narrowest victory.
-    """
-
-    league: League
-    cells: Sequence[Cell]
-    ratings: Sequence[Rating]
+    league: League  # what was played
+    cells: Sequence[Cell]  # its cross-play, resident by resident
+    ratings: Sequence[Rating]  # the best first
+    # three policies that beat each other in a circle, and the clearest interval of the narrowest victory
     cycle: tuple[tuple[str, str, str], Interval] | None
 
     @property
@@ -105,11 +97,7 @@ def sentences(standing: Standing) -> Iterator[str]:
 
 
 def write(standing: Standing, folder: Path) -> list[Path]:
-    """Write the tables as CSV files; return them.
-
-    Raises:
-        InputError: one cannot be written.
-    """
+    """Write the tables as CSV files; return them."""
     league, adjusted = standing.league, standing.adjusted
     seeds = len(league.seeds)
     files: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]]]] = {

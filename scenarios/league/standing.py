@@ -12,26 +12,14 @@ from scenarios.league.report import Standing
 
 
 def play_league(
-    league: League,
-    folder: Path,
-    shelf: Shelf,
+    league: League,  # who plays what
+    folder: Path,  # keeps the games, so that an interrupted league continues
+    shelf: Shelf,  # gives the data sets
     *,
-    jobs: int = 1,
-    workers: int = 1,
+    jobs: int = 1,  # processes that play games at a time
+    workers: int = 1,  # training threads of each
 ) -> Standing:
-    """Play what the folder does not hold yet, and return what came of it all.
-
-    Args:
-        league: who plays what.
-        folder: keeps the games, so that an interrupted league continues.
-        shelf: gives the data sets.
-        jobs: processes that play games at a time.
-        workers: training threads of each.
-
-    Raises:
-        InputError: the folder cannot be used.
-        RunError: a game failed; the same call plays the rest.
-    """
+    """Play what the folder does not hold yet, and return what came of it all."""
     record = Record(folder, league, league.identity(shelf))
     play_games(league, league.games(), record, shelf, jobs=jobs, workers=workers)
     policies = league.policies

@@ -20,12 +20,10 @@ def arithmetic(meta: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-def mixtures(runs: Iterable[tuple[str, Mapping[str, str]]]) -> list[str]:
-    """Return one line for each scenario that has runs of different arithmetic.
-
-    Args:
-        runs: for each run its scenario's name, and its ``arithmetic``.
-    """
+def mixtures(
+    runs: Iterable[tuple[str, Mapping[str, str]]],  # for each run its scenario's name, and its ``arithmetic``
+) -> list[str]:
+    """Return one line for each scenario that has runs of different arithmetic."""
     found = shares((scenario, ", ".join(sorted(set(used.values())))) for scenario, used in runs if used)
     return [
         f"runs of {scenario!r} were trained in different arithmetic: {'; '.join(kernels)}. Part of what they differ in "
@@ -36,11 +34,7 @@ def mixtures(runs: Iterable[tuple[str, Mapping[str, str]]]) -> list[str]:
 
 
 def shares(runs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return by scenario how many of its runs are of which kind, in words: ``fused (3 runs)``.
-
-    Args:
-        runs: for each run its scenario's name, and its kind.
-    """
+    """Return by scenario how many of its runs are of which kind, in words: ``fused (3 runs)``."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for scenario, kind in runs:
         counts[scenario][kind] += 1

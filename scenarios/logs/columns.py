@@ -13,8 +13,7 @@ from des.records import Status
 from des.rows import Kind, Outcome, RoundReport
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 
-RERUN = "--rerun"
-"""The ``rule`` of a column that no rule can re-derive; playing the run again can."""
+RERUN = "--rerun"  # the ``rule`` of a column that no rule can re-derive; playing the run again can
 
 FREE = {
     "`client` and `payment` in offers.csv": "the policy chooses whom it wants and what it offers; the rules hold them "
@@ -152,8 +151,7 @@ CLIENTS = Table(
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
 """The tables that every run has, by name, in the order in which they are written."""
 
-ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}
-"""All tables by name, in the order in which they are written."""
+ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}  # all tables by name, in the order in which they are written
 
 
 def tables_of(*, truthful: bool) -> Mapping[str, Table]:

@@ -35,8 +35,7 @@ AGAIN = "to play this run again, remove its directory and give its `flmarket run
 PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
-_MAYBE = CLIENTS.path(Path()).name
-"""One more, which only runs have whose clients are not truthful."""
+_MAYBE = CLIENTS.path(Path()).name  # one more, which only runs have whose clients are not truthful
 _RESULTS = {*(table.path(Path()).name for table in ALL_TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
@@ -80,22 +79,13 @@ class RunDirectory:
 
     @classmethod
     def place(cls, out: Path, scenario: str, digest: str, policy: str, seed: int) -> "RunDirectory":
-        """Return the directory that belongs to a run.
-
-        Raises:
-            RunDirectoryError: a name would lead out of the folder of runs.
-        """
+        """Return the directory that belongs to a run."""
         if problem := folder_problem(scenario) or folder_problem(policy):
             raise RunDirectoryError(problem)
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
 
     @property
     def state(self) -> State:
-        """Whether there is a run, and whether it is complete.
-
-        Raises:
-            RunDirectoryError: the path is not a run directory of ours, or cannot be read.
-        """
         try:
             if not self.path.exists():
                 return State.ABSENT
@@ -111,11 +101,7 @@ class RunDirectory:
         return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
 
     def meta(self) -> dict[str, Any]:
-        """Return the content of meta.json.
-
-        Raises:
-            RunDirectoryError: it cannot be read.
-        """
+        """Return the content of meta.json."""
         try:
             return unseal(read_own(self.path / META))
         except OSError as error:
@@ -137,14 +123,7 @@ class RunDirectory:
         return sweep
 
     def damage(self, *, digests: bool) -> list[str]:
-        """Return a sentence for each file of a complete run that is not what meta.json records; none if all are.
-
-        Args:
-            digests: compare the contents, not the sizes alone.
-
-        Raises:
-            RunDirectoryError: meta.json cannot be read.
-        """
+        """Return a sentence for each file of a complete run that is not what meta.json records; none if all are."""
         meta = self.meta()
         recorded = meta.get("files")
         known = isinstance(recorded, dict) and _MAYBE in recorded
@@ -152,20 +131,12 @@ class RunDirectory:
         return list(damage(self.path, names, meta, growing=LOG, digests=digests))
 
     def require_whole(self, *, digests: bool) -> None:
-        """Check that the files of a complete run are what meta.json records; see ``damage``.
-
-        Raises:
-            RunDirectoryError: one is not, or meta.json cannot be read.
-        """
+        """Check that the files of a complete run are what meta.json records; see ``damage``."""
         if found := self.damage(digests=digests):
             raise RunDirectoryError(f"{found[0]}; {AGAIN}")
 
     def scenario_text(self) -> str:
-        """Return the text of scenario.toml.
-
-        Raises:
-            RunDirectoryError: it cannot be read.
-        """
+        """Return the text of scenario.toml."""
         path = self.path / SCENARIO
         try:
             return read_own(path).decode()
@@ -176,12 +147,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from playing the same run at the same time. The lock ends with the process.
-
-        Raises:
-            RunDirectoryError: another one is at it, or the directory cannot be made.
-            WriteError: the disk is full.
-        """
+        """Keep other processes from playing the same run at the same time. The lock ends with the process."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDONLY)
@@ -198,19 +164,14 @@ class RunDirectory:
         """Whether a process is playing the run. Where the file system has no locks, none seems to be."""
         return is_locked(self.path)
 
-    def prepare(self, scenario: str, *, fresh: Fresh = False) -> None:
-        """Make the directory ready for a run to begin, or for one of the same scenario to resume.
-
-        Args:
-            scenario: the text of scenario.toml.
-            fresh: start over what is there; with ``changed``, only a complete run, which the caller has found to have
-                changed.
-
-        Raises:
-            RunDirectoryError: it holds a complete run, or one of another scenario, and ``fresh`` is not set; it holds
-                files that are not of a run; or it cannot be written.
-            WriteError: the disk is full.
-        """
+    def prepare(
+        self,
+        scenario: str,  # the text of scenario.toml
+        *,
+        # start over what is there; with ``changed``, only a complete run, which the caller has found to have changed
+        fresh: Fresh = False,
+    ) -> None:
+        """Make the directory ready for a run to begin, or for one of the same scenario to resume."""
         state = self.state
         if (fresh is True and state is not State.ABSENT) or (fresh and state is State.COMPLETE):
             self._clear()
@@ -231,9 +192,6 @@ class RunDirectory:
         """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.
 
         The size and digest of every other file go into it, so nothing may be written after this but to run.log.
-
-        Raises:
-            WriteError: it cannot be written.
         """
         try:
             content = seal(self.path, (*_SEALED, _MAYBE), meta)
@@ -253,12 +211,7 @@ class RunDirectory:
                 folder.unlink()
 
     def replace(self, files: Mapping[str, bytes]) -> None:
-        """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last.
-
-        Raises:
-            RunDirectoryError: what is there cannot be removed.
-            WriteError: a file cannot be written.
-        """
+        """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last."""
         self._clear()
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
             write_durably(self.path / name, files[name])

@@ -30,11 +30,7 @@ def require_directory(place: Path) -> None:
 
 
 def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the run directories among and below the given directories, in the order of their paths.
-
-    Raises:
-        InputError: a source does not exist or is not a directory.
-    """
+    """Return the run directories among and below the given directories, in the order of their paths."""
     found: list[RunDirectory] = []
     for source in sources:
         try:
@@ -52,17 +48,13 @@ def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
     return [RunDirectory(path) for path in dict.fromkeys(begun)]
 
 
-def complete_runs(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunDirectory]:
-    """Return the complete runs among and below the given directories, in the order of their paths.
-
-    Args:
-        sources: the directories.
-        damaged: called with a sentence for each run that is left out because a file of it is not what it was when the
-            run ended. None: the first such run is an error.
-
-    Raises:
-        InputError: there is none, a source does not exist or is not a directory, or a run is damaged.
-    """
+def complete_runs(
+    sources: Iterable[Path],  # the directories
+    # called with a sentence for each run that is left out because a file of it is not what it was when the run ended.
+    # None: the first such run is an error.
+    damaged: Callable[[str], None] | None = None,
+) -> list[RunDirectory]:
+    """Return the complete runs among and below the given directories, in the order of their paths."""
     sources = list(sources)
     found, runs, problems = find_runs(sources), [], []
     for run in found:

@@ -18,16 +18,7 @@ _SELF = "sha256"
 
 
 def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
-    """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest.
-
-    Args:
-        folder: the run's directory.
-        names: the files to record.
-        meta: what else is recorded; must be what JSON can hold.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest."""
     files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
     body = {**meta, _FILES: files}
     blank = (json.dumps({**body, _SELF: ""}, indent=2, sort_keys=True) + "\n").encode()
@@ -35,11 +26,7 @@ def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
 
 
 def unseal(content: bytes) -> dict[str, Any]:
-    """Return what meta.json records.
-
-    Raises:
-        ValueError: it was changed, or is something else.
-    """
+    """Return what meta.json records."""
     try:
         meta = json.loads(content)
     except RecursionError:
@@ -56,17 +43,14 @@ def unseal(content: bytes) -> dict[str, Any]:
 
 
 def damage(
-    folder: Path, names: Iterable[str], meta: Mapping[str, Any], *, growing: str, digests: bool
+    folder: Path,  # the run's directory
+    names: Iterable[str],  # the files that a complete run has
+    meta: Mapping[str, Any],  # what ``unseal`` returned
+    *,
+    growing: str,  # the one file that may have grown since; what was there then must be as it was
+    digests: bool,  # compare the contents, not the sizes alone
 ) -> Iterator[str]:
-    """Yield a sentence for each file that is not what meta.json records.
-
-    Args:
-        folder: the run's directory.
-        names: the files that a complete run has.
-        meta: what ``unseal`` returned.
-        growing: the one file that may have grown since; what was there then must be as it was.
-        digests: compare the contents, not the sizes alone.
-    """
+    """Yield a sentence for each file that is not what meta.json records."""
     records = meta.get(_FILES)
     for name in names:
         record = records.get(name) if isinstance(records, dict) else None
@@ -94,7 +78,6 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _sha256(path: Path, size: int) -> str:
-    """Return the digest of a file's first ``size`` bytes."""
     digest = hashlib.sha256()
     with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
         while size and (block := file.read(min(1 << 20, size))):

@@ -10,8 +10,7 @@ from typing import Any
 from fl.datasets import is_path, load
 from fl.errors import InputError
 
-_MOST = 10_000
-"""Labels of a data set; a meta.json that somebody made up must not cost its reader more."""
+_MOST = 10_000  # labels of a data set; a meta.json that somebody made up must not cost its reader more
 
 
 def labels_of(meta: Mapping[str, Any]) -> dict[str, int]:
@@ -22,16 +21,11 @@ def labels_of(meta: Mapping[str, Any]) -> dict[str, int]:
     return {name: count for name, count in found.items() if type(count) is int and 2 <= count <= _MOST}
 
 
-def require_same_files(meta: Mapping[str, Any], besides: Container[str]) -> None:
-    """Check that a user's own files are those that a run was played on.
-
-    Args:
-        meta: what meta.json records.
-        besides: names of data sets that are not looked at, as their labels are known.
-
-    Raises:
-        InputError: they have changed since, or cannot be read; names them.
-    """
+def require_same_files(
+    meta: Mapping[str, Any],  # what meta.json records
+    besides: Container[str],  # names of data sets that are not looked at, as their labels are known
+) -> None:
+    """Check that a user's own files are those that a run was played on."""
     data = meta.get("data")
     for name, found in data.items() if isinstance(data, dict) else ():
         if name in besides or not is_path(name):

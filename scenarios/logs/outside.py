@@ -12,30 +12,18 @@ from scenarios.logs.directory import LOG, META, SCENARIO
 
 
 def require_outside_runs(path: Path) -> None:
-    """Refuse a file that is, or would be, in the directory of a run, or in a folder below it.
-
-    Raises:
-        InputError: it is; links are followed.
-    """
+    """Refuse a file that is, or would be, in the directory of a run, or in a folder below it."""
     _require_no_run(path, Path(os.path.realpath(path)).parent)
 
 
 def require_place(path: Path) -> None:
-    """Check a file that the user named for results before the work that they are results of. Nothing is changed.
-
-    Raises:
-        InputError: it is in the directory of a run, or cannot be written.
-    """
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed."""
     require_outside_runs(path)
     require_writable(path)
 
 
 def require_folder_place(path: Path) -> None:
-    """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be.
-
-    Raises:
-        InputError: it is the directory of a run or below one, or no files can be written there.
-    """
+    """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be."""
     _require_no_run(path, Path(os.path.realpath(path)))
     require_folder(path)
 

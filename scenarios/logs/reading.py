@@ -37,8 +37,7 @@ _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
 _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
 """The lines of one round: all that begin with the same number."""
 
-_LARGEST = 2.0**63
-"""Of what screens count and draw: within 64 bits, as flmarket's numbers are."""
+_LARGEST = 2.0**63  # of what screens count and draw: within 64 bits, as flmarket's numbers are
 
 
 class LogError(ValueError):
@@ -51,45 +50,26 @@ class LoggedRound:
 
     Services, offers and events are kept as text, which is small, and read when they are looked at; text that is
     something else is a LogError then.
-
-    Attributes:
-        number: the round, from 1.
-        end: simulated time at which it ended, seconds.
-        exits: whether a service met its target.
-        conflicts: whether an offer was outbid or dropped.
-        figures: what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units.
-        text: the round's lines of each table, by its name.
     """
 
-    number: int
-    end: float
-    exits: bool
-    conflicts: bool
+    number: int  # the round, from 1
+    end: float  # simulated time at which it ended, seconds
+    exits: bool  # whether a service met its target
+    conflicts: bool  # whether an offer was outbid or dropped
+    # what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units
     figures: NDArray[np.float64]
-    text: Mapping[str, str]
+    text: Mapping[str, str]  # the round's lines of each table, by its name
 
     @classmethod
     def read(cls, text: Mapping[str, str]) -> "LoggedRound":
-        """Return a round from its lines of the three tables.
-
-        Raises:
-            LogError: the text is something else.
-        """
+        """Return a round from its lines of the three tables."""
         logged = cls.glance(text)
         logged._services()
         return logged
 
     @classmethod
     def glance(cls, text: Mapping[str, str], rounds: str | None = None) -> "LoggedRound":
-        """Return a round from its lines of the three tables, most of which are read when they are looked at.
-
-        Args:
-            text: the lines of each table.
-            rounds: those of rounds.csv, if they are known already.
-
-        Raises:
-            LogError: the text is not of rounds.csv.
-        """
+        """Return a round from its lines of the three tables, most of which are read when they are looked at."""
         try:
             rows = list(csv.reader(io.StringIO(text["rounds"] if rounds is None else rounds)))
             return cls(
@@ -109,7 +89,6 @@ class LoggedRound:
 
     @cached_property
     def services(self) -> tuple[ServiceReport, ...]:
-        """One report for each service."""
         return self._services()
 
     def _services(self) -> tuple[ServiceReport, ...]:
@@ -120,19 +99,10 @@ class LoggedRound:
 
     @property
     def offers(self) -> tuple[OfferReport, ...]:
-        """All offers of the round."""
         return _offers(self.text["offers"])
 
     def check(self, services: Sequence[str], clients: int) -> None:
-        """Check that the round can be shown: its services and clients are the scenario's, all numbers are finite.
-
-        Args:
-            services: the names of the scenario's services, in order.
-            clients: C.
-
-        Raises:
-            LogError: it cannot.
-        """
+        """Check that the round can be shown: its services and clients are the scenario's, all numbers are finite."""
         if tuple(row.service for row in self.services) != tuple(services):
             raise LogError(f"round {self.number}: rounds.csv does not have one row for each service, in order")
         places = [(row.service, row.client) for row in self.offers]
@@ -148,16 +118,11 @@ class LoggedRound:
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:
-        """The round's timeline."""
         return _events(self.text["events"])
 
 
 def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
-    """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them.
-
-    Raises:
-        OSError: a table cannot be read.
-    """
+    """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them."""
     contents = {name: read_own(table.path(directory)) for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     for number in spans["rounds"]:

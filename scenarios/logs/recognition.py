@@ -7,27 +7,17 @@ from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, Ru
 
 
 def check_is(
-    directory: RunDirectory,
+    directory: RunDirectory,  # the run's
     *,
-    digest: str,
-    policy: str,
-    seed: int,
+    digest: str,  # what the path stands for
+    policy: str,  # what the path stands for
+    seed: int,  # what the path stands for
+    # digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
     agents: Mapping[str, str],
+    # the plug-in files that the run depends on, by what it takes from them; the path knows their names
     plugins: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Check that a complete run is the one that its path stands for, undamaged, and of today's columns.
-
-    Args:
-        directory: the run's.
-        digest, policy, seed: what the path stands for.
-        agents: digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
-        plugins: the plug-in files that the run depends on, by what it takes from them; the path knows their names.
-
-    Raises:
-        RunDirectoryError: a file is damaged, or meta.json says that the directory holds another run.
-        ChangedError: it was played with other agents or plug-ins.
-        TableError: a table was written by another version of flmarket.
-    """
+    """Check that a complete run is the one that its path stands for, undamaged, and of today's columns."""
     directory.require_whole(digests=True)
     for table in tables_in(directory.path).values():
         table.check(directory.path)

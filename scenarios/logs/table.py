@@ -24,51 +24,33 @@ class TableError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """How a value is written, and read back.
+    """How a value is written, and read back."""
 
-    Attributes:
-        name: in the reference.
-        form: how the text looks, in words.
-        dtype: what data frames and Parquet files hold it as; data frames hold int64 that may be empty as float64.
-        read: from the text to the value; raises ValueError or KeyError where the text is something else.
-        write: from the value to the text. ``str`` is what the csv module does by itself.
-    """
-
-    name: str
-    form: str
+    name: str  # in the reference
+    form: str  # how the text looks, in words
+    # what data frames and Parquet files hold it as; data frames hold int64 that may be empty as float64
     dtype: Literal["int64", "float64", "string"]
+    # from the text to the value; raises ValueError or KeyError where the text is something else
     read: Callable[[str], Any]
-    write: Callable[[Any], str] = str
+    write: Callable[[Any], str] = str  # from the value to the text. ``str`` is what the csv module does by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table.
+    """One column of a table."""
 
-    Attributes:
-        name: in the header.
-        type: of its values.
-        meaning: one sentence.
-        rule: the rule of ``scenarios.judging.rules`` that re-derives it, or ``RERUN``.
-        unit: of its values.
-        empty: when there is no value; the text is empty then, and the value None. By default there is always one.
-        by: another column and what this one holds for each of its values; for others it is empty.
-    """
-
-    name: str
-    type: Type
-    meaning: str
-    rule: str
-    unit: str = ""
+    name: str  # in the header
+    type: Type  # of its values
+    meaning: str  # one sentence
+    rule: str  # the rule of ``scenarios.judging.rules`` that re-derives it, or ``RERUN``
+    unit: str = ""  # of its values
+    # when there is no value; the text is empty then, and the value None. By default there is always one.
     empty: str = ""
+    # another column and what this one holds for each of its values; for others it is empty
     by: "tuple[str, Mapping[Any, Column]] | None" = None
 
     def read(self, text: str) -> Any:
-        """Return the value that a text stands for.
-
-        Raises:
-            ValueError, KeyError: the text is something else.
-        """
+        """Return the value that a text stands for."""
         if self.empty and not text:
             return None
         return self.type.read(text)
@@ -85,8 +67,6 @@ class Table:
         name: of its file, without ``.csv``.
         row: what one row stands for.
         columns: in the order of the file.
-        names: of the columns.
-        header: the first line, with its end.
     """
 
     def __init__(
@@ -98,8 +78,8 @@ class Table:
     ) -> None:
         """Declare a table; ``values`` returns a round's rows, each with one value for each column."""
         self.name, self.row, self.columns = name, row, tuple(columns)
-        self.names = tuple(column.name for column in columns)
-        self.header = ",".join(self.names) + "\n"
+        self.names = tuple(column.name for column in columns)  # of the columns
+        self.header = ",".join(self.names) + "\n"  # the first line, with its end
         self._values = values
         # Tables are written and read in every round, thousands of times a second: what each column needs is looked up
         # once, here.
@@ -124,11 +104,7 @@ class Table:
         return buffer.getvalue()
 
     def read(self, text: str) -> Iterator[list[Any]]:
-        """Yield the values of each line of a text, one for each column.
-
-        Raises:
-            ValueError, KeyError: a line is not one of this table.
-        """
+        """Yield the values of each line of a text, one for each column."""
         readers, maybe, by, length = self._readers, self._maybe, self._by, len(self.columns)
         row: Any
         for row in csv.reader(io.StringIO(text)):
@@ -143,12 +119,7 @@ class Table:
             yield row
 
     def check(self, directory: Path) -> Path:
-        """Return where the table is in a run's directory, after a look at its first line.
-
-        Raises:
-            TableError: its columns are not this table's.
-            OSError: it cannot be read.
-        """
+        """Return where the table is in a run's directory, after a look at its first line."""
         path = self.path(directory)
         with reading_own(path, errors="replace") as file:
             self.check_header(file.readline().rstrip("\n").split(","), path)
@@ -178,11 +149,7 @@ class Table:
 
 
 def micro(text: str) -> Micro:
-    """Read an amount of money with its six decimals, exactly.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """Read an amount of money with its six decimals, exactly."""
     if text[-7:-6] != ".":
         raise ValueError(f"{text!r} is not an amount with six decimals")
     return int(text.replace(".", "", 1))

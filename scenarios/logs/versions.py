@@ -18,11 +18,7 @@ def played_by(meta: Mapping[str, Any]) -> str:
 
 
 def mixed_versions(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return one line for each scenario that has runs of different versions.
-
-    Args:
-        runs: for each run its scenario's name, and its version.
-    """
+    """Return one line for each scenario that has runs of different versions."""
     return [
         f"runs of {scenario!r} were played by different versions of flmarket: {'; '.join(found)}. Part of what they "
         f"differ in may come from that ({PAGE})"
@@ -31,12 +27,10 @@ def mixed_versions(runs: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def skipped_versions(runs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return one line for each scenario that has complete runs of another version than this one, which are skipped.
-
-    Args:
-        runs: for each complete run its scenario's name, and its version.
-    """
+def skipped_versions(
+    runs: Iterable[tuple[str, str]],  # for each complete run its scenario's name, and its version
+) -> list[str]:
+    """Return one line for each scenario that has complete runs of another version than this one, which are skipped."""
     here = version()
     return [
         f"complete runs of {scenario!r} were played by another version of flmarket, and are skipped: "

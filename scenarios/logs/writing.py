@@ -18,15 +18,10 @@ from scenarios.logs.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a table was written.
+    """How far a table was written."""
 
-    Attributes:
-        size: bytes.
-        sha256: the digest of these bytes.
-    """
-
-    size: int
-    sha256: str
+    size: int  # bytes
+    sha256: str  # the digest of these bytes
 
 
 class _File:
@@ -82,21 +77,13 @@ class TableWriter:
     """Writes a run's tables as it goes: an observer of rounds. Use as a context manager."""
 
     def __init__(
-        self, directory: Path, marks: Mapping[str, Mark] | None = None, tables: Mapping[str, Table] = TABLES
+        self,
+        directory: Path,  # the run's directory
+        # by table, where the run continues; without them there are no tables yet
+        marks: Mapping[str, Mark] | None = None,
+        tables: Mapping[str, Table] = TABLES,  # those that the run has, by name
     ) -> None:
-        """Open the tables of a run: new ones with their headers, or those of a run that continues, cut to its marks.
-
-        Args:
-            directory: the run's directory.
-            marks: by table, where the run continues; without them there are no tables yet.
-            tables: those that the run has, by name.
-
-        Raises:
-            ValueError: a table does not hold what it held at its mark.
-            TableError: a table has the columns of another version.
-            FileExistsError: there is a table, and no mark.
-            WriteError: the directory cannot be written.
-        """
+        """Open the tables of a run: new ones with their headers, or those of a run that continues, cut to its marks."""
         self._files: dict[str, _File] = {}
         self._tables = tables
         try:
@@ -126,20 +113,11 @@ class TableWriter:
         self._close()
 
     def __call__(self, report: RoundReport) -> None:
-        """Append one round to all tables.
-
-        Raises:
-            WriteError: the disk is full; the last round may be there in part.
-        """
         for name, table in self._tables.items():
             self._files[name].write(table.text(report))
 
     def sync(self) -> dict[str, Mark]:
-        """Put the tables onto the disk itself and return how far they are written.
-
-        Raises:
-            WriteError: the disk refuses it.
-        """
+        """Put the tables onto the disk itself and return how far they are written."""
         return {name: file.sync() for name, file in self._files.items()}
 
     def _close(self) -> None:

@@ -26,24 +26,12 @@ if TYPE_CHECKING:
 
 
 class BatchFailed(RunError):  # noqa: N818 - it names what happened
-    """Some runs of a batch failed.
-
-    Attributes:
-        result: what became of all runs.
-        complete: directories of the runs that are complete.
-        failed: labels of those that failed.
-    """
+    """Some runs of a batch failed."""
 
     def __init__(self, result: "BatchResult", reason: str) -> None:
-        """Describe the failures.
-
-        Args:
-            result: what became of all runs.
-            reason: why the first one failed.
-        """
-        self.result = result
-        self.complete = [run.directory.path for run in result.complete]
-        self.failed = [run.label for run in result.failed]
+        self.result = result  # what became of all runs
+        self.complete = [run.directory.path for run in result.complete]  # directories of the runs that are complete
+        self.failed = [run.label for run in result.failed]  # labels of those that failed
         count, total = len(self.failed), len(self.failed) + len(self.complete)
         logs = ", ".join(str(run.directory.path / LOG) for run in result.failed[:3]) + (", ..." if count > 3 else "")
         what = "the run failed" if total == 1 else f"{count} of {total} runs failed"
@@ -60,40 +48,24 @@ class BatchResult:
 
 
 def play_batch(
-    scenarios: Sequence[Scenario],
-    policies: Sequence[str],
-    seeds: Iterable[int],
-    out: Path,
+    scenarios: Sequence[Scenario],  # see ``plan``
+    policies: Sequence[str],  # see ``plan``
+    seeds: Iterable[int],  # see ``plan``
+    out: Path,  # see ``plan``
     *,
-    jobs: int = 1,
-    workers: int | None = None,
-    engine: Literal["local", "ray"] = "local",
-    ray_address: str | None = None,
-    fresh: Fresh = False,
-    fail_fast: bool = False,
-    progress: bool = True,
-    failures: bool = True,
-    words: Callable[[str], str] = str,
-    decision_timeout: float | None = None,
-    first: Worker | None = None,
+    jobs: int = 1,  # see ``run_all``
+    workers: int | None = None,  # training threads of each run; cores divided by jobs if not given
+    engine: Literal["local", "ray"] = "local",  # this machine, or a Ray cluster
+    ray_address: str | None = None,  # the cluster's; a local one is started if not given
+    fresh: Fresh = False,  # see ``run_all``
+    fail_fast: bool = False,  # see ``run_all``
+    progress: bool = True,  # report progress and notes
+    failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
+    words: Callable[[str], str] = str,  # puts what is reported into the words of whoever reads it; see ``fl.words``
+    decision_timeout: float | None = None,  # see ``run_all``
+    first: Worker | None = None,  # see ``run_all``
 ) -> BatchResult:
-    """Plan a batch, play it, and report its progress on stderr.
-
-    Args:
-        scenarios, policies, seeds, out: see ``plan``.
-        jobs, fresh, fail_fast, decision_timeout, first: see ``run_all``.
-        workers: training threads of each run; cores divided by jobs if not given.
-        engine: this machine, or a Ray cluster.
-        ray_address: the cluster's; a local one is started if not given.
-        progress: report progress and notes.
-        failures: report failures when they happen; what is raised in the end names them in any case.
-        words: puts what is reported into the words of whoever reads it; see ``fl.words``.
-
-    Raises:
-        InputError: an argument, a data set, an output directory, the cluster or a policy's options cannot be used.
-        BatchFailed: some runs failed; the others are complete.
-        RunError: not every run is complete although none failed, which must not pass for success.
-    """
+    """Plan a batch, play it, and report its progress on stderr."""
     from scenarios.running.notes import notes
     from scenarios.running.progress import reporter
 
@@ -169,39 +141,25 @@ def _require_timeout(seconds: object, engine: str) -> None:
 
 
 def run_all(
-    runs: Sequence[Run],
-    shelf: Shelf,
-    observer: RunObserver,
+    runs: Sequence[Run],  # as ``plan`` returns them
+    shelf: Shelf,  # gives the data sets
+    observer: RunObserver,  # notified of each run
     *,
+    # runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
+    # ``decision_timeout`` is given: a policy that ends its process then ends this one.
     jobs: int = 1,
-    workers: int = 1,
+    workers: int = 1,  # training threads of a run
+    # start runs over, complete or not: all of them, or with ``changed`` those whose agents or plug-ins have changed
     fresh: Fresh = False,
-    fail_fast: bool = False,
-    cluster: "Cluster | None" = None,
+    fail_fast: bool = False,  # start no more runs after one that failed, and end those under way; they can be resumed
+    cluster: "Cluster | None" = None,  # plays the runs, in place of this machine
+    # seconds after which a policy that has not returned fails its run; None waits for ever
     decision_timeout: float | None = None,
+    # a worker process that was started early, which plays runs even if they are played one at a time; with a cluster it
+    # only tries what they name
     first: Worker | None = None,
 ) -> BatchResult:
-    """Execute runs; skip those that are complete; continue after one that failed.
-
-    Args:
-        runs: as ``plan`` returns them.
-        shelf: gives the data sets.
-        observer: notified of each run.
-        jobs: runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
-            ``decision_timeout`` is given: a policy that ends its process then ends this one.
-        workers: training threads of a run.
-        fresh: start runs over, complete or not: all of them, or with ``changed`` those whose agents or plug-ins have
-            changed.
-        fail_fast: start no more runs after one that failed, and end those under way; they can be resumed.
-        cluster: plays the runs, in place of this machine.
-        decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
-        first: a worker process that was started early, which plays runs even if they are played one at a time; with a
-            cluster it only tries what they name.
-
-    Raises:
-        InputError: a plug-in or its options cannot be used, which is found before any run is played; or a data set or
-            an output directory, which stops the batch.
-    """
+    """Execute runs; skip those that are complete; continue after one that failed."""
     todo, complete = due(runs, fresh=fresh)
     # Before any run is played. Runs that differ in the seed alone create the same things.
     different = {(run.digest, run.policy): run.scenario for run in todo}.values()

@@ -30,13 +30,11 @@ from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryErr
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
 
-INTERVAL = 5.0
-"""Seconds of work between two checkpoints, at most; a round that takes longer ends with one."""
+INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 
 KEPT = 2
 
-_LARGEST_NUMBER = 8
-"""Bytes: what safetensors can hold."""
+_LARGEST_NUMBER = 8  # bytes: what safetensors can hold
 
 _CALLED = {"agents": "learned agent", "plugins": "plug-in file"}
 
@@ -49,21 +47,13 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A run between two rounds.
+    """A run between two rounds."""
 
-    Attributes:
-        identity: what must be equal in the run that resumes: seed, policy, versions, kernels.
-        market: see ``Market.state``.
-        marks: how far each table was written.
-        seconds: work so far, in all processes together.
-        arrays: the arrays of the federation (``federation/...``) and of the policies (``policy/<service>/...``).
-    """
-
-    identity: Mapping[str, Any]
-    market: Mapping[str, Any]
-    marks: Mapping[str, Mark]
-    seconds: float
-    arrays: Arrays
+    identity: Mapping[str, Any]  # what must be equal in the run that resumes: seed, policy, versions, kernels
+    market: Mapping[str, Any]  # see ``Market.state``
+    marks: Mapping[str, Mark]  # how far each table was written
+    seconds: float  # work so far, in all processes together
+    arrays: Arrays  # the arrays of the federation (``federation/...``) and of the policies (``policy/<service>/...``)
 
     @classmethod
     def take(cls, setup: Setup, marks: Mapping[str, Mark], identity: Mapping[str, Any], seconds: float) -> "Checkpoint":
@@ -85,7 +75,6 @@ class Checkpoint:
 
     @property
     def round(self) -> int:
-        """The last round that was played."""
         return int(self.market["round"])
 
 
@@ -118,11 +107,7 @@ def _storable(state: object) -> Iterator[tuple[str, AnyArray]]:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, and remove all but the newest ones.
-
-    Raises:
-        WriteError: it cannot be written; earlier ones are as they were.
-    """
+    """Write a checkpoint, and remove all but the newest ones."""
     arrays = save_arrays(dict(checkpoint.arrays))
     body = {
         "identity": checkpoint.identity,
@@ -146,16 +131,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint]:
-    """Yield the checkpoints of an interrupted run that are whole, the newest first.
-
-    Args:
-        folder: where they are; none need be.
-        identity: the identity of the run that is to resume.
-
-    Raises:
-        RunDirectoryError: a checkpoint belongs to another run, or was made by other versions.
-        ChangedError: it was made with other agents or plug-ins.
-    """
+    """Yield the checkpoints of an interrupted run that are whole, the newest first."""
     for path in _complete(folder):
         try:
             checkpoint = _read(path)
@@ -173,22 +149,12 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
 
 
 def resume(
-    folder: Path, identity: Mapping[str, Any], setup: Setup, warn: Callable[[str], None]
+    folder: Path,  # the folder of the checkpoints, inside the run's directory
+    identity: Mapping[str, Any],  # see ``Checkpoint``
+    setup: Setup,  # a run that has not begun
+    warn: Callable[[str], None],  # called with a message for each checkpoint that cannot be used
 ) -> tuple[TableWriter, Checkpoint | None]:
-    """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start.
-
-    Args:
-        folder: the folder of the checkpoints, inside the run's directory.
-        identity: see ``Checkpoint``.
-        setup: a run that has not begun.
-        warn: called with a message for each checkpoint that cannot be used.
-
-    Returns:
-        the tables, cut to where the run resumes; and the checkpoint, or None where there is none.
-
-    Raises:
-        RunDirectoryError: there are checkpoints, and none can be used; or they belong to another run.
-    """
+    """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start."""
     own = tables_for(setup)
     for checkpoint in candidates(folder, identity):
         try:

@@ -29,23 +29,21 @@ from scenarios.running.observer import RunObserver
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.worker import order, run_of
 
-RETRIES = 3
-"""Times that a run is started over because its machine was lost."""
+RETRIES = 3  # times that a run is started over because its machine was lost
 
 Returned = Mapping[str, Any]
 """What a task brings back: ``files``, the content of the run's files by name; ``error``, what went wrong, or None;
 ``refused``, whether the error is in what was asked for, not in the run. Plain data: see ``_task``."""
 
 
-def _task(root: str) -> Callable[[str], Returned]:
+def _task(
+    root: str,  # where this flmarket lies; a machine that has one there uses that
+) -> Callable[[str], Returned]:
     """Return the function that a task runs on some machine of the cluster.
 
     Ray puts the driver's current directory before everything else on its workers' path, where a source checkout would
     shadow the installed flmarket. So the function is sent by value (it is nobody's attribute), takes and returns plain
     data, and has imported nothing of flmarket before the path is right.
-
-    Args:
-        root: where this flmarket lies; a machine that has one there uses that.
     """
 
     def play(asked: str) -> Mapping[str, Any]:
@@ -69,13 +67,12 @@ def _task(root: str) -> Callable[[str], Returned]:
     return play
 
 
-def play_there(asked: str) -> Returned:
-    """Play a run on the machine that this is called on, and return its files.
-
-    Args:
-        asked: JSON: the worker's ``order``, the digests that the run's data sets have where the batch was planned
-            (``data``), and the ``fingerprint`` of the flmarket there.
-    """
+def play_there(
+    # JSON: the worker's ``order``, the digests that the run's data sets have where the batch was planned (``data``),
+    # and the ``fingerprint`` of the flmarket there
+    asked: str,
+) -> Returned:
+    """Play a run on the machine that this is called on, and return its files."""
     wanted = json.loads(asked)
     shelf = Shelf()
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
@@ -97,16 +94,12 @@ def play_there(asked: str) -> Returned:
 class Cluster:
     """A Ray cluster that plays runs. As a context manager: a cluster or connection of its own ends with it."""
 
-    def __init__(self, address: str | None, *, cpus: int) -> None:
-        """Connect to a cluster, or start one on this machine.
-
-        Args:
-            address: the head's address; None starts a local cluster.
-            cpus: that a run asks for, which is also its number of training threads.
-
-        Raises:
-            InputError: ray is not installed, or the cluster cannot be reached.
-        """
+    def __init__(
+        self,
+        address: str | None,  # the head's address; None starts a local cluster
+        *,
+        cpus: int,  # that a run asks for, which is also its number of training threads
+    ) -> None:
         self._cpus = cpus
         self._ray = _import_ray()
         self._ours = not self._ray.is_initialized()
@@ -125,20 +118,14 @@ class Cluster:
             self._ray.shutdown()
 
     def play(
-        self, runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, fresh: Fresh = False, fail_fast: bool = False
+        self,
+        runs: Iterable[Run],  # to be played; what an interrupted one left is started over
+        shelf: Shelf,  # gives the data sets, which must be the same everywhere
+        observer: RunObserver,  # notified of each
+        *,
+        fresh: Fresh = False,  # replace what is there, complete or not
+        fail_fast: bool = False,  # end with the first run that fails
     ) -> list[Run]:
-        """Play runs; return those that failed.
-
-        Args:
-            runs: to be played; what an interrupted one left is started over.
-            shelf: gives the data sets, which must be the same everywhere.
-            observer: notified of each.
-            fresh: replace what is there, complete or not.
-            fail_fast: end with the first run that fails.
-
-        Raises:
-            InputError: an output directory or a policy's options cannot be used.
-        """
         ray = self._ray
         waiting, failed = deque(runs), []
         under_way: dict[object, Run] = {}
@@ -179,7 +166,6 @@ class Cluster:
         return json.dumps(asked | {"data": shelf.digests(run.scenario), "fingerprint": fingerprint()})
 
     def _places(self) -> int:
-        """Return how many runs fit on the cluster as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))
 
 

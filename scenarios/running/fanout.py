@@ -23,26 +23,16 @@ Result = TypeVar("Result")
 
 
 def in_processes(
-    task: Callable[[Item], Result],
-    items: Sequence[Item],
-    jobs: int,
-    packages: Sequence[Mapping[str, str]],
-    ended: str,
+    task: Callable[[Item], Result],  # a function of a module, or a ``partial`` of one: it is pickled
+    items: Sequence[Item],  # what it is called with
+    jobs: int,  # how many processes
+    packages: Sequence[Mapping[str, str]],  # the plug-in files that they load first; see ``scenarios.plugins.packed``
+    ended: str,  # the message of the error if a process ends
 ) -> Iterator[Result]:
     """Yield what a task returns for each item, in their order.
 
     No process outlives the one that calls this, or the iterator: what is under way when that is closed, or when Ctrl-C
     or an error ends it, is ended at once. So an item should be the least work whose result is worth keeping.
-
-    Args:
-        task: a function of a module, or a ``partial`` of one: it is pickled.
-        items: what it is called with.
-        jobs: how many processes.
-        packages: the plug-in files that they load first; see ``scenarios.plugins.packed``.
-        ended: the message of the error if a process ends.
-
-    Raises:
-        RunError: a process ended; and whatever the task raises.
     """
     with _running(task, items, jobs, packages, ended) as running:
         for future in running:
@@ -74,7 +64,6 @@ def _running(
     packages: Sequence[Mapping[str, str]],
     ended: str,
 ) -> Iterator[list["Future[Result]"]]:
-    """Start the tasks, and end their processes with the block."""
     if getattr(current_process(), "_inheriting", False):  # as multiprocessing itself asks, with a page of traceback
         raise SystemExit(UNGUARDED)
     others = set(active_children())

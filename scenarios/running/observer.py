@@ -10,15 +10,10 @@ from scenarios.running.runner import Run
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; small enough to come from another process in every round.
+    """How far a run is; small enough to come from another process in every round."""
 
-    Attributes:
-        round: the last one that was played.
-        accuracies: the services' accuracies in [0, 1], in the scenario's order.
-    """
-
-    round: int
-    accuracies: Mapping[str, float]
+    round: int  # the last one that was played
+    accuracies: Mapping[str, float]  # the services' accuracies in [0, 1], in the scenario's order
 
     @classmethod
     def of(cls, report: RoundReport) -> "Progress":

@@ -22,11 +22,7 @@ from scenarios.running.runner import Run, identity_of, meta_of
 
 
 def original_of(directory: RunDirectory) -> Run:
-    """Return the run that is in a directory: a complete one, or one that was interrupted after a checkpoint.
-
-    Raises:
-        InputError: it is neither, or its scenario cannot be played here.
-    """
+    """Return the run that is in a directory: a complete one, or one that was interrupted after a checkpoint."""
     if directory.state is State.ABSENT:
         raise InputError(f"{directory.path}: not a run directory; a run directory has a scenario.toml and the tables")
     found: Mapping[str, Any] | None = None
@@ -50,22 +46,13 @@ def last_known(folder: Path) -> Checkpoint | None:
     return next(candidates(folder, {}), None)
 
 
-def begin_fork(original: Run, fork: Run, last: int, shelf: Shelf) -> int:
-    """Let a fork that has not begun start from its original's newest checkpoint, if that can be had.
-
-    Args:
-        original: the run; it may be under way.
-        fork: the run to begin.
-        last: the last round that they share.
-        shelf: gives the data sets.
-
-    Returns:
-        The rounds that the fork need not play.
-
-    Raises:
-        RunDirectoryError: the fork's directory holds something else, or another process is playing it.
-        WriteError: it cannot be written.
-    """
+def begin_fork(
+    original: Run,  # the run; it may be under way
+    fork: Run,  # the run to begin
+    last: int,  # the last round that they share
+    shelf: Shelf,  # gives the data sets
+) -> int:
+    """Let a fork that has not begun start from its original's newest checkpoint, if that can be had."""
     folder = fork.directory.path
     with fork.directory.locked():
         found = _newest(original, last, shelf)
@@ -96,15 +83,7 @@ def _newest(original: Run, last: int, shelf: Shelf) -> tuple[Checkpoint, dict[st
 
 
 def require_same_rounds(tables: Mapping[str, bytes], original: RunDirectory) -> None:
-    """Check that the rounds that a fork shares with its original are the same, byte for byte.
-
-    Args:
-        tables: what each table holds of these rounds, by name.
-        original: the run.
-
-    Raises:
-        InputError: they are not, so that what differs afterwards would not come from the changes alone.
-    """
+    """Check that the rounds that a fork shares with its original are the same, byte for byte."""
     for name, content in tables.items():
         try:
             own = read_own(ALL_TABLES[name].path(original.path))[: len(content)]

@@ -22,25 +22,15 @@ from scenarios.running.seeds import LARGEST, MOST
 
 
 def plan(
-    scenarios: Iterable[Scenario], policies: Iterable[str], seeds: Iterable[int], out: Path, shelf: Shelf
+    scenarios: Iterable[Scenario],  # each may have a sweep
+    # one run each, with every service using it: ``NAME`` or ``NAME:CHECKPOINT``; none means the policies that the
+    # scenario names
+    policies: Iterable[str],
+    seeds: Iterable[int],  # one run each
+    out: Path,  # where run directories go
+    shelf: Shelf,  # gives the data sets, whose digests are part of a run's hash
 ) -> list[Run]:
-    """Return every run of a batch, each once: what is named twice is played once.
-
-    Args:
-        scenarios: each may have a sweep.
-        policies: one run each, with every service using it: ``NAME`` or ``NAME:CHECKPOINT``; none means the policies
-            that the scenario names.
-        seeds: one run each.
-        out: where run directories go.
-        shelf: gives the data sets, whose digests are part of a run's hash.
-
-    Raises:
-        InputError: there is no scenario or no seed, a seed is not an integer of at least 0, or two points of a sweep
-            are the same run.
-        DatasetError: a data set is missing or corrupt.
-        CheckpointError: a learned agent cannot be read.
-        ScenarioError: a policy conflicts with what the scenario was explicitly given.
-    """
+    """Return every run of a batch, each once: what is named twice is played once."""
     scenarios, policies, seeds = list(scenarios), list(policies), _seeds(seeds)
     if not scenarios:
         raise InputError("no scenario is given; name at least one")
@@ -78,7 +68,6 @@ def _told_apart(runs: Sequence[Run]) -> list[Run]:
 
 
 def _seeds(seeds: Any) -> list[int]:
-    """Return seeds as Python's integers; NumPy's are welcome."""
     try:
         given: list[Any] = [seeds] if isinstance(seeds, str) else list(islice(seeds, MOST + 1))
         checked = [index(seed) for seed in given]
@@ -96,13 +85,7 @@ def _seeds(seeds: Any) -> list[int]:
 
 
 def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
-    """Return the runs that are to be played, and those that are complete. All directories are looked at first.
-
-    Raises:
-        RunDirectoryError: a directory holds something else.
-        ChangedError: a complete run was played with other agents or plug-ins, and ``fresh`` is not set.
-        CheckpointError: a learned agent cannot be read.
-    """
+    """Return the runs that are to be played, and those that are complete. All directories are looked at first."""
     todo: list[Run] = []
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read

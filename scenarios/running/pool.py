@@ -24,8 +24,7 @@ from scenarios.running.record import Doing
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
 
-_TICK = 0.2
-"""Seconds between two looks at what the workers are doing."""
+_TICK = 0.2  # seconds between two looks at what the workers are doing
 
 
 class WorkerDied(RunError):  # noqa: N818 - it names what happened
@@ -37,22 +36,14 @@ class Pool:
 
     def __init__(
         self,
-        jobs: int,
+        jobs: int,  # processes at most
         *,
-        workers: int,
-        fresh: Fresh,
-        first: Worker | None = None,
+        workers: int,  # training threads of each
+        fresh: Fresh,  # start runs over; see ``run_all``
+        first: Worker | None = None,  # a process that has been started already
+        # seconds after which a policy that has not returned fails its run; None waits for ever
         decision_timeout: float | None = None,
     ) -> None:
-        """Start nothing yet.
-
-        Args:
-            jobs: processes at most.
-            workers: training threads of each.
-            fresh: start runs over; see ``run_all``.
-            first: a process that has been started already.
-            decision_timeout: seconds after which a policy that has not returned fails its run; None waits for ever.
-        """
         self._jobs, self._workers, self._fresh = jobs, workers, fresh
         self._timeout = decision_timeout
         self._messages: Messages = queue.SimpleQueue()
@@ -73,11 +64,7 @@ class Pool:
             worker.stop()
 
     def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
-        """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process, but not this one.
-
-        Raises:
-            InputError: what a scenario names cannot be created as it asks.
-        """
+        """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
             worker = self._idle()
             worker.send(trial(scenario))
@@ -90,17 +77,13 @@ class Pool:
             if message["error"] is not None:
                 raise InputError(message["error"])
 
-    def play(self, runs: Iterable[Run], observer: RunObserver, *, fail_fast: bool = False) -> list[Run]:
-        """Play runs; return those that failed.
-
-        Args:
-            runs: those to be started first stand first.
-            observer: notified of each.
-            fail_fast: end with the first run that fails; those under way can be continued.
-
-        Raises:
-            InputError: an output directory cannot be used.
-        """
+    def play(
+        self,
+        runs: Iterable[Run],  # those to be started first stand first
+        observer: RunObserver,  # notified of each
+        *,
+        fail_fast: bool = False,  # end with the first run that fails; those under way can be continued
+    ) -> list[Run]:
         waiting, failed = deque(runs), []
         while waiting or self._playing:
             while waiting and (len(self._playing) < len(self._alive) or len(self._alive) < self._jobs):
@@ -144,7 +127,6 @@ class Pool:
         worker.send(asked)
 
     def _idle(self) -> Worker:
-        """Return a worker that plays nothing."""
         return next((worker for worker in self._alive if worker not in self._playing), None) or self._add(Worker())
 
     def _add(self, worker: Worker) -> Worker:
@@ -176,7 +158,6 @@ class Pool:
                     return worker, message
 
     def _look(self, worker: Worker, doing: Doing, observer: RunObserver) -> None:
-        """Report what takes long, and end what takes too long."""
         if self._timeout is not None and doing.seconds > self._timeout:
             worker.kill(f"{doing.what} did not return within {self._timeout:g} s (--decision-timeout)")
         elif doing.slow and self._noted.get(worker) != doing.since:

@@ -18,8 +18,7 @@ from fl.errors import RunError
 from fl.installation import command
 from scenarios.running.record import Doing, Record
 
-GRACE = 5.0
-"""Seconds that a worker gets to end before it is killed."""
+GRACE = 5.0  # seconds that a worker gets to end before it is killed
 
 _LAST_WORDS = 400
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -32,11 +31,6 @@ class Worker:
     """A process that plays runs, one after another (``scenarios.running.worker``)."""
 
     def __init__(self) -> None:
-        """Start the process.
-
-        Raises:
-            RunError: there is no room for its files, or no process can be started.
-        """
         try:
             self._launch()
         except OSError as error:
@@ -66,7 +60,6 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process at once, if it has not ended yet."""
         self._process.kill()
         self.stop()
 
@@ -89,7 +82,6 @@ class Worker:
 
     @property
     def doing(self) -> Doing | None:
-        """What the process is doing in a policy's code."""
         return self._record.read()
 
     @property

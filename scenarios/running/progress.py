@@ -92,7 +92,6 @@ class Reporter:
         self._line(f"{run.label}: {what}" if run else what, style="yellow")
 
     def _over(self, run: Run) -> float:
-        """Count no further rounds of a run; return when it began."""
         begun, stack, _ = self._begun[run.directory.path]
         stack.close()
         self._count(run, run.scenario.rounds)
@@ -120,7 +119,6 @@ def _expected(runs: Sequence[Run], jobs: int) -> float | None:
 
 
 def _seconds(folder: Path) -> Iterator[float]:
-    """Yield the time that each complete run in a folder took."""
     for at in folder.glob(f"seed-*/{META}"):
         if (meta := RunDirectory(at.parent).meta())["status"] == "complete":
             yield meta["wall_seconds"]

@@ -25,8 +25,7 @@ from typing import Any
 
 VERSION = 2
 
-GRACE = 2.0
-"""Seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds."""
+GRACE = 2.0  # seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds
 
 
 class ProtocolError(ValueError):
@@ -35,35 +34,22 @@ class ProtocolError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        scenario: the scenario file's text.
-        file: what problems call it.
-        out: where run directories go.
-        policy: for every service, or None for those of the scenario.
-        point: which scenario of its sweep.
-        seed: the run's seed.
-        fresh: start over what is there.
-        paused: wait for ``resume`` or ``step`` before the first round that is not hurried through.
-        speed: rounds in a second at most; None is as fast as it can.
-        hurry: play this many rounds without a pause or a brake first.
-        origin: the directory of the run that this one is a fork of: the ``hurry`` rounds that they share are taken from
-            its checkpoints, or played once and kept for other forks.
-        plugins: the plug-in files to load before anything else; see ``scenarios.plugins.packed``.
-    """
-
-    scenario: str
-    file: str
-    out: str
-    policy: str | None = None
-    point: int = 0
-    seed: int = 0
-    fresh: bool = False
-    paused: bool = False
-    speed: float | None = None
-    hurry: int = 0
+    scenario: str  # the scenario file's text
+    file: str  # what problems call it
+    out: str  # where run directories go
+    policy: str | None = None  # for every service, or None for those of the scenario
+    point: int = 0  # which scenario of its sweep
+    seed: int = 0  # the run's seed
+    fresh: bool = False  # start over what is there
+    paused: bool = False  # wait for ``resume`` or ``step`` before the first round that is not hurried through
+    speed: float | None = None  # rounds in a second at most; None is as fast as it can
+    hurry: int = 0  # play this many rounds without a pause or a brake first
+    # the directory of the run that this one is a fork of: the ``hurry`` rounds that they share are taken from its
+    # checkpoints, or played once and kept for other forks
     origin: str | None = None
+    # the plug-in files to load before anything else; see ``scenarios.plugins.packed``
     plugins: Sequence[Mapping[str, str]] = ()
     version: int = VERSION
 
@@ -73,11 +59,7 @@ class Start:
 
     @classmethod
     def parse(cls, line: str) -> "Start":
-        """Read the first line that a runner gets.
-
-        Raises:
-            ProtocolError: it is something else, or of another version.
-        """
+        """Read the first line that a runner gets."""
         try:
             start = cls(**json.loads(line))
         except (ValueError, TypeError) as error:
@@ -89,23 +71,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What runs, and where its files are.
+    """What runs, and where its files are."""
 
-    Attributes:
-        directory: the run's directory.
-        scenario: as resolved; the run's own scenario.toml.
-        hash8: the hash in the name of the run's directory.
-        policy: the run's label: a policy for all services, or ``as-configured``.
-        seed: the run's seed.
-        sweep: the values of the sweep point, by key.
-    """
-
-    directory: str
-    scenario: str
-    hash8: str
-    policy: str
-    seed: int
-    sweep: Mapping[str, Any]
+    directory: str  # the run's directory
+    scenario: str  # as resolved; the run's own scenario.toml
+    hash8: str  # the hash in the name of the run's directory
+    policy: str  # the run's label: a policy for all services, or ``as-configured``
+    seed: int  # the run's seed
+    sweep: Mapping[str, Any]  # the values of the sweep point, by key
     version: int = VERSION
 
 
@@ -115,11 +88,7 @@ def message(type_: str, **content: Any) -> str:
 
 
 def parse(line: str) -> Mapping[str, Any]:
-    """Read a line from the runner.
-
-    Raises:
-        ProtocolError: it is not a message.
-    """
+    """Read a line from the runner."""
     try:
         found = json.loads(line)
     except ValueError as error:

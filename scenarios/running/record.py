@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
-PATIENCE = 30.0
-"""Seconds after which a policy that has not returned is reported."""
+PATIENCE = 30.0  # seconds after which a policy that has not returned is reported
 
 _SIZE = 1024
 _HEAD = struct.Struct("<dI")  # when it began, or 0; the length of the text
@@ -22,19 +21,13 @@ _HEAD = struct.Struct("<dI")  # when it began, or 0; the length of the text
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a process is doing.
+    """What a process is doing."""
 
-    Attributes:
-        what: ``policy 'mine' of service 'mnist', round 3: act()``.
-        since: when it began, in seconds of ``time.monotonic``, which all processes share.
-    """
-
-    what: str
-    since: float
+    what: str  # ``policy 'mine' of service 'mnist', round 3: act()``
+    since: float  # when it began, in seconds of ``time.monotonic``, which all processes share
 
     @property
     def seconds(self) -> float:
-        """How long it has been at it."""
         return time.monotonic() - self.since
 
     @property
@@ -46,15 +39,10 @@ class Doing:
 class Record:
     """What one process is doing: written there, and read by whoever started it."""
 
-    def __init__(self, descriptor: int | None = None) -> None:
-        """Create a record, or map one of the process that started this one.
-
-        Args:
-            descriptor: the other process's ``descriptor``, which this one has inherited.
-
-        Raises:
-            OSError: there is no room for it.
-        """
+    def __init__(
+        self,
+        descriptor: int | None = None,  # the other process's ``descriptor``, which this one has inherited
+    ) -> None:
         self._file: IO[bytes] | None = None
         self._around: str | None = None
         if descriptor is None:

@@ -45,26 +45,16 @@ from scenarios.running.provenance import git_revision, versions
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to run and where its results go.
+    """What to run and where its results go."""
 
-    Attributes:
-        scenario: resolved, without a sweep; its services carry the policies that play.
-        policy: the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``.
-        seed: the seed of every random stream.
-        directory: where it goes.
-        digest: hash8 of what the run depends on, besides seed and policy.
-        sweep: the values of the sweep point, by key.
-        point: the place of the sweep point in its scenario, from 0.
-        name: what the scenario is called in messages and tables, where its name alone stands for several of the batch.
-    """
-
-    scenario: Scenario
-    policy: str
-    seed: int
-    directory: RunDirectory
-    digest: str
-    sweep: Mapping[str, Any]
-    point: int = 0
+    scenario: Scenario  # resolved, without a sweep; its services carry the policies that play
+    policy: str  # the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``
+    seed: int  # the seed of every random stream
+    directory: RunDirectory  # where it goes
+    digest: str  # hash8 of what the run depends on, besides seed and policy
+    sweep: Mapping[str, Any]  # the values of the sweep point, by key
+    point: int = 0  # the place of the sweep point in its scenario, from 0
+    # what the scenario is called in messages and tables, where its name alone stands for several of the batch
     name: str | None = None
 
     @property
@@ -75,38 +65,23 @@ class Run:
 
     @property
     def label(self) -> str:
-        """What the run is called in messages."""
         return f"{self.group} seed {self.seed}"
 
 
 def execute(
-    run: Run,
-    shelf: Shelf,
+    run: Run,  # what to run
+    shelf: Shelf,  # gives the data sets
     *,
-    workers: int = 1,
+    workers: int = 1,  # training threads; the results do not depend on it
+    # start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed, which
+    # the caller has checked for a complete run
     fresh: Fresh = False,
-    ready: Callable[[], None] | None = None,
-    observers: Iterable[Observer] = (),
-    create: CreatePolicy = build_policy,
-    capture: bool = False,
+    ready: Callable[[], None] | None = None,  # called before the first round, when the directory is there
+    observers: Iterable[Observer] = (),  # get every round's report, after it has been written
+    create: CreatePolicy = build_policy,  # creates each policy
+    capture: bool = False,  # send what this process prints meanwhile into run.log
 ) -> None:
-    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint.
-
-    Args:
-        run: what to run.
-        shelf: gives the data sets.
-        workers: training threads; the results do not depend on it.
-        fresh: start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed,
-            which the caller has checked for a complete run.
-        ready: called before the first round, when the directory is there.
-        observers: get every round's report, after it has been written.
-        create: creates each policy.
-        capture: send what this process prints meanwhile into run.log.
-
-    Raises:
-        InputError: the directory or a data set cannot be used.
-        RunError: the run failed; meta.json and run.log record how.
-    """
+    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint."""
     with run.directory.locked():
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:

@@ -4,20 +4,14 @@ import re
 
 from fl.errors import InputError
 
-LARGEST = 2**63 - 1
-"""Seed of a run: what reads its logs holds whole numbers in 64 bits."""
+LARGEST = 2**63 - 1  # seed of a run: what reads its logs holds whole numbers in 64 bits
 
 
-MOST = 1_000_000
-"""Seeds that can be asked for at once."""
+MOST = 1_000_000  # seeds that can be asked for at once
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed.
-
-    Raises:
-        InputError: the text is something else.
-    """
+    """Read ``--seeds``: ``10`` means 0 to 9; lists (``0,3,7``) and ranges (``0..9``) may be mixed."""
     if re.fullmatch(r"\d{1,6}", text.strip()):
         count = int(text)
         if count < 1:

@@ -29,8 +29,7 @@ from scenarios.running.apart import apart_from_user
 from scenarios.running.protocol import GRACE, Hello, ProtocolError, Start, message
 from scenarios.running.record import Record
 
-_TICK = 1.0
-"""Seconds between two looks at what the policies are doing."""
+_TICK = 1.0  # seconds between two looks at what the policies are doing
 
 
 class Control:
@@ -46,15 +45,10 @@ class Control:
 
     @property
     def state(self) -> dict[str, bool | float | None]:
-        """The content of a ``state`` message."""
         return {"paused": self._paused, "speed": self._speed}
 
     def command(self, line: str) -> None:
-        """Execute a command line.
-
-        Raises:
-            ProtocolError: it is not a known command.
-        """
+        """Execute a command line."""
         try:
             found = json.loads(line)
             do, rounds = found["do"], found.get("rounds")
@@ -77,11 +71,7 @@ class Control:
             self._changed.notify_all()
 
     def wait(self, done: int) -> None:
-        """Return when the round after ``done`` may begin.
-
-        Raises:
-            Stopped: the run is to stop here.
-        """
+        """Return when the round after ``done`` may begin."""
         with self._changed:
             while not self._quit and done >= self._hurry:
                 if self._paused and self._steps:

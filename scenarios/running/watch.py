@@ -22,16 +22,13 @@ class Watched(Policy):
 
     @property
     def sees_offers(self) -> bool:  # type: ignore[override]  # a class variable of other policies
-        """See ``Policy.sees_offers``."""
         return self._policy.sees_offers
 
     @property
     def resumable(self) -> bool:
-        """See ``Policy.resumable``."""
         return self._policy.resumable
 
     def act(self, observation: Observation) -> Offer:
-        """See ``Policy.act``."""
         self._record.begin(f"{self._who}, round {observation.round}: act()")  # not doing(): this is the hot path
         try:
             return self._policy.act(observation)
@@ -39,7 +36,6 @@ class Watched(Policy):
             self._record.end()
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """See ``Policy.learn``."""
         if not self._learns:
             return
         self._record.begin(f"{self._who}, round {observation.round}: learn()")
@@ -49,12 +45,10 @@ class Watched(Policy):
             self._record.end()
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Policy.state``."""
         with self._record.doing(f"{self._who}: state()"):
             return self._policy.state()
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """See ``Policy.restore``."""
         with self._record.doing(f"{self._who}: restore()"):
             self._policy.restore(state)
 
@@ -66,7 +60,6 @@ class CreateWatched:
     record: Record
 
     def __call__(self, scenario: Scenario, service: Service) -> Policy:
-        """Create the policy of one service."""
         with self.record.doing(f"{_who(service.policy, service.name)}: __init__()"):
             policy = build_policy(scenario, service)
         return Watched(policy, service.policy, service.name, self.record)

@@ -11,8 +11,7 @@ from scenarios.judging.render import Table
 from scenarios.suite.frozen import MODES, RESIDENT, VISITOR, Suite
 from scenarios.suite.scoring import Result, Standing, against_zero
 
-Titled = tuple[str, Table]
-"""A table and what it shows."""
+Titled = tuple[str, Table]  # A table and what it shows
 
 _HEADER = (
     "policy", "score", "resident", "visitor", "against the best rival: resident", "visitor", "visitor, contested",
@@ -93,13 +92,7 @@ def tables(standings: Sequence[Standing]) -> list[Titled]:
 
 
 def page(standings: Sequence[Standing], suite: Suite, made_by: str) -> str:
-    """Return the leaderboard as one self-contained HTML page, each method's results folded below it.
-
-    Args:
-        standings: the methods.
-        suite: what they played.
-        made_by: the command.
-    """
+    """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
     parts = ["<h1>flmarket suite</h1>"]
     parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite)]
     parts += [f"<h2>{html.escape(title)}</h2>{html_table(table)}" for title, table in tables(standings)]

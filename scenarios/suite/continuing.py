@@ -13,36 +13,17 @@ from scenarios.suite.submission import Submission, alone_with, prepare, read
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A policy that is to play.
+    """A policy that is to play."""
 
-    Attributes:
-        policy: as it is registered, with its checkpoint.
-        label: what messages call it.
-        path: of its submission.
-        submission: what is there, or one without results.
-        fresh: whether what is there is replaced.
-    """
-
-    policy: str
-    label: str
-    path: Path
-    submission: Submission
-    fresh: bool
+    policy: str  # as it is registered, with its checkpoint
+    label: str  # what messages call it
+    path: Path  # of its submission
+    submission: Submission  # what is there, or one without results
+    fresh: bool  # whether what is there is replaced
 
     @classmethod
     def of(cls, policy: str, suite: Suite, out: Path, *, method: str | None = None, fresh: bool = False) -> "Begun":
-        """Read what is there.
-
-        Args:
-            policy: ``NAME`` or ``NAME:CHECKPOINT``.
-            suite: what it is to play.
-            out: its submission's file, or the folder for it.
-            method: see ``entry``.
-            fresh: start over.
-
-        Raises:
-            InputError: the policy cannot be used, or what is there is of another one, or the file cannot be written.
-        """
+        """Read what is there."""
         label = PolicyChoice.parse(policy, "policy").label
         path = out if out.suffix == ".json" else out / f"{label}.json"
         begun = entry(policy, suite, method)
@@ -58,18 +39,7 @@ class Begun:
     def play(
         self, suite: Suite, cells: Sequence[Cell], *, jobs: int = 1, report: Callable[[int], None] = lambda _: None
     ) -> Submission:
-        """Play those of some runs that are lacking, and keep each when it is over.
-
-        Args:
-            suite: the suite.
-            cells: the runs.
-            jobs: processes.
-            report: called after each run with how many have been played.
-
-        Raises:
-            InputError, RunError: as ``scenarios.suite.playing.play``; or what is in the file is of something else by
-                now, or it cannot be written.
-        """
+        """Play those of some runs that are lacking, and keep each when it is over."""
 
         def keep(so_far: Submission) -> None:
             with alone_with(self.path):
@@ -82,11 +52,7 @@ class Begun:
 
 
 def _continued(path: Path, submission: Submission, suite: Suite) -> Submission:
-    """Return the submission with the results in its file, if that is there.
-
-    Raises:
-        InputError: the file cannot be read, or is of something else.
-    """
+    """Return the submission with the results in its file, if that is there."""
     if not path.exists():
         return submission
     there = read(path, suite)

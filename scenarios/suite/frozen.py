@@ -22,64 +22,44 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import load
 
 VERSION = 1
-DIGEST = "649cbbe7d9566a6e6471141de8251b7f96fb90c0a5f6a7e2ab1ab7f8ab832023"
-"""SHA-256 of version 1's manifest."""
+DIGEST = "649cbbe7d9566a6e6471141de8251b7f96fb90c0a5f6a7e2ab1ab7f8ab832023"  # SHA-256 of version 1's manifest
 
 FOLDER = Path(__file__).with_name("version1")
 MANIFEST, REFERENCES, CONTENTS = "manifest.json", "references.csv", "suite.toml"
 
 RESIDENT, VISITOR = "resident", "visitor"
 MODES = (RESIDENT, VISITOR)
-ALL = "all"
-"""The seat of a resident: every service plays the policy."""
+ALL = "all"  # the seat of a resident: every service plays the policy
 
-MOST_SEATS = 3
-"""Seats of a market that are visited: all, or this many, evenly spaced in the order of the services."""
+MOST_SEATS = 3  # seats of a market that are visited: all, or this many, evenly spaced in the order of the services
 
-FLOOR = "random"
-"""The policy whose score is 0."""
+FLOOR = "random"  # the policy whose score is 0
 
-PRIVILEGED = ("oracle", "d-first")
-"""The policies whose score can be 1."""
+PRIVILEGED = ("oracle", "d-first")  # the policies whose score can be 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
-    """One run of the suite.
+    """One run of the suite."""
 
-    Attributes:
-        market: its name.
-        mode: ``resident`` or ``visitor``.
-        seat: the service that a visitor plays; ``all`` for residents.
-        seed: the market's seed.
-    """
-
-    market: str
-    mode: str
-    seat: str
-    seed: int
+    market: str  # its name
+    mode: str  # ``resident`` or ``visitor``
+    seat: str  # the service that a visitor plays; ``all`` for residents
+    seed: int  # the market's seed
 
     @property
     def place(self) -> str:
-        """The cell without its seed, as submissions name it."""
         return f"{self.market}/{self.mode}/{self.seat}"
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteMarket:
-    """One market of the suite.
+    """One market of the suite."""
 
-    Attributes:
-        name: the market's.
-        kind: what it is one of: starved, contested, ...
-        contested: whether more clients are wanted than there are cores.
-        scenario: its services play the policies that a visitor meets.
-    """
-
-    name: str
-    kind: str
-    contested: bool
-    scenario: Scenario
+    name: str  # the market's
+    kind: str  # what it is one of: starved, contested,
+    contested: bool  # whether more clients are wanted than there are cores
+    scenario: Scenario  # its services play the policies that a visitor meets
 
     @property
     def visited(self) -> tuple[str, ...]:
@@ -97,30 +77,16 @@ class SuiteMarket:
 
 @dataclass(frozen=True)
 class Suite:
-    """A version of the suite.
+    """A version of the suite."""
 
-    Attributes:
-        version: its number.
-        digest: of its manifest.
-        markets: by name, in the order of tables.
-        seeds: the market seeds.
-        rivals: the unprivileged policies among the references.
-        references: the AUC of each reference, by policy, where it was played.
-    """
-
-    version: int
-    digest: str
-    markets: Mapping[str, SuiteMarket]
-    seeds: tuple[int, ...]
-    rivals: tuple[str, ...]
-    references: Mapping[Cell, Mapping[str, float]]
+    version: int  # its number
+    digest: str  # of its manifest
+    markets: Mapping[str, SuiteMarket]  # by name, in the order of tables
+    seeds: tuple[int, ...]  # the market seeds
+    rivals: tuple[str, ...]  # the unprivileged policies among the references
+    references: Mapping[Cell, Mapping[str, float]]  # the AUC of each reference, by policy, where it was played
 
     def market(self, name: str) -> SuiteMarket:
-        """Return a market.
-
-        Raises:
-            InputError: the suite has none of that name; suggests the nearest one.
-        """
         if name not in self.markets:
             raise InputError(unknown("market of the suite", name, list(self.markets)))
         return self.markets[name]
@@ -131,11 +97,7 @@ class Suite:
         markets: tuple[str, ...] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> list[Cell]:
-        """Return the runs that modes, markets and seeds amount to; all of the suite's where they are not given.
-
-        Raises:
-            InputError: a market or a mode is unknown, or a seed is none of the suite's.
-        """
+        """Return the runs that modes, markets and seeds amount to; all of the suite's where they are not given."""
         for mode in modes:
             if mode not in MODES:
                 raise InputError(unknown("mode", mode, MODES))
@@ -156,20 +118,10 @@ class Suite:
 
     @cached_property
     def known(self) -> frozenset[Cell]:
-        """All cells that have references."""
         return frozenset(self.cells())
 
 
 def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
-    """Read the suite.
-
-    Args:
-        folder: with its files.
-        digest: that its manifest must have.
-
-    Raises:
-        InputError: a file is missing, there is one too many, or one is not as it was frozen.
-    """
     require_frozen(folder, digest)
     contents = _contents(folder)
     return Suite(

@@ -18,22 +18,17 @@ from scenarios.plugins import packed, plugins_of
 from scenarios.suite.frozen import RESIDENT, Cell, Suite, SuiteMarket
 from scenarios.suite.submission import Submission
 
-DECIMALS = 6
-"""Of an AUC: what sums of floats in another order would change is below that."""
+DECIMALS = 6  # of an AUC: what sums of floats in another order would change is below that
 
 
-def entry(policy: str, suite: Suite, method: str | None = None) -> Submission:
-    """Return the submission of a policy that has played nothing yet.
-
-    Args:
-        policy: ``NAME`` or ``NAME:CHECKPOINT``.
-        suite: what it is to play.
-        method: what it is called in tables; if not given, the policy with the digest of its checkpoint. Submissions
-            of one method are its training seeds.
-
-    Raises:
-        InputError: the policy is unknown, or cannot be used.
-    """
+def entry(
+    policy: str,  # ``NAME`` or ``NAME:CHECKPOINT``
+    suite: Suite,  # what it is to play
+    # what it is called in tables; if not given, the policy with the digest of its checkpoint. Submissions of one method
+    # are its training seeds.
+    method: str | None = None,
+) -> Submission:
+    """Return the submission of a policy that has played nothing yet."""
     choice = PolicyChoice.parse(policy, "policy")
     seated = with_policy(next(iter(suite.markets.values())).scenario, policy)
     return Submission(
@@ -50,31 +45,14 @@ def entry(policy: str, suite: Suite, method: str | None = None) -> Submission:
 
 
 def play(
-    policy: str,
+    policy: str,  # ``NAME`` or ``NAME:CHECKPOINT``
     suite: Suite,
     *,
-    cells: Sequence[Cell] | None = None,
-    begun: Submission | None = None,
-    jobs: int = 1,
-    keep: Callable[[Submission], None] = lambda _: None,
+    cells: Sequence[Cell] | None = None,  # the runs; all of the suite's if not given. See ``Suite.cells``.
+    begun: Submission | None = None,  # what has been played already, which is not played again
+    jobs: int = 1,  # processes
+    keep: Callable[[Submission], None] = lambda _: None,  # called with what has been played so far, after each run
 ) -> Submission:
-    """Play a policy in the suite.
-
-    Args:
-        policy: ``NAME`` or ``NAME:CHECKPOINT``.
-        suite: the suite.
-        cells: the runs; all of the suite's if not given. See ``Suite.cells``.
-        begun: what has been played already, which is not played again.
-        jobs: processes.
-        keep: called with what has been played so far, after each run.
-
-    Returns:
-        A submission with the results; the same whatever the number of processes.
-
-    Raises:
-        InputError: the policy cannot be used, or cannot play a market; or what was begun is of something else.
-        RunError: a run failed; says which one.
-    """
     submission = begun or entry(policy, suite)
     if not submission.continues(entry(policy, suite, submission.method)):
         raise InputError(f"what was begun, {submission.method!r}, is not of policy {policy!r} as it is here")
@@ -86,8 +64,7 @@ def play(
     return submission
 
 
-Task = tuple[SuiteMarket, str, Cell]
-"""A market, a policy, and one of its runs there."""
+Task = tuple[SuiteMarket, str, Cell]  # A market, a policy, and one of its runs there
 
 
 def _aucs(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, float], None, None]:
@@ -118,14 +95,7 @@ def _play(task: Task) -> float:
 
 
 def auc(market: SuiteMarket, cell: Cell, seated: Scenario, shelf: Shelf) -> float:
-    """Return the AUC of one run: the mean over services for residents, that of its seat for a visitor.
-
-    Args:
-        market: the market.
-        cell: one of its runs.
-        seated: its scenario with the policy for all services.
-        shelf: gives the data sets.
-    """
+    """Return the AUC of one run: the mean over services for residents, that of its seat for a visitor."""
     names = {service.name: service.policy for service in market.scenario.services}
     options: dict[str, dict[str, Any]] = {it.name: policy_options(it) for it in market.scenario.services}
     played = [service for service in seated.services if cell.mode == RESIDENT or service.name == cell.seat]
@@ -137,5 +107,4 @@ def auc(market: SuiteMarket, cell: Cell, seated: Scenario, shelf: Shelf) -> floa
 
 
 def _mean(results: Results, services: Sequence[str]) -> float:
-    """Return the mean AUC of services, added up in one order everywhere."""
     return mean(results.auc()[0, 0, [results.services.index(name) for name in services]])

@@ -13,17 +13,11 @@ from scenarios.suite.frozen import read
 TOLERANCE = 0.01
 """How far numbers of two markets may be apart, relatively, that are the same market: less is a change in name only."""
 
-_ZERO = 1e-6
-"""The same as 0."""
+_ZERO = 1e-6  # the same as 0
 
 
 def require_outside(scenarios: Iterable[Scenario]) -> None:
-    """Refuse to train on a market of the suite: what an agent is compared on is nothing that it has seen.
-
-    Raises:
-        InputError: a scenario is one of the suite's markets, whatever it is called and whoever plays in it; also if
-            its numbers are within ``TOLERANCE`` of theirs.
-    """
+    """Refuse to train on a market of the suite: what an agent is compared on is nothing that it has seen."""
     reserved = {name: _market(market.scenario) for name, market in read().markets.items()}
     for scenario in scenarios:
         market = _market(scenario)

@@ -18,27 +18,17 @@ from scenarios.suite.submission import Submission
 
 @dataclass(frozen=True)
 class Result:
-    """What a method reached in one market and mode, means over the seats.
+    """What a method reached in one market and mode, means over the seats."""
 
-    Attributes:
-        market, mode: where.
-        seeds: [S] the markets' seeds.
-        auc: [T, S] of T submissions, which are trainings of the method with different seeds.
-        floor: [S] the AUC of `random`.
-        reference: [S] the AUC of the privileged reference.
-        rival: [S] the AUC of the best unprivileged reference.
-        reference_name, rival_name: which ones these are.
-    """
-
-    market: SuiteMarket
-    mode: str
-    seeds: tuple[int, ...]
-    auc: FloatArray
-    floor: FloatArray
-    reference: FloatArray
-    rival: FloatArray
-    reference_name: str
-    rival_name: str
+    market: SuiteMarket  # where
+    mode: str  # where
+    seeds: tuple[int, ...]  # [S] the markets' seeds
+    auc: FloatArray  # [T, S] of T submissions, which are trainings of the method with different seeds
+    floor: FloatArray  # [S] the AUC of `random`
+    reference: FloatArray  # [S] the AUC of the privileged reference
+    rival: FloatArray  # [S] the AUC of the best unprivileged reference
+    reference_name: str  # which ones these are
+    rival_name: str  # which ones these are
 
     @property
     def scores(self) -> FloatArray:
@@ -60,21 +50,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a method reached in the suite.
+    """What a method reached in the suite."""
 
-    Attributes:
-        method: its name.
-        privileged: whether it sees what the paper hides.
-        trainings: T, how many submissions it has.
-        results: in the suite's order.
-        missing: markets and modes of the suite that not all its submissions have played with all seeds.
-    """
-
-    method: str
-    privileged: bool
-    trainings: int
-    results: tuple[Result, ...]
-    missing: int
+    method: str  # its name
+    privileged: bool  # whether it sees what the paper hides
+    trainings: int  # T, how many submissions it has
+    results: tuple[Result, ...]  # in the suite's order
+    missing: int  # markets and modes of the suite that not all its submissions have played with all seeds
 
     def chosen(self, mode: str | None = None, *, contested: bool = False) -> list[Result]:
         """Return the results of a mode, or of contested markets alone."""
@@ -104,11 +86,7 @@ def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]
 
 
 def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
-    """Return the submissions of each method, whether or not they have been played.
-
-    Raises:
-        InputError: those of one method are not of different agents.
-    """
+    """Return the submissions of each method, whether or not they have been played."""
     methods: dict[str, list[Submission]] = {}
     for submission in submissions:
         methods.setdefault(submission.method, []).append(submission)

@@ -15,8 +15,7 @@ from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 
-FORMAT = 1
-"""Of the file."""
+FORMAT = 1  # of the file
 
 _KINDS: Mapping[str, Any] = {
     "suite": int,
@@ -34,29 +33,17 @@ _KINDS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What was played, by whom.
+    """What was played, by whom."""
 
-    Attributes:
-        method: its name in tables; submissions of one name are trainings of one method with different seeds.
-        policy: the policy's name.
-        agent: SHA-256 of what it has learned; None if it loads nothing.
-        plugins: the plug-ins that it needs, with their SHA-256.
-        privileged: whether it sees what the paper hides.
-        flmarket: the version that played.
-        suite: the suite's version.
-        digest: of the suite.
-        results: the AUC of each run.
-    """
-
-    method: str
-    policy: str
-    agent: str | None
-    plugins: Records
-    privileged: bool
-    flmarket: str
-    suite: int
-    digest: str
-    results: Mapping[Cell, float]
+    method: str  # its name in tables; submissions of one name are trainings of one method with different seeds
+    policy: str  # the policy's name
+    agent: str | None  # SHA-256 of what it has learned; None if it loads nothing
+    plugins: Records  # the plug-ins that it needs, with their SHA-256
+    privileged: bool  # whether it sees what the paper hides
+    flmarket: str  # the version that played
+    suite: int  # the suite's version
+    digest: str  # of the suite
+    results: Mapping[Cell, float]  # the AUC of each run
 
     def with_results(self, found: Mapping[Cell, float]) -> "Submission":
         """Return the submission with more results."""
@@ -85,11 +72,7 @@ class Submission:
 
 
 def prepare(path: Path) -> None:
-    """Make the folder of a submission's file, before anything is played for it.
-
-    Raises:
-        InputError: the file cannot be written, or is in the directory of a run.
-    """
+    """Make the folder of a submission's file, before anything is played for it."""
     require_outside_runs(path)
     with alone_with(path):  # or the file that another process is writing would be in the way
         require_writable(path)
@@ -97,11 +80,7 @@ def prepare(path: Path) -> None:
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for the folder of a submission's file, which is made.
-
-    Raises:
-        InputError: the folder cannot be made, or not be read.
-    """
+    """Wait until no other process is in such a block for the folder of a submission's file, which is made."""
     _make_folder(path)
     with alone_in(path.parent):
         yield
@@ -115,11 +94,6 @@ def _make_folder(path: Path) -> None:
 
 
 def read(path: Path, suite: Suite) -> Submission:
-    """Read a submission.
-
-    Raises:
-        InputError: it cannot be read, is no submission, or is one to another suite.
-    """
     try:
         found = json.loads(path.read_bytes(), object_pairs_hook=_once)
     except KeyError as error:
@@ -145,11 +119,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
-    """Read the submissions among some files, and all in some folders, in the order of their paths.
-
-    Raises:
-        InputError: as ``read``; or there are none.
-    """
+    """Read the submissions among some files, and all in some folders, in the order of their paths."""
     places = list(places)
     paths = [path for place in places for path in (sorted(place.glob("*.json")) if place.is_dir() else [place])]
     if not paths:

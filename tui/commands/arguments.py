@@ -80,17 +80,7 @@ def load_all(
     *,
     catalogue: "Catalogue | None" = None,
 ) -> "list[Scenario]":
-    """Load all scenarios, so that the problems of all files are shown at once.
-
-    Args:
-        sources: files, or names of built-in scenarios.
-        assignments: ``--set`` options.
-        rounds: the ``--rounds`` option.
-        catalogue: see ``loader.load``.
-
-    Raises:
-        ScenarioError: at least one has problems.
-    """
+    """Load all scenarios, so that the problems of all files are shown at once."""
     from scenarios.loader import Problem, ScenarioError, load
 
     overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]

@@ -80,11 +80,7 @@ def _load(source: str, assignments: Sequence[str]) -> "Scenario":
 
 
 def _announce(out: Path, kind: str) -> None:
-    """Report where fits will be written: one of the places decides what all later runs of this user see.
-
-    Raises:
-        InputError: the other place is in the directory of a run.
-    """
+    """Report where fits will be written: one of the places decides what all later runs of this user see."""
     from fl.fitted import own_folder
     from scenarios.logs.outside import require_outside_runs
 

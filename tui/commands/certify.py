@@ -67,11 +67,6 @@ def certify(
 
 
 def _options(given: list[str]) -> dict[str, Any]:
-    """Return the options of the mechanism.
-
-    Raises:
-        InputError: one is not ``key=value``, or is given twice.
-    """
     from scenarios.file.addresses import AddressError
     from scenarios.file.overrides import read_value
 

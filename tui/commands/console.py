@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from fl.console import SafeConsole
     from scenarios.judging.render import Table
 
-PIPED_WIDTH = 160
-"""Columns of a table that goes into a file or a pipe, which have no width."""
+PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
 
 
 def stdout() -> "SafeConsole":
@@ -62,9 +61,6 @@ def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
     """Report the runs below the sources that a command's result lacks.
 
     That runs which are not complete are left out is what commands promise; a damaged one that was is a failure.
-
-    Raises:
-        typer.Exit: with status 1, if a run is damaged.
     """
     from scenarios.logs.finding import incomplete
 

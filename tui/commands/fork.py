@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from scenarios.fork import Fork
 
-MOST_CLIENTS = 10
-"""Clients that a table on the terminal lists: those whose income differs most."""
+MOST_CLIENTS = 10  # clients that a table on the terminal lists: those whose income differs most
 
 
 def fork(
@@ -97,7 +96,6 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 
 def _show(fork: "Fork", round_: int) -> None:
-    """Print a fork in words and as a table."""
     result(f"{fork.name} from round {round_} on: {fork.run.directory.path}")
     for sentence in fork.comparison.sentences():
         result(f"  {sentence}")

@@ -11,19 +11,13 @@ from fl.errors import InputError
 from fl.files import find_below
 from fl.tracking import hide
 
-TRAINING = ".training"
-"""What the name of the folder ends in that a training keeps its states in."""
+TRAINING = ".training"  # what the name of the folder ends in that a training keeps its states in
 
-MOST_SHOWN = 10
-"""Runs that a message lists."""
+MOST_SHOWN = 10  # runs that a message lists
 
 
 def start(what: str | None, out: Path) -> None:
-    """Start the app with what an argument stands for, or at home.
-
-    Raises:
-        InputError: there is no terminal, or nothing of that name.
-    """
+    """Start the app with what an argument stands for, or at home."""
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise InputError(
@@ -48,27 +42,16 @@ def collect_rarely() -> None:
 
 
 class Opening(NamedTuple):
-    """What the app is to open: at most one of these.
+    """What the app is to open: at most one of these."""
 
-    Attributes:
-        scenario: a scenario file or built-in name.
-        run: a run directory.
-        batch: a folder of runs.
-        trainings: logs of trainings.
-    """
-
-    scenario: str | None = None
-    run: Path | None = None
-    batch: Path | None = None
-    trainings: Sequence[Path] = ()
+    scenario: str | None = None  # a scenario file or built-in name
+    run: Path | None = None  # a run directory
+    batch: Path | None = None  # a folder of runs
+    trainings: Sequence[Path] = ()  # logs of trainings
 
 
 def resolve(what: str | None) -> Opening:
-    """Return what an argument stands for: a scenario, a run, a folder of runs, or trainings.
-
-    Raises:
-        InputError: it is none of these, or the scenario has problems.
-    """
+    """Return what an argument stands for: a scenario, a run, a folder of runs, or trainings."""
     if what is None:
         return Opening()
     path = Path(what)
@@ -106,11 +89,7 @@ def _folder(path: Path) -> Opening:
 
 
 def run_directory(path: Path) -> Path:
-    """Return the run directory at ``path``, or the only one below it.
-
-    Raises:
-        InputError: there is none, or several.
-    """
+    """Return the run directory at ``path``, or the only one below it."""
     from scenarios.logs.finding import require_directory
 
     require_directory(path)

@@ -87,7 +87,6 @@ def league(
 
 
 def _show(standing: "Standing") -> None:
-    """Print the tables."""
     from rich import box
     from rich.table import Table
 

@@ -98,7 +98,6 @@ def report(
 
 
 def _made_by(runs: "Sequence[RunResult]") -> list[str]:
-    """Return the command and the versions that made a report."""
     from scenarios.running.provenance import versions
 
     played = sorted({run.version for run in runs if run.version})

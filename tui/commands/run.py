@@ -127,7 +127,6 @@ def run(
 def _list(
     scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: "Fresh"
 ) -> None:
-    """Print what would run, and what is already complete."""
     from scenarios.build import Shelf
     from scenarios.file.settled import regimes_of
     from scenarios.logs.directory import State

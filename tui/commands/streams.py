@@ -45,11 +45,7 @@ class _Progress(io.TextIOWrapper):
 
 
 def guard_streams() -> None:
-    """Let a failing standard output raise an OutputError from now on. Its descriptors become /dev/null where closed.
-
-    Raises:
-        OutputError: standard output is closed.
-    """
+    """Let a failing standard output raise an OutputError from now on. Its descriptors become /dev/null where closed."""
     closed = sys.stdout is None
     for descriptor in (0, _OUT, _ERR):  # else the next file that is opened would be one of them
         try:
@@ -64,11 +60,7 @@ def guard_streams() -> None:
 
 
 def finish_streams() -> None:
-    """Write what is still buffered.
-
-    Raises:
-        OutputError: standard output cannot take it.
-    """
+    """Write what is still buffered."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -113,11 +113,7 @@ def _require_page(page: Path, submissions: Sequence[Path]) -> None:
 
 
 def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) -> list[str]:
-    """Load plug-in files; return the policies by the names that they are registered with.
-
-    Raises:
-        InputError: a file cannot be used or has no such policy, or there are several policies for one file.
-    """
+    """Load plug-in files; return the policies by the names that they are registered with."""
     if out.suffix == ".json" and len(policies) > 1:
         raise InputError(f"--out {out}: is one file for {len(policies)} policies; name a folder")
     if file := next((policy for policy in policies if policy.endswith(".py")), None):
@@ -148,7 +144,6 @@ def _registered(file: str, name: str) -> str:
 
 
 def _play(it: "Begun", frozen: "Suite", cells: "Sequence[Cell]", jobs: int, quiet: bool) -> "Submission":
-    """Play what a policy's submission lacks."""
     lacking = it.lacking(cells)
     try:
         with counting(f"{it.label}, runs", len(lacking)) as step:
@@ -162,7 +157,6 @@ def _play(it: "Begun", frozen: "Suite", cells: "Sequence[Cell]", jobs: int, quie
 
 
 def _print(texts: Sequence[str], parts: "Sequence[tuple[str, Table]]") -> None:
-    """Print tables: drawn in a terminal, as Markdown elsewhere."""
     from scenarios.judging.render import markdown_table
 
     console = stdout()

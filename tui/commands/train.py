@@ -131,29 +131,18 @@ def train(
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How trainings are done, besides what is trained.
+    """How trainings are done, besides what is trained."""
 
-    Attributes:
-        resume: continue a training that was stopped.
-        workers: threads that train clients, for each training.
-        quiet: report no progress.
-        tensorboard: folder that gets one folder for each training.
-    """
-
-    resume: bool
-    workers: int
-    quiet: bool
-    tensorboard: Path | None
+    resume: bool  # continue a training that was stopped
+    workers: int  # threads that train clients, for each training
+    quiet: bool  # report no progress
+    tensorboard: Path | None  # folder that gets one folder for each training
 
 
 def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path], jobs: int, manner: _Manner) -> None:
     """Train an agent for each seed, into its file.
 
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
-
-    Raises:
-        InputError, RunError: a training failed. With several processes, when all have ended: of the kind of the first
-            error, with the messages of all.
     """
     from scenarios.build import Shelf
     from scenarios.plugins import packed

@@ -33,11 +33,6 @@ def tui(
 
 
 def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> None:
-    """Serve the app to browsers on this machine only.
-
-    Raises:
-        InputError: textual-serve is not installed, or ``what`` cannot be opened.
-    """
     resolve(what)
     with needs_extra("web", "--web", "textual-serve", modules=["aiohttp", "textual_serve"]):
         from tui.commands.web import serve

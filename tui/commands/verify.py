@@ -71,11 +71,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
 
 
 def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
-    """Return how a run differs when it is played again, or that it failed.
-
-    Raises:
-        InputError: it cannot be played again.
-    """
+    """Return how a run differs when it is played again, or that it failed."""
     from scenarios.build import Shelf  # brings torch
     from scenarios.judging.rerun import rerun
 

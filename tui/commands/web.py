@@ -23,8 +23,7 @@ from tui.commands.console import note, result
 
 HOST = "127.0.0.1"
 
-MOST_SESSIONS = 4
-"""Windows that are served at a time; each has processes of its own."""
+MOST_SESSIONS = 4  # windows that are served at a time; each has processes of its own
 
 _PAGE = """\
 <!doctype html>
@@ -67,7 +66,6 @@ class LoopbackServer(Server):
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
         return f"http://{HOST}:{self.port}/?token={self._token}"
 
     def initialize_logging(self) -> None:
@@ -75,18 +73,13 @@ class LoopbackServer(Server):
         logging.basicConfig(level=logging.WARNING, handlers=[_Lines()], force=True)
 
     def serve(self, debug: bool = False) -> None:
-        """Serve until interrupted. The port is listened on before the address is printed: whoever reads it may connect.
-
-        Raises:
-            OSError: the port cannot be used.
-        """
+        """Serve until interrupted. The port is listened on before the address is printed: its reader may connect."""
         self.debug = debug
         self.initialize_logging()
         with socket.create_server((HOST, self.port)) as listening:
             web.run_app(self._make_app(), sock=listening, print=None)
 
     async def on_startup(self, app: web.Application) -> None:
-        """Print the address."""
         result(f"Open {self.address}\nPress Ctrl+C to quit.")
 
     async def _make_app(self) -> web.Application:
@@ -135,7 +128,6 @@ class LoopbackServer(Server):
         return web.Response(text=_KEYS, content_type="text/javascript")
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        """Serve one window."""
         if "Origin" not in request.headers:  # every browser sends it
             raise web.HTTPForbidden(text="this server answers its own pages only")
         if self._sessions >= MOST_SESSIONS:
@@ -156,11 +148,7 @@ class _Lines(logging.Handler):
 
 
 def serve(arguments: Sequence[str], out: Path, port: int) -> None:
-    """Serve until interrupted; every browser window gets its own app.
-
-    Raises:
-        InputError: the port cannot be used.
-    """
+    """Serve until interrupted; every browser window gets its own app."""
     app = shlex.join(command("tui.commands.web_app", "--out", str(out), *arguments))
     try:
         LoopbackServer(app, port).serve()

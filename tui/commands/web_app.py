@@ -12,7 +12,6 @@ from tui.settings import settings_file
 
 
 def main() -> int:
-    """Run the app for one browser window."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--plugin", type=Path, action="append")

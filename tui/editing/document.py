@@ -11,48 +11,36 @@ from tomlkit.items import AoT, Array, InlineTable
 from scenarios.file.problems import Path, Problem, ScenarioError
 from scenarios.file.source import read_toml
 
-ABSENT = object()
-"""The value of a key that is absent, so that its default applies."""
+ABSENT = object()  # the value of a key that is absent, so that its default applies
 
 
 class ScenarioDocument:
-    """A TOML document that keeps its comments and layout while values change.
+    """A TOML document that keeps its comments and layout while values change."""
 
-    Attributes:
-        origins: for each service, its place in the original file; None for a new service.
-    """
-
-    def __init__(self, text: str, file: str = "scenario") -> None:
-        """Start from a text.
-
-        Args:
-            text: the scenario file's text. It need not be a valid scenario.
-            file: its name in problems.
-
-        Raises:
-            ScenarioError: it is not TOML, or nested too deeply.
-        """
+    def __init__(
+        self,
+        text: str,  # the scenario file's text. It need not be a valid scenario.
+        file: str = "scenario",  # its name in problems
+    ) -> None:
         self._original = read_toml(text, file)
         try:
             self._document = tomlkit.parse(text)
         except (TOMLKitError, RecursionError) as error:
             raise ScenarioError([Problem(file, None, "", f"cannot be edited: {error}")]) from None
+        # for each service, its place in the original file; None for a new service
         self.origins: list[int | None] = list(range(self.services))
 
     @property
     def text(self) -> str:
-        """The document as TOML."""
         return tomlkit.dumps(self._document)
 
     @property
     def data(self) -> dict[str, Any]:
-        """The document as plain data."""
         found: dict[str, Any] = self._document.unwrap()
         return found
 
     @property
     def changed(self) -> bool:
-        """Whether any value differs from the file."""
         return self.data != self._original
 
     def saved(self) -> None:
@@ -73,15 +61,16 @@ class ScenarioDocument:
             path = ("services", origin, *path[2:])
         return _walk(self._original, path)
 
-    def put(self, path: Path, text: str, *, is_text: bool = False) -> None:
-        """Set a value from what the user typed; an empty text removes the key.
-
-        Args:
-            path: of the key; tables on the way to it are created, and replace anything else that stands there.
-            text: TOML such as ``20`` or ``[100, 200]``. If it is not TOML, it is taken as a string, which the checks
-                then refuse.
-            is_text: whether the key holds a string, so that quotes are not needed.
-        """
+    def put(
+        self,
+        path: Path,  # of the key; tables on the way to it are created, and replace anything else that stands there
+        # TOML such as ``20`` or ``[100, 200]``. If it is not TOML, it is taken as a string, which the checks then
+        # refuse
+        text: str,
+        *,
+        is_text: bool = False,  # whether the key holds a string, so that quotes are not needed
+    ) -> None:
+        """Set a value from what the user typed; an empty text removes the key."""
         last = path[-1]
         if not text.strip():
             self._remove(path)
@@ -116,7 +105,6 @@ class ScenarioDocument:
 
     @property
     def services(self) -> int:
-        """The number of services."""
         found = self._document.get("services")
         return len(found) if isinstance(found, MutableSequence) else 0
 
@@ -152,7 +140,6 @@ class ScenarioDocument:
         return self.services - 1
 
     def remove_service(self, place: int) -> None:
-        """Remove a service."""
         del self._document["services"][place]
         del self.origins[place]
 

@@ -53,25 +53,16 @@ CHOICES: dict[str, Callable[[], Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key of the form.
+    """One key of the form."""
 
-    Attributes:
-        path: its path, relative to its table.
-        description: the schema's description, with the limits.
-        default: as TOML, or None for a required key.
-        choices: the values to choose from; empty if the user types a value.
-        is_text: whether the key holds a string, which is typed without quotes.
-    """
-
-    path: Path
-    description: str
-    default: str | None
-    choices: tuple[str, ...]
-    is_text: bool
+    path: Path  # its path, relative to its table
+    description: str  # the schema's description, with the limits
+    default: str | None  # as TOML, or None for a required key
+    choices: tuple[str, ...]  # the values to choose from; empty if the user types a value
+    is_text: bool  # whether the key holds a string, which is typed without quotes
 
     @property
     def label(self) -> str:
-        """The key as it is written in a scenario file."""
         return ".".join(map(str, self.path))
 
 

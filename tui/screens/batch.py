@@ -66,7 +66,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.marked: frozenset[object] = frozenset()
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield Static("", id="batch-status")
         yield BatchTable(id="batch-table")
         yield Static("", id="batch-detail")
@@ -85,7 +84,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.look = look or self.look
 
     def draw(self) -> None:
-        """Show the runs as they are now."""
         if not self.is_mounted or not self.query("#batch-table"):
             return
         self.query_one("#batch-status", Static).update(Text("\n").join(self._status()), layout=False)
@@ -121,7 +119,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         return [line, where.append_text(order)]
 
     def _detail(self) -> None:
-        """Show the chosen line's directory, and what is wrong with it."""
         line = self.query_one(BatchTable).chosen
         shown = plain("")
         if isinstance(line, RunLine):
@@ -146,7 +143,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.draw()
 
     def action_open(self) -> None:
-        """Open the run, live or as a replay; of a group, show its runs."""
         line = self.query_one(BatchTable).chosen
         if isinstance(line, RunGroup):
             self.only, self.groups = line.key, False
@@ -159,7 +155,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
             self._navigator.show_market(self._navigator.runs.open(line.standing.path))
 
     def action_sort(self) -> None:
-        """Sort by the next order."""
         names = list(ORDERS)
         self.order = names[(names.index(self.order) + 1) % len(names)]
         self.draw()
@@ -170,7 +165,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.draw()
 
     def action_next_problem(self) -> None:
-        """Go to the next run that has not ended well."""
         table = self.query_one(BatchTable)
         bad = {states.FAILED, states.DAMAGED, states.UNREADABLE, states.INTERRUPTED}
         places = [i for i, line in enumerate(table.lines) if bad & _states_of(line)]
@@ -180,7 +174,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         table.cursor = next((place for place in places if place > table.cursor), places[0])
 
     def action_mark(self) -> None:
-        """Mark or unmark a run for comparison."""
         line = self.query_one(BatchTable).chosen
         if not isinstance(line, RunLine) or line.standing.state == states.WAITING:
             self.notify("Only runs that have begun can be marked.", timeout=3)
@@ -189,7 +182,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.draw()
 
     def action_compare(self) -> None:
-        """Compare the marked runs."""
         runs = [run.standing.path for run in (self.look.runs if self.look else ()) if run.standing.path in self.marked]
         if len(runs) < 2:
             self.notify("Mark at least two runs first (space).", timeout=4)
@@ -197,7 +189,6 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self._navigator.show_comparison([self._navigator.runs.open(path) for path in runs])
 
     def action_back(self) -> None:
-        """Show all runs again, or go back."""
         if self.only is not None:
             self.only, self.groups = None, True
             self.draw()

@@ -73,7 +73,6 @@ Differences are paired by seed."""
         self._redraw = Redraw(self, self.draw)
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield Static("", id="compare-status")
         with Horizontal(id="compare-plot"):
             yield CompareCurves(id="compare-curves")
@@ -81,23 +80,19 @@ Differences are paired by seed."""
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Start watching the runs."""
         for session in self.sessions:
             session.watch(self)
         self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
         self.call_after_refresh(self.draw)
 
     def on_unmount(self) -> None:
-        """Stop watching the runs."""
         for session in self.sessions:
             session.unwatch(self)
 
     def on_screen_resume(self) -> None:
-        """Show what happened in the meantime."""
         self._redraw.request()
 
     def on_resize(self) -> None:
-        """Draw at the new size."""
         self.call_after_refresh(self.draw)
 
     @on(SessionChanged)
@@ -106,7 +101,6 @@ Differences are paired by seed."""
 
     @property
     def services(self) -> list[str]:
-        """The services of the first run that has any."""
         found = next((session.scenario for session in self.sessions if session.scenario), None)
         return [service.name for service in found.services] if found else []
 
@@ -121,12 +115,10 @@ Differences are paired by seed."""
 
     @property
     def means(self) -> bool:
-        """Whether means over seeds are shown."""
         return any(len(group.runs) > 1 for group in self.shown)
 
     @property
     def baseline(self) -> int:
-        """The place of the baseline, a run or a group of runs."""
         shown = self.shown
         if self._baseline is not None:
             return self._baseline % len(shown)
@@ -162,7 +154,6 @@ Differences are paired by seed."""
         self.query_one("#compare-status", Static).update(Text("\n").join([line, self._notes(shown)]), layout=False)
 
     def _notes(self, shown: Sequence[Group]) -> Text:
-        """Return what must be known to read the numbers."""
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
         paired = self.means and all(own == seeds[0] for own in seeds)
         notes = caveats(self.sessions, paired=paired)
@@ -180,22 +171,18 @@ Differences are paired by seed."""
         return line
 
     def action_next_metric(self) -> None:
-        """Show the next curve."""
         self.metric = COMPARED[(COMPARED.index(self.metric) + 1) % len(COMPARED)]
         self.draw()
 
     def action_service(self, steps: int) -> None:
-        """Show another service in the plot."""
         self.service = (self.service + steps) % max(1, len(self.services))
         self.draw()
 
     def action_align(self) -> None:
-        """Show all runs at the same round, or each run at its latest."""
         self.aligned = not self.aligned
         self.draw()
 
     def action_seeds(self) -> None:
-        """Show means over seeds, or each run."""
         if not self.means and not self.singly:
             self.notify("No two of these runs differ in their seed alone.", timeout=3)
             return
@@ -204,12 +191,10 @@ Differences are paired by seed."""
         self.draw()
 
     def action_baseline(self) -> None:
-        """Make the next run or group the baseline."""
         self._baseline = (self.baseline + 1) % len(self.shown)
         self.draw()
 
     def action_pause(self) -> None:
-        """Pause the live runs, or resume them if all are paused."""
         ours = [session for session in self.sessions if self._runs.steerable(session)]
         if not ours:
             self.notify("None of these runs is played by this app, so there is nothing to pause.", timeout=4)
@@ -231,16 +216,13 @@ Differences are paired by seed."""
             self._navigator.show_market(self.sessions[runs[0]])
 
     def action_picture(self) -> None:
-        """Save a picture of the screen."""
         self.app.push_screen(ExportDialog(None))
 
     def action_back(self) -> None:
-        """Go back; the runs continue."""
         self.app.pop_screen()
 
 
 def _state(runs: Sequence[Session]) -> str:
-    """Return the phase of some runs, or how many of them are over."""
     phases = {run.phase for run in runs}
     if len(phases) == 1:
         return SIGNS[runs[0].phase]

@@ -29,8 +29,7 @@ from tui.widgets.field import FieldRow
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
 
-PAUSE = 0.15
-"""Seconds between the last keystroke and the checks."""
+PAUSE = 0.15  # seconds between the last keystroke and the checks
 
 MARKET = ("name", "description", "rounds", "dqi", "market")
 CHANGES = ("sweep", "runs", "interventions")
@@ -68,7 +67,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the form."""
         yield Static("", id="form-title")
         with TabbedContent(id="form"):
             with TabPane("Market", id="tab-market"), VerticalScroll():
@@ -98,7 +96,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                 yield FieldRow(field, path, self.document.get(path))
 
     async def on_mount(self) -> None:
-        """Fill in the services and check the scenario."""
         for tab in self.query(Tab):
             self.watch(tab, "virtual_size", partial(self._underline, tab), init=False)
         await self._show_services()
@@ -107,7 +104,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     # Services
 
     async def _show_services(self) -> None:
-        """List the services and show the form of the chosen one."""
         self.service = max(0, min(self.document.services - 1, self.service))
         self._list_services()
         form = self.query_one("#service-form", VerticalScroll)
@@ -139,13 +135,11 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     @on(Button.Pressed, "#add")
     async def action_add_service(self) -> None:
-        """Add a service with the values of the last one."""
         last = self.document.services - 1
         await self._added(self.document.add_service(last if last >= 0 else None))
 
     @on(Button.Pressed, "#duplicate")
     async def action_duplicate_service(self) -> None:
-        """Add a copy of the chosen service."""
         if self.document.services:
             await self._added(self.document.add_service(self.service))
         else:
@@ -159,7 +153,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     @on(Button.Pressed, "#remove")
     async def action_remove_service(self) -> None:
-        """Remove the chosen service."""
         self.query_one("#form", TabbedContent).active = "tab-services"
         if self.document.services > 1:
             self.document.remove_service(self.service)
@@ -197,7 +190,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             return  # the user has left the screen
 
     def _mark(self) -> None:
-        """Show problems and changes where they are."""
         data = self.document.data
         shown: set[Problem] = set()
         for row in self.query(FieldRow):
@@ -219,7 +211,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         box.set_class(bool(count), "-wrong")
 
     def _mark_tabs(self) -> None:
-        """Show on each tab how many problems it has."""
         form = self.query_one("#form", TabbedContent)
         heads = {
             "tab-clients": "clients",
@@ -246,11 +237,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     # Elsewhere
 
     def action_run(self) -> None:
-        """Run the scenario as it is in the form."""
         self._navigator.ask_and_run(self.document.text, self.file)
 
     def action_save(self) -> None:
-        """Save to the scenario's own file; ask for one if it has none."""
         if self.own is not None:
             self._save(self.own)
             return
@@ -274,7 +263,6 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.notify(f"Saved as {path}.")
 
     def action_back(self) -> None:
-        """Leave the form; ask first if changes would be lost."""
         if not self.document.changed:
             self.app.pop_screen()
             return

@@ -42,11 +42,9 @@ class Dialog(ModalScreen[Result | None]):
     ]
 
     def on_mount(self) -> None:
-        """Show the keys of the dialog in place of those of the screen below."""
         self.mount(KeyBar())
 
     def on_resize(self) -> None:
-        """Fit the box to the screen."""
         self.call_after_refresh(self.query_one(Box).fit)
 
     def answers(self, go: str, cancel: str = "Cancel", variant: ButtonVariant = "primary") -> ComposeResult:
@@ -58,7 +56,6 @@ class Dialog(ModalScreen[Result | None]):
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """Leave without a result."""
         self.dismiss(None)
 
     def show_problem(self, problem: str) -> None:
@@ -78,12 +75,10 @@ class Question(Dialog[bool]):
         self._text, self._yes = text, yes
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         with Box():
             yield Static(self._text)
             yield from self.answers(f"{self._yes} (y)", "Stay (n)", "error")
 
     @on(Button.Pressed, "#go")
     def action_agree(self) -> None:
-        """Leave with the answer yes."""
         self.dismiss(True)

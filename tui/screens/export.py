@@ -27,7 +27,6 @@ class ExportDialog(Dialog[Path]):
         self._session = session
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         known = None if self._session is None else self._session.scenario
         truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
         tables = () if self._session is None else tuple(tables_of(truthful=truthful))
@@ -41,7 +40,6 @@ class ExportDialog(Dialog[Path]):
             yield from self.answers("Write")
 
     def on_mount(self) -> None:
-        """Give the Write button the focus, so that enter writes."""
         self.query_one("#go").focus()
 
     @on(Select.Changed, "#kind")

@@ -7,11 +7,9 @@ from textual import work
 from textual.screen import Screen
 from textual.timer import Timer
 
-INTERVAL = 0.5
-"""Seconds between two looks."""
+INTERVAL = 0.5  # seconds between two looks
 
-SHARE = 20
-"""A look takes at most this part of the time: one that takes long, on a slow disk, comes less often."""
+SHARE = 20  # A look takes at most this part of the time: one that takes long, on a slow disk, comes less often
 
 Seen = TypeVar("Seen")
 
@@ -29,7 +27,6 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         raise NotImplementedError
 
     def take(self, seen: Seen) -> None:
-        """Take what was seen."""
         raise NotImplementedError
 
     def draw(self) -> None:
@@ -37,21 +34,17 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Start looking."""
         self.app.theme_changed_signal.subscribe(self, lambda _: self.draw())
         self._look_again()
 
     def on_screen_suspend(self) -> None:
-        """Stop looking while another screen is shown."""
         self._rest()
 
     def on_screen_resume(self) -> None:
-        """Show what happened in the meantime."""
         if self.is_mounted:
             self._look_again()
 
     def on_resize(self) -> None:
-        """Draw at the new size, once it is known."""
         self.call_after_refresh(self.draw)
 
     def _rest(self) -> None:

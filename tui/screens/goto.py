@@ -20,12 +20,10 @@ class GotoDialog(Dialog[int]):
     AUTO_FOCUS = "#round"
 
     def __init__(self, history: History, shown: int) -> None:
-        """Ask; the rounds may grow meanwhile."""
         super().__init__()
         self._history, self._at = history, shown
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         with Box():
             yield Static("[b]Go to round[/b]")
             yield Input(str(self._at), id="round", compact=True)

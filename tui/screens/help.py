@@ -34,7 +34,6 @@ class HelpScreen(ModalScreen[None]):
         return cls(title, words, [(" ".join(keys), purpose) for purpose, keys in purposes(app.screen).items()])
 
     def compose(self) -> ComposeResult:
-        """Lay out the help."""
         keys = Table(box=None, show_header=False, pad_edge=False)
         keys.add_column(style="bold", justify="right")
         keys.add_column()

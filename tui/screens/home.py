@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from tui.watching.catalogue import Entry
     from tui.watching.session import Session
 
-LATER = 0.05
-"""Seconds for the screen to draw itself before the lists are loaded."""
+LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
 
 NOTHING = "Nothing is chosen."
 A_TRAINING = "That is a training; press enter to watch it."
@@ -65,7 +64,6 @@ or in the folder given with --out. The newest come first."""
         self.marked: set[Path] = set()
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield Static("[b]flmarket[/b]  federated-learning services compete for clients", id="home-title")
         with Horizontal(id="home"):
             with Vertical(id="home-left"):
@@ -76,18 +74,15 @@ or in the folder given with --out. The newest come first."""
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Load the lists once the screen is drawn."""
         # Its imports would delay the first picture.
         self.set_timer(LATER, self.action_reload)
 
     def on_screen_resume(self) -> None:
-        """Reload: there may be new runs."""
         if self.entries:
             self.action_reload()
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        """Load the lists of scenarios and runs."""
         from tui.watching.catalogue import builtins, own_files, recent_runs, trainings
 
         folder = self._navigator.folder
@@ -100,7 +95,6 @@ or in the folder given with --out. The newest come first."""
             self._refill()
 
     def _refill(self) -> None:
-        """List the entries that match the search, in sections."""
         words = self.query_one("#search", Input).value.lower().split()
         found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         sections: list[Section[Entry | Session]] = [
@@ -116,7 +110,6 @@ or in the folder given with --out. The newest come first."""
         return cells(entry.name, state, entry.age, entry.result, marked=entry.path in self.marked)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
-        """Yield the key and the line of each run that is open in this app."""
         from tui.widgets.statusline import SIGNS
 
         for place, session in enumerate(self._navigator.runs.sessions):
@@ -126,7 +119,6 @@ or in the folder given with --out. The newest come first."""
 
     @property
     def chosen(self) -> "Entry | Session | None":
-        """What is highlighted: an entry, or an open run."""
         return next((entries.chosen for entries in self.query(EntryList)), None)  # none while the app ends
 
     @on(OptionList.OptionHighlighted)
@@ -166,16 +158,13 @@ or in the folder given with --out. The newest come first."""
         self.action_choose()
 
     def action_search(self) -> None:
-        """Go to the search field."""
         self.query_one("#search").focus()
 
     def action_leave_search(self) -> None:
-        """Clear the search and go to the list."""
         self.query_one("#search", Input).value = ""
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:
-        """Run the chosen scenario, or open the chosen run or training."""
         from tui.watching.catalogue import Entry
 
         match self.chosen:
@@ -187,11 +176,9 @@ or in the folder given with --out. The newest come first."""
                 self.action_replay()
 
     def action_batch(self) -> None:
-        """Show all runs of the folder, and follow them."""
         self._navigator.show_batch(self._navigator.out)
 
     def action_run(self) -> None:
-        """Run the chosen scenario, or the scenario of the chosen run."""
         if (file := self._scenario_file()) is not None:
             self.run_file(file)
 
@@ -201,7 +188,6 @@ or in the folder given with --out. The newest come first."""
             self._navigator.ask_and_run(text, str(file))
 
     def action_edit(self) -> None:
-        """Edit the chosen scenario, or that of the chosen run, in a form."""
         if (file := self._scenario_file()) is not None:
             self.edit_file(file, own=getattr(self.chosen, "kind", "") == "file")
 
@@ -211,7 +197,6 @@ or in the folder given with --out. The newest come first."""
             self._navigator.show_form(text, str(file), file if own else None)
 
     def action_edit_outside(self) -> None:
-        """Edit the chosen scenario file in the user's own editor."""
         file = self._scenario_file()
         if file is None:
             return
@@ -250,7 +235,6 @@ or in the folder given with --out. The newest come first."""
             return None
 
     def action_replay(self) -> None:
-        """Open the chosen run."""
         from tui.watching.session import Session
 
         chosen = self.chosen
@@ -266,7 +250,6 @@ or in the folder given with --out. The newest come first."""
             )
 
     def action_mark(self) -> None:
-        """Mark or unmark a run for comparison."""
         from tui.watching.session import Session
 
         chosen = self.chosen
@@ -284,7 +267,6 @@ or in the folder given with --out. The newest come first."""
         self._refill()
 
     def action_compare(self) -> None:
-        """Compare the marked runs."""
         runs = self._navigator.runs
         listed = [*(entry.path for entry in self.entries), *(session.directory for session in runs.sessions)]
         chosen = [path for path in dict.fromkeys(listed) if path is not None and path in self.marked]

@@ -27,8 +27,7 @@ from tui.widgets.seekbar import SeekBar
 from tui.widgets.services import ServicesPanel
 from tui.widgets.statusline import StatusLine
 
-OPENING = "-opening"
-"""The class of a screen whose run has no round yet."""
+OPENING = "-opening"  # the class of a screen whose run has no round yet
 
 
 class MarketScreen(TimeScreen):
@@ -82,7 +81,6 @@ class MarketScreen(TimeScreen):
         self.labels: dict[str, str] = {}  # what keys do as things stand, by their actions
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield StatusLine(id="status")
         yield SeekBar(id="seek")
         yield Opening(id="opening")
@@ -96,7 +94,6 @@ class MarketScreen(TimeScreen):
         return not (action in {"seek", "follow"} and isinstance(self.focused, Input))
 
     def on_mount(self) -> None:
-        """Start watching the run."""
         self.session.watch(self)
         self.app.theme_changed_signal.subscribe(self, self._recolor)
         settings = self._navigator.settings
@@ -104,36 +101,29 @@ class MarketScreen(TimeScreen):
         self.call_after_refresh(self.draw)
 
     def _recolor(self, _: Theme) -> None:
-        """Show the moment in the colours of another theme."""
         self.panels.fold(self.size)
         self.draw()
 
     def on_unmount(self) -> None:
-        """Stop watching the run."""
         self.session.unwatch(self)
 
     def on_screen_suspend(self) -> None:
-        """Remember the panel for the next market."""
         settings = self._navigator.settings
         settings.panel, settings.maximised = self.panels.active, self.panels.maximised
 
     def on_screen_resume(self) -> None:
-        """Show what happened in the meantime."""
         self._redraw.request()
 
     @property
     def panels(self) -> Panels:
-        """The panels."""
         return self.query_one(Panels)
 
     @property
     def view(self) -> View:
-        """The moment that is shown."""
         service, client = self.selected
         return View(self.session, self.head.round, self.head.event, service, client)
 
     def draw(self) -> None:
-        """Show the moment on all visible panels."""
         if not self.is_mounted or not self.query(Panels):
             return
         self.session.seen(self)
@@ -167,7 +157,6 @@ class MarketScreen(TimeScreen):
             self.refresh_bindings()
 
     def _open_panels(self, view: View) -> None:
-        """Show the panels as soon as they have something to show."""
         opening = view.logged is None and not self.session.over
         if opening != self.has_class(OPENING):
             self.set_class(opening, OPENING)
@@ -200,7 +189,6 @@ class MarketScreen(TimeScreen):
             self.draw()
 
     def on_resize(self, event: Resize) -> None:
-        """Fold the panels into tabs if there is no room for all."""
         self.panels.fold(event.size)
         # Widths are known only after the layout.
         self.call_after_refresh(self.draw)
@@ -208,7 +196,6 @@ class MarketScreen(TimeScreen):
     # Panels
 
     def action_panel(self, number: int) -> None:
-        """Go to a panel."""
         if self.panels.go_to(number):
             self.call_after_refresh(self.draw)
 
@@ -221,12 +208,10 @@ class MarketScreen(TimeScreen):
             self.call_after_refresh(self.query_one(BookPanel).point_to, service, client)
 
     def action_maximise(self) -> None:
-        """Maximise the active panel, or restore it."""
         self.panels.maximise()
         self.call_after_refresh(self.draw)
 
     def action_next_metric(self) -> None:
-        """Show the next curve."""
         self._bring_up(CurvesPanel.NUMBER)
         self.query_one(CurvesPanel).next_metric()
 
@@ -239,7 +224,6 @@ class MarketScreen(TimeScreen):
             self.query_one(BookPanel).point_to(*offer)
 
     def action_toggle_book(self) -> None:
-        """Switch the order book between a service's and a client's."""
         self._bring_up(BookPanel.NUMBER)
         book = self.query_one(BookPanel)
         self.selected = book.chosen or self.selected
@@ -253,14 +237,12 @@ class MarketScreen(TimeScreen):
             self.action_panel(number)
 
     def action_filter_events(self) -> None:
-        """Filter the event log."""
         self.action_panel(EventsPanel.NUMBER)
         self.query_one(EventsPanel).open_filter()
 
     # Elsewhere
 
     def action_shock(self) -> None:
-        """Fork the run with a change to its market."""
         if self.session.scenario is None or not len(self.session.history):
             self.notify("A run can be forked once its first round is over.", severity="warning")
             return
@@ -283,8 +265,6 @@ class MarketScreen(TimeScreen):
         self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)
 
     def action_compare(self) -> None:
-        """Compare with other runs."""
-
         def compare(others: list[Session] | None) -> None:
             if others:
                 self._navigator.show_comparison([self.session, *others])
@@ -292,7 +272,6 @@ class MarketScreen(TimeScreen):
         self.app.push_screen(PickRuns(self.session, self._runs, self._navigator.out), compare)
 
     def action_export(self) -> None:
-        """Export a table, or a picture of the screen."""
         if not len(self.session.history):
             self.notify("There is no round to export yet.", severity="warning")
             return

@@ -11,8 +11,7 @@ from tui.watching.playhead import Playhead, faster
 from tui.watching.session import Phase, Session
 from tui.widgets.redraw import Redraw
 
-REPLAY_RATE = 20.0
-"""Rounds per second of a replay at full speed."""
+REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
 
 
 class TimeScreen(Screen[None]):
@@ -32,17 +31,14 @@ class TimeScreen(Screen[None]):
 
     @property
     def playing(self) -> bool:
-        """Whether a replay is playing."""
         return self._player is not None
 
     def _has_rounds(self) -> bool:
-        """Whether there is a round to show; notify the user if not."""
         if not len(self.session.history):
             self.notify("There is no round yet." if not self.session.over else "No round was played.", timeout=3)
         return bool(len(self.session.history))
 
     def action_play(self) -> None:
-        """Pause or resume the run if this app plays it, else the replay."""
         if self._runs.steerable(self.session):
             if self.session.phase is Phase.PAUSED:
                 self._runs.send(self.session, "resume")
@@ -58,7 +54,6 @@ class TimeScreen(Screen[None]):
         self.draw()
 
     def action_step(self) -> None:
-        """Play one round, then pause."""
         if self._runs.steerable(self.session):
             self._runs.send(self.session, "step")
             self.head.follow(self.session.history)
@@ -67,21 +62,18 @@ class TimeScreen(Screen[None]):
             self.action_seek(1)
 
     def action_walk(self, direction: int) -> None:
-        """Walk through the events of the round."""
         if self._has_rounds():
             self._stop_playing()
             self.head.walk(self.session.history, direction)
             self.draw()
 
     def action_faster(self, steps: int) -> None:
-        """Change the speed."""
         speed = faster(self.session.speed, steps)
         if speed == self.session.speed:
             self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
         self._play_at(speed)
 
     def action_full_speed(self) -> None:
-        """Play as fast as can be."""
         self._play_at(None)
 
     def _play_at(self, speed: float | None) -> None:
@@ -92,7 +84,6 @@ class TimeScreen(Screen[None]):
         self.draw()
 
     def action_seek(self, rounds: int) -> None:
-        """Show another round; the run continues."""
         if not self._has_rounds():
             return
         self._stop_playing()
@@ -103,17 +94,14 @@ class TimeScreen(Screen[None]):
         self.draw()
 
     def action_go_to(self) -> None:
-        """Ask for a round, and show it."""
         ask_for_round(self.app, self.session.history, self.head.round, lambda n: self.action_seek(n - self.head.round))
 
     def action_follow(self) -> None:
-        """Show the newest round, and follow the run."""
         self._stop_playing()
         self.head.follow(self.session.history)
         self.draw()
 
     def action_jump(self, what: str, direction: int) -> None:
-        """Go to the next or previous exit or conflict."""
         self._stop_playing()
         if not self.head.jump(self.session.history, what, direction):
             where = "after" if direction > 0 else "before"

@@ -32,7 +32,6 @@ class PickRuns(Dialog[list[Session]]):
         self._out = out if session.directory is None else session.directory.parent.parent.parent
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         session = self._session
         options = [
             Selection(Content(f"open: {other.label} ({other.phase.value})"), f"open:{i}")

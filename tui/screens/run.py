@@ -32,8 +32,7 @@ RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, 
 """Shown when an interrupted run is started."""
 
 
-MOST_RUNS = 100
-"""Runs that the dialog starts or opens at a time."""
+MOST_RUNS = 100  # runs that the dialog starts or opens at a time
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,10 @@ class _Planned:
 
     @property
     def unfinished(self) -> bool:
-        """Whether it has begun and is not complete."""
         return self.found is not None and self.found.state is State.INCOMPLETE
 
     @property
     def played(self) -> bool:
-        """Whether this app or another program is playing it."""
         return self.unfinished and self.found is not None and self.found.being_played()
 
 
@@ -93,7 +90,6 @@ checkpoint, or starts over."""
         self._points = points(scenario)
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         with Box():
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
@@ -133,21 +129,9 @@ checkpoint, or starts over."""
 
     @property
     def _seeds(self) -> list[int]:
-        """The seeds that are typed.
-
-        Raises:
-            InputError: the text is something else.
-        """
         return typed_seeds(self.query_one("#seed", Input).value)
 
     def _planned(self) -> list[_Planned]:
-        """Return the runs that are asked for, by policy and seed.
-
-        Raises:
-            InputError: the seeds are none, or too many for the marked policies.
-            ScenarioError: the sweep point asks for another policy.
-            PluginError: a marked policy's package is broken.
-        """
         seeds, point, policies = self._seeds, 0, self.query_one(SelectionList).selected
         if len(seeds) * len(policies) > MOST_RUNS:
             which = f"{counted(len(policies) * len(seeds), 'run')} ({len(policies)} x {counted(len(seeds), 'seed')})"
@@ -169,7 +153,6 @@ checkpoint, or starts over."""
     @on(SelectionList.SelectedChanged)
     @on(Tick.Changed)
     def _update(self) -> None:
-        """Show what the buttons will do."""
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
@@ -233,7 +216,6 @@ checkpoint, or starts over."""
 
     @on(Button.Pressed, "#replay")
     def _replay(self) -> None:
-        """Open the runs that are complete, and start the others."""
         done, others = [], []
         for run in self._planned():
             if run.found and run.found.state is State.COMPLETE:
@@ -258,11 +240,7 @@ checkpoint, or starts over."""
 
 
 def typed_seeds(text: str) -> list[int]:
-    """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once.
-
-    Raises:
-        InputError: the text is something else.
-    """
+    """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once."""
     text = text.strip()
     try:
         # On the command line a single number is how many seeds there are; here it is the seed.

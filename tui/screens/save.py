@@ -18,7 +18,6 @@ class SaveDialog(Dialog[Path]):
         self._confirmed_once: Path | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         with Box():
             yield Static("[b]Save as[/b]")
             yield Input(str(self._proposed), id="path", compact=True)

@@ -45,7 +45,6 @@ class ShockDialog(Dialog[tuple[str, int]]):
         self._proposed = BUDGET.format(staying[0]) if staying else "clients.cores"
 
     def compose(self) -> ComposeResult:
-        """Lay out the dialog."""
         names = [service.name for service in self._scenario.services]
         keys = [BUDGET.format(name) for name in names] + ["clients.cores", "clients.offline", MECHANISM]
         keys += [POLICY.format(name) for name in names]
@@ -61,7 +60,6 @@ class ShockDialog(Dialog[tuple[str, int]]):
 
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
-        """Show the chosen key's present value."""
         self.show_problem("")
         key = self._key
         self.query_one("#value", Input).value = self._shown(key)
@@ -70,7 +68,6 @@ class ShockDialog(Dialog[tuple[str, int]]):
 
     @on(Input.Changed)
     def _changed(self) -> None:
-        """Drop what was wrong with what was there before."""
         self.show_problem("")
 
     def _shown(self, key: str) -> str:
@@ -95,7 +92,6 @@ class ShockDialog(Dialog[tuple[str, int]]):
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
     def _go(self) -> None:
-        """Check the change as a scenario file is checked."""
         text = self.query_one("#value", Input).value
         try:
             # Names need no quotes here, as in ``--set``.

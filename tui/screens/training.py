@@ -55,7 +55,6 @@ cut into fifths by their bid, and again by their DQI."""
         self._read = False
 
     def compose(self) -> ComposeResult:
-        """Lay out the screen."""
         yield Static("", id="training-status")
         yield LearningCurves(id="training-curves")
         yield TrainingTable(id="training-table")
@@ -64,21 +63,17 @@ cut into fifths by their bid, and again by their DQI."""
         yield KeyBar()
 
     def see(self) -> None:
-        """Read what is new of each training."""
         for feed in self.feeds:
             feed.look()
 
     def take(self, seen: None) -> None:
-        """Note that there is something to show."""
         self._read = True
 
     @property
     def chosen(self) -> int:
-        """The place of the chosen training."""
         return min(self.query_one(TrainingTable).cursor, len(self.feeds) - 1)
 
     def draw(self) -> None:
-        """Show the trainings as they are now."""
         if not self._read or not self.is_mounted or not self.query("#training-table"):
             return
         self.query_one(TrainingTable).show(self.feeds)
@@ -114,12 +109,10 @@ cut into fifths by their bid, and again by their DQI."""
         self.draw()
 
     def action_next_metric(self) -> None:
-        """Show the next curve."""
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
         self.draw()
 
     def action_back(self) -> None:
-        """Go back."""
         self.app.pop_screen()
 
 

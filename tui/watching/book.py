@@ -72,20 +72,14 @@ class Line:
 
 
 class Book:
-    """The order book of one round.
-
-    Attributes:
-        logged: the round's records.
-        qualities: the data, DQI and bids, [M, C], as services see them.
-        conditions: the budgets, K and who is offline.
-        holders: of each client that serves, the offers that hold its cores, the lowest payment last.
-    """
+    """The order book of one round."""
 
     def __init__(self, logged: LoggedRound, world: World, earlier: Callable[[int], LoggedRound] | None = None) -> None:
         """Make the book of a round; ``earlier`` returns an earlier one, and is needed where clients learn."""
-        self.logged = logged
+        self.logged = logged  # the round's records
+        # the data, DQI and bids, [M, C], as services see them
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
-        self.conditions = world.conditions(logged.number)
+        self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
         self._mechanism = world.mechanism(logged.number)
         self._names = [row.service for row in logged.services]
         places = {name: m for m, name in enumerate(self._names)}
@@ -93,6 +87,7 @@ class Book:
         self._of_service: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             self._of_service.setdefault(places[offer.service], []).append(offer)
+        # of each client that serves, the offers that hold its cores, the lowest payment last
         self.holders: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             if offer.core is not None:
@@ -108,7 +103,6 @@ class Book:
 
     @property
     def clients(self) -> int:
-        """The number of clients, C."""
         return int(self.qualities.bid.shape[1])
 
     def offer(self, service: int, client: int) -> OfferReport | None:
@@ -129,7 +123,6 @@ class Book:
         return Verdict.UNWANTED
 
     def line(self, service: int, client: int) -> Line:
-        """Return one line of the book."""
         offer, world = self.offer(service, client), self.qualities
         verdict = self.verdict(service, client)
         return Line(
@@ -188,16 +181,17 @@ class Book:
         served = (offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
         return fsum(max(offer.dqi, 0.0) for offer in served)
 
-    def clients_of(self, service: int, by: str = "result", *, offered: bool = False) -> list[int]:
-        """Return all clients in the order in which a service's book lists them.
-
-        Args:
-            service: its place.
-            by: ``result`` (what happened, then the highest offer, then the lowest bid), or what comes before that:
-                ``who`` (the place), ``bid``, ``offer`` (the highest first), ``dqi`` (the highest first), ``size`` (the
-                largest first) or ``emd``.
-            offered: whether to leave out those without an offer.
-        """
+    def clients_of(
+        self,
+        service: int,  # its place
+        # ``result`` (what happened, then the highest offer, then the lowest bid), or what comes before that: ``who``
+        # (the place), ``bid``, ``offer`` (the highest first), ``dqi`` (the highest first), ``size`` (the largest first)
+        # or ``emd``
+        by: str = "result",
+        *,
+        offered: bool = False,  # whether to leave out those without an offer
+    ) -> list[int]:
+        """Return all clients in the order in which a service's book lists them."""
         payment = np.full(self.clients, -1, np.int64)
         for offer in self._of_service.get(service, ()):
             payment[offer.client] = offer.payment

@@ -19,24 +19,16 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the home screen's list.
+    """An entry of the home screen's list."""
 
-    Attributes:
-        kind: built-in, file, training or run.
-        name: its name in the list.
-        path: the scenario file, the training's log, or the run's directory.
-        state: of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry
-            stays the same entry when its state changes.
-        result: of a run, in a few words.
-        age: of a run or a training, in a few words.
-    """
-
-    kind: str
-    name: str
-    path: Path
+    kind: str  # built-in, file, training or run
+    name: str  # its name in the list
+    path: Path  # the scenario file, the training's log, or the run's directory
+    # of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry stays the same entry when its
+    # state changes.
     state: str = field(default="", compare=False)
-    result: str = field(default="", compare=False)
-    age: str = field(default="", compare=False)
+    result: str = field(default="", compare=False)  # of a run, in a few words
+    age: str = field(default="", compare=False)  # of a run or a training, in a few words
 
     @property
     def title(self) -> str:
@@ -46,12 +38,10 @@ class Entry:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is a run."""
         return self.kind == "run"
 
     @property
     def scenario_file(self) -> Path:
-        """The scenario file: of a run, the one in its directory."""
         return self.path / SCENARIO if self.is_run else self.path
 
 
@@ -79,11 +69,7 @@ def own_files(folder: Path) -> list[Entry]:
 
 
 def read_scenario(file: Path) -> str:
-    """Return a scenario file's text.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a scenario file's text."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:

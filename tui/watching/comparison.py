@@ -32,14 +32,12 @@ class Row:
     spent_delta: float | None = None
 
 
-def compare(sessions: Sequence[Session], rounds: Sequence[int], baseline: int) -> list[Row]:
-    """Return one row for each service and run, services together.
-
-    Args:
-        sessions: the runs.
-        rounds: the round at which each run is compared; 0 for a run that has none yet.
-        baseline: the place of the run that the others are compared with.
-    """
+def compare(
+    sessions: Sequence[Session],  # the runs
+    rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
+    baseline: int,  # the place of the run that the others are compared with
+) -> list[Row]:
+    """Return one row for each service and run, services together."""
     found: dict[str, dict[int, Row]] = {}
     for run, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
         if not number:
@@ -85,7 +83,6 @@ def common_rounds(sessions: Sequence[Session]) -> list[int]:
 
 
 def _finished(session: Session, last: int) -> bool:
-    """Whether all services of a run have left."""
     complete = session.phase is Phase.COMPLETE
     return complete and all(row.status.gone for row in session.history[last].services)
 

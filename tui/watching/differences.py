@@ -8,8 +8,7 @@ from scenarios.file.toml_text import value_text
 
 Key = TypeVar("Key", bound=Hashable)
 
-MOST = 3
-"""Values that a name holds; markets that differ in more are named by their hashes."""
+MOST = 3  # values that a name holds; markets that differ in more are named by their hashes
 
 _APART = frozenset({"name", "description", "interventions"})
 _POLICY = frozenset({"policy", "policy_options", "checkpoint"})
@@ -36,9 +35,6 @@ def told_apart(markets: Mapping[Key, Mapping[str, Any]]) -> dict[Key, str]:
     """Return for each market the values that distinguish it: ``budget=6``; none where that takes too many.
 
     Policies are named only where nothing else distinguishes two markets: runs are named after theirs.
-
-    Args:
-        markets: several, each ``flattened``.
     """
     keys = dict.fromkeys(key for market in markets.values() for key in market)
     differing = [key for key in keys if len({repr(market.get(key)) for market in markets.values()}) > 1]

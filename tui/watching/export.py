@@ -11,11 +11,7 @@ from tui.watching.session import Session
 
 
 def write_csv(session: Session, table: TableName, path: Path) -> int:
-    """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows."""
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
     keys += map(sweep_text, session.sweep.values())
@@ -32,12 +28,7 @@ def write_csv(session: Session, table: TableName, path: Path) -> int:
 
 
 def write_picture(svg: str, path: Path) -> None:
-    """Write a picture of the screen: SVG, or PNG where the optional resvg-py is installed.
-
-    Raises:
-        OSError: the file cannot be written.
-        ImportError: a PNG is wanted, and resvg-py is not there.
-    """
+    """Write a picture of the screen: SVG, or PNG where the optional resvg-py is installed."""
     if path.suffix.lower() == ".png":
         import resvg_py
         from matplotlib import get_data_path

@@ -18,8 +18,7 @@ from scenarios.running.protocol import GRACE, VERSION, ProtocolError, Start, par
 from tui.watching.session import Phase, Session
 
 RUNNER = tuple(command("scenarios.running.serve"))
-LONGEST_LINE = 256 * 1024 * 1024
-"""In characters; a round of 1,000 services and 10,000 clients is shorter."""
+LONGEST_LINE = 256 * 1024 * 1024  # in characters; a round of 1,000 services and 10,000 clients is shorter
 
 _ENDS = {"complete": Phase.COMPLETE, "failed": Phase.FAILED, "stopped": Phase.STOPPED}
 _TAIL = 2_000
@@ -51,7 +50,6 @@ class RunnerFeed:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self._process.pid
 
     def send(self, do: str, **content: Any) -> None:

@@ -16,32 +16,23 @@ from tui.watching.differences import flattened, told_apart
 from tui.watching.standing import COMPLETE, RUNNING, WAITING, Standing, standing
 from tui.watching.tail import QUIET
 
-DEPTH = 4
-"""Folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above."""
+DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
 
-FRESH = 60.0
-"""Seconds after which an empty directory is not waited for, if nothing in the folder is being played."""
+FRESH = 60.0  # seconds after which an empty directory is not waited for, if nothing in the folder is being played
 
-LEAST = 2.0
-"""Seconds of progress before a run has a pace of its own; until then it is that since it began."""
+LEAST = 2.0  # seconds of progress before a run has a pace of its own; until then it is that since it began
 
 _RUN = re.compile(r"seed-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run of the folder.
-
-    Attributes:
-        standing: how it stands.
-        rounds: how many it has at most; None where that is not known.
-        rate: rounds a second, of a run that is being played; None where that is not known.
-        market: what distinguishes its scenario from others of its name: ``budget=6``; empty where that is not known.
-    """
+    """A run of the folder."""
 
     standing: Standing
-    rounds: int | None
-    rate: float | None = None
+    rounds: int | None  # how many it has at most; None where that is not known
+    rate: float | None = None  # rounds a second, of a run that is being played; None where that is not known
+    # what distinguishes its scenario from others of its name: ``budget=6``; empty where that is not known
     market: str = ""
 
     @property
@@ -59,21 +50,14 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at the folder found.
+    """What one look at the folder found."""
 
-    Attributes:
-        runs: by scenario, policy and seed.
-        left: seconds until all that play or wait have ended, at most; None where that is not known.
-        abandoned: runs that a batch meant to play, and that no process is seen to work towards.
-    """
-
-    runs: tuple[RunLine, ...]
-    left: float | None
-    abandoned: int = 0
+    runs: tuple[RunLine, ...]  # by scenario, policy and seed
+    left: float | None  # seconds until all that play or wait have ended, at most; None where that is not known
+    abandoned: int = 0  # runs that a batch meant to play, and that no process is seen to work towards
 
     @property
     def states(self) -> Counter[str]:
-        """How many runs are in each state."""
         return Counter(run.standing.state for run in self.runs)
 
 
@@ -92,11 +76,7 @@ class RunsFolder:
         self._usual: float | None = None  # rounds a second of the runs that are complete
 
     def look(self) -> Look:
-        """Return how all runs stand now.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
+        """Return how all runs stand now."""
         found = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
         self._before = found
         self._usual = _usual(found.values())
@@ -149,11 +129,7 @@ class RunsFolder:
 
 
 def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]:
-    """Return what distinguishes scenarios of one name, for each of their folders of which a value tells it.
-
-    Args:
-        scenarios: of each folder, its scenario's values.
-    """
+    """Return what distinguishes scenarios of one name, for each of their folders of which a value tells it."""
     by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
         by_name[folder.name.rpartition("-")[0]][folder] = scenario
@@ -162,11 +138,7 @@ def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]
 
 
 def run_directories(folder: Path) -> list[Path]:
-    """Return the run directories below a folder, in the order of their paths, and those that a batch will fill.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+    """Return the run directories below a folder, in the order of their paths, and those that a batch will fill."""
     return sorted(_below(folder, DEPTH))
 
 

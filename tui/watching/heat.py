@@ -12,27 +12,15 @@ from tui.watching.view import View
 
 
 class Heat:
-    """Groups of clients by services, at a moment of a run.
-
-    Attributes:
-        size: clients in a group; the last may have fewer.
-        count: groups.
-    """
+    """Groups of clients by services, at a moment of a run."""
 
     def __init__(self, view: View, rows: int) -> None:
-        """Group the clients.
-
-        Args:
-            view: the moment; it has a round.
-            rows: groups that there is room for.
-        """
         assert view.book is not None  # noqa: S101 - as said above
         self._view, self._book = view, view.book
-        self.size = max(2, ceil(self._book.clients / max(1, rows)))
-        self.count = ceil(self._book.clients / self.size)
+        self.size = max(2, ceil(self._book.clients / max(1, rows)))  # clients in a group; the last may have fewer
+        self.count = ceil(self._book.clients / self.size)  # groups
 
     def clients(self, group: int) -> range:
-        """Return the clients of a group."""
         return range(group * self.size, min(self._book.clients, (group + 1) * self.size))
 
     @cached_property

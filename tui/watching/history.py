@@ -11,29 +11,21 @@ from des.records import Status
 from learning.targets import RoundsToTarget
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
 
-_ROOM = 256
-"""Rounds that there is room for at first; the room doubles."""
+_ROOM = 256  # rounds that there is room for at first; the room doubles
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 """Curves of one run: services leave by ``accuracy``, which may be on validation images."""
 
-COMPARED = ("test_accuracy", *METRICS[1:])
-"""Curves of several runs: of accuracies that on test images, as in reports."""
+COMPARED = ("test_accuracy", *METRICS[1:])  # curves of several runs: of accuracies that on test images, as in reports
 
 
 class History:
-    """All complete rounds, in order. One thread may append while another reads.
-
-    Attributes:
-        rounds: the rounds; round n is ``rounds[n - 1]``.
-        exits: rounds in which a service left, in order.
-        conflicts: rounds in which an offer was outbid or dropped, in order.
-    """
+    """All complete rounds, in order. One thread may append while another reads."""
 
     def __init__(self) -> None:
-        self.rounds: list[LoggedRound] = []
-        self.exits: list[int] = []
-        self.conflicts: list[int] = []
+        self.rounds: list[LoggedRound] = []  # the rounds; round n is ``rounds[n - 1]``
+        self.exits: list[int] = []  # rounds in which a service left, in order
+        self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
         self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
 
     def __len__(self) -> int:
@@ -43,11 +35,7 @@ class History:
         return self.rounds[number - 1]
 
     def append(self, logged: LoggedRound) -> None:
-        """Add the next round.
-
-        Raises:
-            LogError: it is not the next one.
-        """
+        """Add the next round."""
         if logged.number != len(self.rounds) + 1:
             raise LogError(f"round {logged.number} follows round {len(self.rounds)}")
         figures, number = logged.figures, len(self.rounds)

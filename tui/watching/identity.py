@@ -12,21 +12,13 @@ from tui.watching.session import Session
 
 
 class Identity(NamedTuple):
-    """What a run's directory depends on. The data sets are left out: on one machine they are the same.
+    """What a run's directory depends on. The data sets are left out: on one machine they are the same."""
 
-    Attributes:
-        out: the folder of run directories.
-        name: the scenario's name.
-        scenario: the text of the run's scenario.toml.
-        policy: the run's label.
-        seed: the run's seed.
-    """
-
-    out: Path
-    name: str
-    scenario: str
-    policy: str
-    seed: int
+    out: Path  # the folder of run directories
+    name: str  # the scenario's name
+    scenario: str  # the text of the run's scenario.toml
+    policy: str  # the run's label
+    seed: int  # the run's seed
 
 
 def identity_of(session: Session) -> Identity | None:

@@ -4,26 +4,21 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-WINDOW = 5.0
-"""Seconds that count."""
+WINDOW = 5.0  # seconds that count
 
-GRAIN = 0.1
-"""Seconds between two samples: a fast run does not keep one for each round."""
+GRAIN = 0.1  # seconds between two samples: a fast run does not keep one for each round
 
-LEAST = 1.0
-"""Seconds of rounds before there is a pace."""
+LEAST = 1.0  # seconds of rounds before there is a pace
 
 
 class Pace:
     """Counts rounds as they come. One thread may count while another asks."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic, window: float = WINDOW) -> None:
-        """Start to count.
-
-        Args:
-            clock: returns the time in seconds.
-            window: seconds that count.
-        """
+    def __init__(
+        self,
+        clock: Callable[[], float] = monotonic,  # returns the time in seconds
+        window: float = WINDOW,  # seconds that count
+    ) -> None:
         self._clock, self._window = clock, window
         self._samples: deque[tuple[float, int]] = deque()  # a time, and the rounds until then
         self._count = 0

@@ -5,29 +5,20 @@ from math import inf
 
 from tui.watching.history import History, after, before
 
-SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)
-"""Rounds per second; None is full speed."""
+SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)  # rounds per second; None is full speed
 
-TO_WATCH = 5.0
-"""Rounds per second of a run that is started to be watched, if the user has chosen no speed."""
+TO_WATCH = 5.0  # rounds per second of a run that is started to be watched, if the user has chosen no speed
 
-LONGEST = 60.0
-"""Seconds that such a run takes at most, if its rounds are played as fast as that."""
+LONGEST = 60.0  # seconds that such a run takes at most, if its rounds are played as fast as that
 
 
 @dataclass
 class Playhead:
-    """A place in a history that may still grow.
+    """A place in a history that may still grow."""
 
-    Attributes:
-        round: the round that is shown; 0 while there is none.
-        event: how many of its events are shown, or None for the whole round.
-        following: whether new rounds are shown as they come.
-    """
-
-    round: int = 0
-    event: int | None = None
-    following: bool = True
+    round: int = 0  # the round that is shown; 0 while there is none
+    event: int | None = None  # how many of its events are shown, or None for the whole round
+    following: bool = True  # whether new rounds are shown as they come
 
     def grown(self, history: History) -> None:
         """Move to the newest round if following."""

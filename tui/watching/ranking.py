@@ -44,38 +44,29 @@ ORDERS: dict[str, Order] = {
 
 
 def ordered(runs: Iterable[RunLine], order: str) -> list[RunLine]:
-    """Return runs in one of ``ORDERS``."""
     return sorted(sorted(runs, key=_by_name), key=ORDERS[order])
 
 
 @dataclass(frozen=True, slots=True)
 class RunGroup:
-    """Runs that differ in their seed alone.
+    """Runs that differ in their seed alone."""
 
-    Attributes:
-        runs: at least one.
-    """
-
-    runs: tuple[RunLine, ...]
+    runs: tuple[RunLine, ...]  # at least one
 
     @property
     def first(self) -> Standing:
-        """One of the runs, for what they have in common."""
         return self.runs[0].standing
 
     @property
     def key(self) -> Path:
-        """The folder of the runs."""
         return self.first.path.parent
 
     @property
     def states(self) -> Counter[str]:
-        """How many runs are in each state."""
         return Counter(run.standing.state for run in self.runs)
 
     @property
     def complete(self) -> list[Standing]:
-        """Those that are complete."""
         return [run.standing for run in self.runs if run.standing.state == COMPLETE]
 
     @property

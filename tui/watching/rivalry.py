@@ -18,42 +18,25 @@ from tui.watching.history import History
 
 
 class _Digest(NamedTuple):
-    """What one round adds. Money in micro-units.
+    """What one round adds. Money in micro-units."""
 
-    Attributes:
-        pays: [served, 2] client, and what it was paid.
-        beaten: [outbid, 3] the service that held the core, the one it outbid, and by how much.
-        services: [M, 5] spent, tied up, served, outbid, dropped.
-        worst: [M] the round, up to this one, in which most money was tied up; 0 if none was.
-        highest: [M] the money tied up in that round.
-    """
-
-    pays: IntArray
-    beaten: IntArray
-    services: IntArray
-    worst: IntArray
-    highest: IntArray
+    pays: IntArray  # [served, 2] client, and what it was paid
+    beaten: IntArray  # [outbid, 3] the service that held the core, the one it outbid, and by how much
+    services: IntArray  # [M, 5] spent, tied up, served, outbid, dropped
+    worst: IntArray  # [M] the round, up to this one, in which most money was tied up; 0 if none was
+    highest: IntArray  # [M] the money tied up in that round
 
 
 @dataclass(slots=True)
 class Sums:
-    """Sums over the rounds up to one. Money in micro-units.
+    """Sums over the rounds up to one. Money in micro-units."""
 
-    Attributes:
-        round: the last round that counts; 0 before the first.
-        times: [M, M] how often a service (row) outbid another (column).
-        margin: [M, M] by how much altogether.
-        services: [M, 5] see below.
-        earned: [C] what each client was paid.
-        jobs: [C] how often each client was served.
-    """
-
-    round: int
-    times: IntArray
-    margin: IntArray
-    services: IntArray
-    earned: IntArray
-    jobs: IntArray
+    round: int  # the last round that counts; 0 before the first
+    times: IntArray  # [M, M] how often a service (row) outbid another (column)
+    margin: IntArray  # [M, M] by how much altogether
+    services: IntArray  # [M, 5] see below
+    earned: IntArray  # [C] what each client was paid
+    jobs: IntArray  # [C] how often each client was served
 
     @classmethod
     def zero(cls, services: int, clients: int) -> "Sums":
@@ -112,32 +95,27 @@ class Rivalry:
     Who outbid whom follows from the payments under the paper's mechanism alone. It is counted as the order book tells
     it: each offer that was outbid, against the one with the lowest payment that held a core of the client. An offer
     that lost a draw counts with a margin of zero.
-
-    Attributes:
-        names: the services.
-        knows_rivals: whether the mechanism is the paper's.
     """
 
     def __init__(self, names: Sequence[str], clients: int, mechanism: str) -> None:
-        self.names = tuple(names)
-        self.knows_rivals = mechanism == DEFAULT
+        self.names = tuple(names)  # the services
+        self.knows_rivals = mechanism == DEFAULT  # whether the mechanism is the paper's
         self._places = {name: m for m, name in enumerate(names)}
         self._digests: list[_Digest] = []
         self._sums = Sums.zero(len(names), clients)
         self._clients = clients
 
     def __len__(self) -> int:
-        """Return how many rounds have been read."""
         return len(self._digests)
 
-    def read(self, history: History, last: int, most: int = 2_000) -> bool:
-        """Read rounds up to ``last`` that have not been read yet; return whether none is left.
-
-        Args:
-            history: the rounds.
-            last: the last round to read.
-            most: the offers after which to stop; the caller calls again, so that nothing has to wait meanwhile.
-        """
+    def read(
+        self,
+        history: History,  # the rounds
+        last: int,  # the last round to read
+        # the offers after which to stop; the caller calls again, so that nothing has to wait meanwhile
+        most: int = 2_000,
+    ) -> bool:
+        """Read rounds up to ``last`` that have not been read yet; return whether none is left."""
         offers = 0
         while len(self._digests) < last and offers < most:
             logged = history[len(self._digests) + 1]
@@ -158,11 +136,7 @@ class Rivalry:
         return self._sums
 
     def worst(self, number: int) -> list[tuple[int, int, int]]:
-        """Return for each service the round up to ``number`` in which most of its money was tied up in refused offers.
-
-        Returns:
-            the service's place, the round, and the money; nothing for a service of which no offer was refused.
-        """
+        """Return each service's round, up to ``number``, in which most of its money was tied up in refused offers."""
         if not number:
             return []
         digest = self._digests[number - 1]

@@ -39,22 +39,16 @@ class Feed(Protocol):
 
 
 class Runs:
-    """The sessions and their feeds.
+    """The sessions and their feeds."""
 
-    Attributes:
-        sessions: in the order in which they were opened.
-        most: how many runs play at a time.
-    """
-
-    def __init__(self, work: Callable[[Callable[[], None], str], object], runner: Sequence[str] = RUNNER) -> None:
-        """Start without runs.
-
-        Args:
-            work: runs a function in a thread, in a group with the given name.
-            runner: the command of a runner process.
-        """
-        self.sessions: list[Session] = []
-        self.most = usable_cores()
+    def __init__(
+        self,
+        # runs a function in a thread, in a group with the given name
+        work: Callable[[Callable[[], None], str], object],
+        runner: Sequence[str] = RUNNER,  # the command of a runner process
+    ) -> None:
+        self.sessions: list[Session] = []  # in the order in which they were opened
+        self.most = usable_cores()  # how many runs play at a time
         self._feeds: dict[Session, Feed] = {}
         self._starts: dict[Session, tuple[Start, Identity | None]] = {}
         self._waiting: dict[Session, Start] = {}  # in the order in which they begin
@@ -67,11 +61,6 @@ class Runs:
 
         A run that is being played is not started again: its session is returned, which reads the run's directory if
         another program plays it. For a fresh start, a run of this app is ended first.
-
-        Args:
-            start: what to run.
-            label: what the run is called until it is known.
-            at_once: start it even if it should wait.
         """
         # Two processes must not write to one directory.
         identity = identity_of_start(start)
@@ -212,7 +201,6 @@ class Runs:
         return sum(session not in self._held for session in self._processes())
 
     def _begin(self, session: Session, start: Start) -> None:
-        """Start a run's process. The caller reads its messages."""
         try:
             self._feeds[session] = RunnerFeed(session, replace(start, speed=session.speed), self._runner)
         except OSError as error:  # no memory or no process to be had

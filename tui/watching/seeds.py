@@ -21,15 +21,10 @@ _HELD = frozenset({"accuracy", "test_accuracy", "reward"})
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one market and policy.
+    """Runs of one market and policy."""
 
-    Attributes:
-        name: what distinguishes it from the other groups.
-        runs: their places among the runs that are compared.
-    """
-
-    name: str
-    runs: tuple[int, ...]
+    name: str  # what distinguishes it from the other groups
+    runs: tuple[int, ...]  # their places among the runs that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +91,12 @@ def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
 
 
 def over_seeds(
-    sessions: Sequence[Session], rows: Sequence[Row], found: Sequence[Group], baseline: int
+    sessions: Sequence[Session],  # the runs
+    rows: Sequence[Row],  # theirs, as ``comparison.compare`` returns them
+    found: Sequence[Group],  # the groups of the runs
+    baseline: int,  # the place of the group that the others are compared with
 ) -> list[GroupRow]:
-    """Return one row for each service and group, services together.
-
-    Args:
-        sessions: the runs.
-        rows: theirs, as ``comparison.compare`` returns them.
-        found: the groups of the runs.
-        baseline: the place of the group that the others are compared with.
-    """
+    """Return one row for each service and group, services together."""
     result = []
     for service in dict.fromkeys(row.service for row in rows):
         own = {row.run: row for row in rows if row.service == service}
@@ -160,19 +151,16 @@ def _mean(own: tuple[float, ...], base: tuple[float, ...] | None, interval: bool
 
 
 def mean_series(
-    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int = 400
+    sessions: Sequence[Session],  # the runs
+    rounds: Sequence[int],  # the last round of each that counts; 0 for a run that has none
+    service: str,  # the service's name
+    metric: str,  # one of ``history.COMPARED``, or ``accuracy``
+    points: int = 400,  # how many points the curve has at most, about
 ) -> tuple[list[float], list[float]]:
     """Return the mean curve of a service in some runs: rounds, thinned to about ``points``, and the means.
 
     A service that has left keeps its accuracy and reward until the last round of the longest run, and spends nothing.
     Rounds in which no run has a value are left out.
-
-    Args:
-        sessions: the runs.
-        rounds: the last round of each that counts; 0 for a run that has none.
-        service: the service's name.
-        metric: one of ``history.COMPARED``, or ``accuracy``.
-        points: how many points the curve has at most, about.
     """
     found = _values(sessions, rounds, service, metric, points)
     kept = [(x, values) for x, values in found if values]

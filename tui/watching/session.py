@@ -41,11 +41,9 @@ class Phase(StrEnum):
     FAILED = "failed"
 
 
-KEPT = 256
-"""Rounds of a live run whose text is kept in memory, at least; up to twice as many."""
+KEPT = 256  # rounds of a live run whose text is kept in memory, at least; up to twice as many
 
-LOOKED = 64
-"""Rounds that are kept as read, because the user may look at them again."""
+LOOKED = 64  # rounds that are kept as read, because the user may look at them again
 
 OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
 
@@ -64,41 +62,29 @@ class Session(Watched):
     A feed fills it from another thread. Screens that watch it get ``SessionChanged``.
 
     Attributes:
-        history: the rounds so far.
-        phase: the state of the run.
-        speed: rounds per second at most; None for full speed.
-        scenario, world: what is run; None until it is known.
-        directory: the run's directory; None until it is known.
         policy, seed, hash8: the run's labels, as in its directory.
-        sweep: the values of its sweep point, by key; of another process's run they are known when it is complete.
-        version: that of flmarket which played the run; empty until the run is complete.
-        kernels: the arithmetic in which each service's models were trained; known when the run is complete.
-        error: why the run failed; None if it did not.
-        slow: which policy the round waits for, if it takes long; None otherwise.
-        opening: what the run's process has done, and does, before the run is known.
-        hurry: the rounds that a fork shares with its original, and plays again first.
-        market: the text of the scenario without policies and shocks; empty until it is known.
-        pace: how fast the run is.
     """
 
     def __init__(self, label: str, *, hurry: int = 0) -> None:
         super().__init__(lambda: SessionChanged(self))
-        self.history = History()
-        self.phase = Phase.STARTING
-        self.speed: float | None = None
-        self.scenario: Scenario | None = None
-        self.world: World | None = None
-        self.directory: Path | None = None
+        self.history = History()  # the rounds so far
+        self.phase = Phase.STARTING  # the state of the run
+        self.speed: float | None = None  # rounds per second at most; None for full speed
+        self.scenario: Scenario | None = None  # what is run; None until it is known
+        self.world: World | None = None  # what is run; None until it is known
+        self.directory: Path | None = None  # the run's directory; None until it is known
         self.policy, self.seed, self.hash8 = "", 0, ""
-        self.market = ""
-        self.pace = Pace()
+        self.market = ""  # the text of the scenario without policies and shocks; empty until it is known
+        self.pace = Pace()  # how fast the run is
+        # the values of its sweep point, by key; of another process's run they are known when it is complete
         self.sweep: Mapping[str, Any] = {}
-        self.version = ""
+        self.version = ""  # that of flmarket which played the run; empty until the run is complete
+        # the arithmetic in which each service's models were trained; known when the run is complete
         self.kernels: Mapping[str, str] = {}
-        self.error: str | None = None
-        self.slow: str | None = None
-        self.opening: list[str] = []
-        self.hurry = hurry
+        self.error: str | None = None  # why the run failed; None if it did not
+        self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
+        self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
+        self.hurry = hurry  # the rounds that a fork shares with its original, and plays again first
         self._label = label
         self._book: Book | None = None
         self._unseen: set[int] = set()  # rounds that have not been checked yet
@@ -108,7 +94,6 @@ class Session(Watched):
 
     @property
     def label(self) -> str:
-        """The run's name in titles and tables."""
         if self.scenario is None:
             return self._label
         fork = f" · fork from round {self.hurry + 1}" if self.hurry else ""
@@ -116,7 +101,6 @@ class Session(Watched):
 
     @property
     def over(self) -> bool:
-        """Whether no more rounds will come."""
         return self.phase in OVER
 
     @property
@@ -126,26 +110,16 @@ class Session(Watched):
 
     def identify(
         self,
-        directory: Path,
-        scenario: str,
+        directory: Path,  # the run's
+        scenario: str,  # its text
         *,
-        policy: str,
-        seed: int,
-        hash8: str,
-        sweep: Mapping[str, Any],
-        labels: Mapping[str, int] | None = None,
+        policy: str,  # see the attributes
+        seed: int,  # see the attributes
+        hash8: str,  # see the attributes
+        sweep: Mapping[str, Any],  # see the attributes
+        labels: Mapping[str, int] | None = None,  # of the data sets, where the run has recorded them; see ``World``
     ) -> None:
-        """Set what is run, and where.
-
-        Args:
-            directory: the run's.
-            scenario: its text.
-            policy, seed, hash8, sweep: see the attributes.
-            labels: of the data sets, where the run has recorded them; see ``World``.
-
-        Raises:
-            ScenarioError: the text is not a valid scenario.
-        """
+        """Set what is run, and where."""
         found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
         self.world = World(found, seed, labels)
         self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
@@ -155,14 +129,7 @@ class Session(Watched):
         self.changed()
 
     def add(self, text: Mapping[str, str]) -> None:
-        """Add a round.
-
-        Args:
-            text: its lines of each table.
-
-        Raises:
-            LogError: they are not the next round.
-        """
+        """Add a round."""
         self.history.append(LoggedRound.read(text))
         self.pace.add()
         if len(self.history) == self.hurry:
@@ -171,15 +138,12 @@ class Session(Watched):
         self.slow = None
         self.changed()
 
-    def add_whole(self, rounds: Iterable[tuple[str, Mapping[str, str]]]) -> None:
-        """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown.
-
-        Args:
-            rounds: of each round, its lines of rounds.csv, and those of all tables.
-
-        Raises:
-            LogError: they are not the next rounds.
-        """
+    def add_whole(
+        self,
+        # of each round, its lines of rounds.csv, and those of all tables
+        rounds: Iterable[tuple[str, Mapping[str, str]]],
+    ) -> None:
+        """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown."""
         for lines, text in rounds:
             logged = LoggedRound.glance(text, lines)
             self._unseen.add(logged.number)
@@ -202,11 +166,7 @@ class Session(Watched):
             self.history.keep_elsewhere(number, StoredText(self.directory, spans))
 
     def look(self, number: int) -> LoggedRound:
-        """Return a round to be shown.
-
-        Raises:
-            LogError: it cannot be shown.
-        """
+        """Return a round to be shown."""
         logged = self.history[number]
         if logged not in self._looked:
             self._looked.append(logged)
@@ -215,7 +175,6 @@ class Session(Watched):
         return self._checked(number)
 
     def _checked(self, number: int) -> LoggedRound:
-        """Return a round that can be shown. As ``look``."""
         logged = self.history[number]
         if number in self._unseen and self.scenario is not None:
             logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
@@ -223,11 +182,7 @@ class Session(Watched):
         return logged
 
     def book(self, logged: LoggedRound) -> Book | None:
-        """Return a round's order book; None as long as the world is not known.
-
-        Raises:
-            LogError: what clients have learned from an earlier round cannot be told.
-        """
+        """Return a round's order book; None as long as the world is not known."""
         if self.world is None:
             return None
         # Screens look at one round again and again, while the user moves around in it.

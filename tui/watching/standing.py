@@ -49,33 +49,21 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one run stands.
+    """How one run stands."""
 
-    Attributes:
-        path: its directory.
-        state: one of ``STATES``.
-        round: the last round that was played; 0 if none was.
-        accuracy: the services' mean reported accuracy after it, in [0, 1]; None before the first round.
-        met: services that have met their targets.
-        services: how many services there are; 0 before the first round.
-        problem: why it failed, or what is wrong with its files, in a line.
-        begun, changed: when it was begun and when its files last changed, in seconds since the epoch; 0 if they have
-            not been.
-        stamp: times and sizes of the files that it was read from.
-        locked: whether a process held the run.
-    """
-
-    path: Path
+    path: Path  # its directory
     state: str
-    round: int = 0
+    round: int = 0  # the last round that was played; 0 if none was
+    # the services' mean reported accuracy after it, in [0, 1]; None before the first round
     accuracy: float | None = None
-    met: int = 0
-    services: int = 0
-    problem: str = ""
+    met: int = 0  # services that have met their targets
+    services: int = 0  # how many services there are; 0 before the first round
+    problem: str = ""  # why it failed, or what is wrong with its files, in a line
+    # when it was begun and when its files last changed, in seconds since the epoch; 0 if they have not been
     begun: float = 0.0
     changed: float = 0.0
-    stamp: Stamp = ()
-    locked: bool = False
+    stamp: Stamp = ()  # times and sizes of the files that it was read from
+    locked: bool = False  # whether a process held the run
 
     @property
     def result(self) -> str:
@@ -84,22 +72,18 @@ class Standing:
 
     @property
     def policy(self) -> str:
-        """The policy's label, as the directory's name has it."""
         return self.path.parent.name
 
     @property
     def seed(self) -> str:
-        """The seed, as a number where the directory's name has one."""
         return self.path.name.removeprefix("seed-").lstrip("0") or "0"
 
     @property
     def scenario(self) -> str:
-        """The scenario's name, without the hash that is for programs."""
         return scenario_name(self.folder)
 
     @property
     def folder(self) -> str:
-        """The scenario's name and hash."""
         return self.path.parent.parent.name
 
 
@@ -108,13 +92,12 @@ def scenario_name(folder: str) -> str:
     return folder.rpartition("-")[0] or folder
 
 
-def standing(path: Path, before: Standing | None = None) -> Standing:
-    """Return how the run in a directory stands.
-
-    Args:
-        path: the directory.
-        before: how it stood at the last look, which need not be read again where no file has changed.
-    """
+def standing(
+    path: Path,  # the directory
+    # how it stood at the last look, which need not be read again where no file has changed
+    before: Standing | None = None,
+) -> Standing:
+    """Return how the run in a directory stands."""
     # A process that ends lets go of the lock last. So the lock is looked at first, and only where it may be held: for
     # the moment of the look, no other process can take it.
     if before is not None and before.state == COMPLETE and _stat(f"{path}/{META}") == before.stamp[0]:
@@ -138,21 +121,12 @@ def standing(path: Path, before: Standing | None = None) -> Standing:
 
 
 def run_state(path: Path) -> str:
-    """Return the state of a run in a word of ``STATES``.
-
-    Raises:
-        RunDirectoryError: the directory cannot be read.
-    """
+    """Return the state of a run in a word of ``STATES``."""
     run = RunDirectory(path)
     return _state(run, _times(path, _stamp(path)), locked=run.being_played(), was_locked=False)[0]
 
 
 def _state(run: RunDirectory, found: Standing, *, locked: bool, was_locked: bool) -> tuple[str, str]:
-    """Return the state, and what is wrong.
-
-    Raises:
-        RunDirectoryError: the directory cannot be read.
-    """
     if locked:
         return RUNNING, ""
     state = run.state
@@ -171,7 +145,6 @@ def _state(run: RunDirectory, found: Standing, *, locked: bool, was_locked: bool
 
 
 def _files(path: Path, stamp: Stamp) -> Standing:
-    """Return what the tables and the files' times show."""
     found = _times(path, stamp)
     try:
         number, services = last_services(path)

@@ -14,13 +14,11 @@ class StoredText(Mapping[str, str]):
 
     __slots__ = ("_directory", "_spans")
 
-    def __init__(self, directory: Path, spans: Mapping[str, tuple[int, int]]) -> None:
-        """Remember where a round is.
-
-        Args:
-            directory: the run's.
-            spans: the first byte of the round in each table, and the byte after its last.
-        """
+    def __init__(
+        self,
+        directory: Path,  # the run's
+        spans: Mapping[str, tuple[int, int]],  # the first byte of the round in each table, and the byte after its last
+    ) -> None:
         self._directory = directory
         self._spans = tuple(spans[table] for table in tables_of(truthful=CLIENTS.name not in spans))
 
@@ -53,13 +51,7 @@ class StoredText(Mapping[str, str]):
 
 
 def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
-    """Yield the lines in rounds.csv, and the text, of all rounds of a run directory whose last round is whole.
-
-    Raises:
-        OSError: a table cannot be read.
-        TableError: a table has other columns.
-        UnicodeError: rounds.csv is not UTF-8 text.
-    """
+    """Yield the lines in rounds.csv, and the text, of all rounds of a run directory whose last round is whole."""
     contents = {name: read_own(table.check(directory)) for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     rounds = contents.pop("rounds")

@@ -13,20 +13,13 @@ from tui.watching.rivalry import Rivalry
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One service after some rounds.
+    """One service after some rounds."""
 
-    Attributes:
-        service: its place.
-        accuracy, target: the accuracy of its model on test images, and the target, in [0, 1].
-        reached: the round in which it met the target; None if it did not.
-        spent: what it paid altogether, in units of money.
-    """
-
-    service: int
-    accuracy: float
+    service: int  # its place
+    accuracy: float  # the accuracy of its model on test images, and the target, in [0, 1]
     target: float
-    reached: int | None
-    spent: float
+    reached: int | None  # the round in which it met the target; None if it did not
+    spent: float  # what it paid altogether, in units of money
 
     @property
     def per_point(self) -> float:
@@ -36,17 +29,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Decisive:
-    """A round that decided something.
+    """A round that decided something."""
 
-    Attributes:
-        round: its number.
-        words: what happened.
-        service: the place of the service that it is about; None for a shock.
-    """
-
-    round: int
-    words: str
-    service: int | None = None
+    round: int  # its number
+    words: str  # what happened
+    service: int | None = None  # the place of the service that it is about; None for a shock
 
 
 def results(history: History, rivalry: Rivalry, last: int) -> list[Result]:

@@ -24,14 +24,11 @@ from scenarios.plugins import require_loaded
 from tui.watching.session import Phase, Session
 from tui.watching.stored import stored_rounds
 
-INTERVAL = 0.25
-"""Seconds between two reads of files that grow."""
+INTERVAL = 0.25  # seconds between two reads of files that grow
 
-TAIL = 16_384
-"""Bytes at the end of a table in which its last round is looked for first."""
+TAIL = 16_384  # bytes at the end of a table in which its last round is looked for first
 
-QUIET = 10.0
-"""Seconds without growth after which a run counts as interrupted, until its files grow again."""
+QUIET = 10.0  # seconds without growth after which a run counts as interrupted, until its files grow again
 
 
 class DirectoryFeed:
@@ -125,12 +122,10 @@ class DirectoryFeed:
             self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / 'run.log'}")
 
     def _changed(self) -> float:
-        """Return when the tables last grew, by the files' clock."""
         times = [path.stat().st_mtime for table in ALL_TABLES.values() if (path := table.path(self._path)).exists()]
         return max(times, default=0.0)
 
     def _take_rounds(self) -> None:
-        """Read all rounds that are complete."""
         for table in ALL_TABLES:
             self._read_lines(table)
         while (text := self._next_round()) is not None:
@@ -189,12 +184,7 @@ class DirectoryFeed:
 
 
 def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
-    """Return the newest round of a run directory and its services, without reading the rest.
-
-    Raises:
-        OSError: the table cannot be read.
-        LogError: it is not a rounds table.
-    """
+    """Return the newest round of a run directory and its services, without reading the rest."""
     table = path / "rounds.csv"
     if not table.exists():
         return 0, ()

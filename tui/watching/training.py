@@ -22,8 +22,7 @@ from tui.watching.tail import QUIET
 
 METRICS = ("auc", "reward", "reached", "markup")
 NEEDED = ("episode", "phase", *METRICS)
-PARTS = 5
-"""Fifths of the clients that preferences are counted in."""
+PARTS = 5  # fifths of the clients that preferences are counted in
 SUFFIXES = (".csv", ".safetensors", ".json", ".training")
 _HEADER = 2_000
 _END = 200
@@ -40,50 +39,32 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What a service did in one evaluation.
+    """What a service did in one evaluation."""
 
-    Attributes:
-        episode: the episode before it.
-        service: its name.
-        offers: clients a round that it made an offer to.
-        served: the part of them that served it; None without offers.
-        markup: how much more than the bids it offered, as a part of the bids; None without offers.
-        bids, dqis: the parts of its offers that went to each fifth of the clients, in the order of their bids and of
-            their DQI, the lowest first; empty without offers.
-    """
-
-    episode: int
-    service: str
-    offers: float
-    served: float | None
-    markup: float | None
+    episode: int  # the episode before it
+    service: str  # its name
+    offers: float  # clients a round that it made an offer to
+    served: float | None  # the part of them that served it; None without offers
+    markup: float | None  # how much more than the bids it offered, as a part of the bids; None without offers
+    # the parts of its offers that went to each fifth of the clients, in the order of their bids and of their DQI, the
+    # lowest first; empty without offers
     bids: tuple[float, ...]
     dqis: tuple[float, ...]
 
 
 class TrainingFeed:
-    """Follows one training. ``look`` is called from one thread; the rest may be read from another.
-
-    Attributes:
-        log: the file of the log.
-        state: a word of ``standing.STATES``.
-        episodes: every episode so far.
-        evaluations: every evaluation so far.
-        plan: what ``plan.json`` holds; empty until it is there.
-        baselines: values of other policies by name and metric; empty where none are recorded.
-        preferences: in the order of the evaluations.
-        problem: what is wrong with the files, in a line; empty if nothing is.
-    """
+    """Follows one training. ``look`` is called from one thread; the rest may be read from another."""
 
     def __init__(self, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self.log = log
-        self.state = INCOMPLETE
-        self.episodes: list[Point] = []
-        self.evaluations: list[Point] = []
-        self.plan: Mapping[str, Any] = {}
+        self.log = log  # the file of the log
+        self.state = INCOMPLETE  # a word of ``standing.STATES``
+        self.episodes: list[Point] = []  # every episode so far
+        self.evaluations: list[Point] = []  # every evaluation so far
+        self.plan: Mapping[str, Any] = {}  # what ``plan.json`` holds; empty until it is there
+        # values of other policies by name and metric; empty where none are recorded
         self.baselines: Mapping[str, Mapping[str, float]] = {}
-        self.preferences: list[Preference] = []
-        self.problem = ""
+        self.preferences: list[Preference] = []  # in the order of the evaluations
+        self.problem = ""  # what is wrong with the files, in a line; empty if nothing is
         self.pace = Pace(clock, window=_WINDOW)
         self._columns: list[str] = []
         self._read = self._number = 0  # bytes and lines
@@ -94,7 +75,6 @@ class TrainingFeed:
 
     @property
     def name(self) -> str:
-        """The agent's name."""
         return self.log.stem
 
     @property
@@ -218,12 +198,10 @@ class TrainingFeed:
             self.pace.add()
 
 
-def find_logs(path: Path) -> list[Path]:
-    """Return the logs of the trainings that a path stands for, by name; none if it stands for no training.
-
-    Args:
-        path: a folder of agents, or an agent: NAME, or one of its files; NAME also stands for NAME-seed0 and so on.
-    """
+def find_logs(
+    path: Path,  # a folder of agents, or an agent: NAME, or one of its files; NAME also stands for NAME-seed0 and so on
+) -> list[Path]:
+    """Return the logs of the trainings that a path stands for, by name; none if it stands for no training."""
     if path.suffix in SUFFIXES and not (path.is_dir() and path.suffix != ".training"):
         path = path.with_suffix("")
         candidates = [path.with_name(f"{path.name}.csv")]
@@ -253,7 +231,6 @@ def logs_at(path: Path) -> list[Path]:
 
 
 def _numbers(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the metrics of a row that are numbers."""
     found = {}
     for metric in METRICS:
         if (number := _number(row.get(metric))) is not None:

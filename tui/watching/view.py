@@ -32,26 +32,18 @@ WALK_WORDS = {
 
 REFUSED = {Verdict.OUTBID.value, Verdict.DROPPED.value}
 
-WANTED = "?"
-"""Sign of a client that a service has made an offer to, before the cores are allocated."""
+WANTED = "?"  # sign of a client that a service has made an offer to, before the cores are allocated
 
 
 @dataclass(frozen=True)
 class View:
-    """A moment of a run. Panels show it, and keep only what is selected in them.
+    """A moment of a run. Panels show it, and keep only what is selected in them."""
 
-    Attributes:
-        session: the run.
-        round: the round that is shown; 0 before the first.
-        event: how many of its events have happened in a walk, or None for the whole round.
-        service, client: what the order book is about, by place.
-    """
-
-    session: Session
-    round: int
-    event: int | None = None
-    service: int = 0
-    client: int = 0
+    session: Session  # the run
+    round: int  # the round that is shown; 0 before the first
+    event: int | None = None  # how many of its events have happened in a walk, or None for the whole round
+    service: int = 0  # what the order book is about, by place
+    client: int = 0  # what the order book is about, by place
 
     @property
     def scenario(self) -> Scenario | None:
@@ -60,11 +52,7 @@ class View:
 
     @cached_property
     def logged(self) -> LoggedRound | None:
-        """The round's records; None before the first round.
-
-        Raises:
-            LogError: they cannot be shown.
-        """
+        """The round's records; None before the first round."""
         return self.session.look(self.round) if 0 < self.round <= len(self.session.history) else None
 
     @property
@@ -79,17 +67,14 @@ class View:
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:
-        """All events of the round."""
         return () if self.logged is None else self.logged.events
 
     @property
     def latest(self) -> MarketEvent | None:
-        """In a walk: the last event that has happened, if any."""
         return None if not self.event else self.events[self.event - 1]
 
     @property
     def clock(self) -> float:
-        """The simulated time."""
         if self.latest is not None:
             return self.latest.sim_time
         if self.event == 0 and self.events:
@@ -98,7 +83,6 @@ class View:
 
     @cached_property
     def reached(self) -> dict[tuple[str, int], Kind]:
-        """In a walk: the last event of each client for each service."""
         return {
             (event.service, event.client): event.event
             for event in self.events[: self.event]
@@ -107,7 +91,6 @@ class View:
 
     @cached_property
     def decided(self) -> set[str]:
-        """In a walk: the services that have made their offers."""
         return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
 
     @cached_property

@@ -11,7 +11,6 @@ class Watched:
     """Something that changes. A screen that watches it gets one message for all changes since it last looked."""
 
     def __init__(self, news: Callable[[], Message]) -> None:
-        """Begin without watchers; ``news`` makes the message."""
         self._news = news
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a message that it has not seen
         self._lock = threading.Lock()

@@ -68,7 +68,6 @@ class BatchTable(TableView):
         return self.lines[self.cursor] if self.cursor < len(self.lines) else None
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return the cells of a run or a group."""
         line = self.lines[index]
         found = self._of_run(line) if isinstance(line, RunLine) else self._of_group(line)
         return [found[column.key] for column in self.columns]
@@ -110,7 +109,6 @@ class BatchTable(TableView):
         }
 
     def _states(self, found: Counter[str]) -> Text:
-        """Return how many runs are in each state, each with its sign."""
         line = plain("")
         for state in reversed(states.STATES):
             if found[state]:

@@ -10,11 +10,9 @@ from tui.watching.book import Book
 from tui.watching.session import Session
 from tui.watching.view import View
 
-KEPT = 256
-"""Rounds and services whose lines are kept."""
+KEPT = 256  # rounds and services whose lines are kept
 
-Key = tuple[Session, int, int]
-"""A run, a round and a service."""
+Key = tuple[Session, int, int]  # A run, a round and a service
 
 
 class BestLine(Static):
@@ -27,12 +25,7 @@ class BestLine(Static):
         self._working = False
 
     def show(self, view: View, service: int | None) -> None:
-        """Show what a service could have had in the round of a view; nothing in a walk, which must not give it away.
-
-        Args:
-            view: with a round.
-            service: None for the book of a client.
-        """
+        """Show what a service could have had in the round of a view; nothing in a walk, which must not give it away."""
         book = view.book
         if service is None or book is None or not book.has_best or view.event is not None:
             self._wanted = None

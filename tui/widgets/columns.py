@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-GAP = 2
-"""Cells between two columns."""
+GAP = 2  # cells between two columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,29 +17,20 @@ class CompareCurves(Container):
     """The plot; each curve ends in the sign of its run or group. Faint curves are the ends of a mean's interval."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the plot."""
         yield Plot()
 
     def on_mount(self) -> None:
-        """Begin with nothing drawn."""
         self._drawn: object = None
 
     def show(
         self,
-        sessions: Sequence[Session],
+        sessions: Sequence[Session],  # the runs
         rounds: Sequence[int],
-        service: str,
-        metric: str,
-        groups: Sequence[Sequence[int]],
+        service: str,  # what to draw
+        metric: str,  # what to draw
+        groups: Sequence[Sequence[int]],  # the places of each group's runs; a run of its own is a group of one
     ) -> None:
-        """Draw the mean of a service's metric in each group of runs, each run up to its round.
-
-        Args:
-            sessions: the runs.
-            rounds: the round of each.
-            service, metric: what to draw.
-            groups: the places of each group's runs; a run of its own is a group of one.
-        """
+        """Draw the mean of a service's metric in each group of runs, each run up to its round."""
         plot = self.query_one(Plot)
         over = tuple(session.over for session in sessions)
         drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(map(tuple, groups)), plot.size)
@@ -67,6 +58,5 @@ def _services(session: Session) -> list[str]:
 
 
 def _targets(sessions: Sequence[Session], rounds: Sequence[int], service: str) -> list[float]:
-    """Return the different targets that a service has in some runs."""
     rows = [row for session, n in zip(sessions, rounds, strict=True) if n for row in session.history[n].services]
     return list(dict.fromkeys(row.target_accuracy for row in rows if row.service == service))

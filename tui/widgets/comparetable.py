@@ -48,7 +48,6 @@ class CompareTable(TableView):
         return _key(self._shown[self.cursor])[1] if self._shown else None
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return the cells of a row."""
         row = self._shown[index]
         name = self._names[_key(row)[1]]
         found = self._of_run(row, name) if isinstance(row, Row) else self._of_group(row, name)

@@ -21,8 +21,7 @@ TITLES = {
     "spent": "money spent per round",
     "mean_payment": "mean price of a client",
 }
-MOST_TARGETS = 4
-"""With more services than this, only the chosen one's target is drawn."""
+MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
 
 
 class CurveArea(Container, can_focus=True):
@@ -31,7 +30,6 @@ class CurveArea(Container, can_focus=True):
     BINDINGS = [Binding("v", "screen.next_metric", "Next curve")]
 
     def compose(self) -> ComposeResult:
-        """Lay out the plot."""
         yield Plot()
 
 
@@ -55,12 +53,10 @@ hired no client."""
         self._drawn: object = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the plot."""
         yield CurveArea(id="curve-area")
 
     @property
     def target(self) -> Widget:
-        """The area that has the keys."""
         return self.query_one(CurveArea)
 
     def next_metric(self) -> None:
@@ -70,7 +66,6 @@ hired no client."""
             self.show(self._view)
 
     def show(self, view: View) -> None:
-        """Draw the curves up to the round that is shown."""
         self._view = view
         # Runs that hold out no validation images go by the accuracy on test images.
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])
@@ -97,7 +92,6 @@ hired no client."""
             plot.curve(xs, [scale * y for y in ys], color, sign(m), chosen=m == view.service)
 
     def _limits(self, rows: Sequence[ServiceReport]) -> tuple[float, float]:
-        """Return what the axis has in any case."""
         match self.metric:
             case "accuracy":
                 return 0, 100

@@ -23,8 +23,7 @@ SECTIONS = {
 }
 """The titles of the home screen's sections, by the kinds of their entries, in order."""
 
-LEAST = 24
-"""Cells for a run's name, if it has as many, before other columns are left out."""
+LEAST = 24  # cells for a run's name, if it has as many, before other columns are left out
 COLUMNS = (
     Column("name", ""),
     Column("policy", ""),
@@ -34,8 +33,7 @@ COLUMNS = (
     Column("age", "", leaves=2),
     Column("result", "", leaves=1),
 )
-INDENT = "    "
-"""Stands before what does not fit into the columns."""
+INDENT = "    "  # stands before what does not fit into the columns
 
 Entry = TypeVar("Entry")
 Cells = dict[str, str]
@@ -80,13 +78,11 @@ class EntryList(OptionList, Generic[Entry]):
 
     @property
     def chosen(self) -> Entry | None:
-        """What is highlighted."""
         option = self.highlighted_option
         return self._shown.get(option.id or "") if option else None
 
     @property
     def shown(self) -> Mapping[str, Entry]:
-        """What is listed."""
         return self._shown
 
     def fill(self, sections: Sequence[Section[Entry]], first: str) -> None:
@@ -101,11 +97,9 @@ class EntryList(OptionList, Generic[Entry]):
             self.highlighted = self.get_option_index(old or start or "")
 
     def render_line(self, y: int) -> Strip:
-        """Draw a line; its first cell is blank."""
         return barred(self, y, super().render_line(y))
 
     def on_resize(self) -> None:
-        """Lay out the columns anew."""
         if self.filled:
             at = self.highlighted
             self._list()

@@ -16,10 +16,8 @@ from tui.widgets.look import fit, plain, series_color, tint
 from tui.widgets.panel import Panel
 from tui.widgets.words import event_words
 
-KIND = 12
-"""Width of the column with the kind of an event."""
-ROOMY = 58
-"""Cells from which on there is such a column; the sentence beside it says the same."""
+KIND = 12  # width of the column with the kind of an event
+ROOMY = 58  # cells from which on there is such a column; the sentence beside it says the same
 
 
 class EventLines(LineView):
@@ -50,7 +48,6 @@ class EventLines(LineView):
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return an event: its time and kind, then a description."""
         place, words, first = self._lines[index]
         event = self.events[place]
         time, kind = (f"{event.sim_time:.2f} ", event.event.value) if first else ("", "")
@@ -71,7 +68,6 @@ class EventLines(LineView):
         self.cursor = found[-1 if down else 0]
 
     def is_chosen(self, index: int) -> bool:
-        """Whether a line is one of the chosen event."""
         return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
 
 
@@ -91,17 +87,14 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
         self.wanted: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """Lay out the filter and the lines."""
         yield Input(placeholder="filter: client 4, award, digits …", id="event-filter", compact=True)
         yield EventLines(id="event-lines")
 
     @property
     def target(self) -> EventLines:
-        """The lines."""
         return self.query_one(EventLines)
 
     def show(self, view: View) -> None:
-        """Show the events of a round; in a walk, those that have happened."""
         self._view = view
         if view.logged is None:
             return

@@ -31,14 +31,12 @@ class FieldRow(Vertical):
             self.row, self.text = row, text
 
     def __init__(self, field: Field, path: Path, value: Any) -> None:
-        """Make a row of a key of the schema; the value may be ABSENT."""
         super().__init__(classes="field")
         self.field, self.path = field, path
         self._text = shown(value, field)
         self._notes: tuple[str, tuple[str, ...]] = ("", ())
 
     def compose(self) -> ComposeResult:
-        """Lay out the row."""
         with Horizontal(classes="field-line"):
             yield Label(self.field.label, classes="field-name")
             if self.field.choices:

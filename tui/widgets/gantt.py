@@ -56,7 +56,6 @@ class CoreLines(LineView):
         return max(8, self.room - LABEL)
 
     def head(self) -> tuple[Text, Text]:
-        """Return the time scale."""
         first, last = self._span
         left, right = seconds(first), seconds(last)
         middle = f"▶ {seconds(self._now)}" if self._now is not None else f"{last - first:.2f} s"
@@ -66,7 +65,6 @@ class CoreLines(LineView):
         return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a core's bar: training, then the upload."""
         job = self._jobs[index]
         again = index > 0 and self._jobs[index - 1].client == job.client
         label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
@@ -102,16 +100,13 @@ local training for the service named in it; [b]▒[/b] is the upload of the upda
 In a walk through events (e), the chart grows with the clock."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the chart."""
         yield CoreLines(id="core-lines")
 
     @property
     def target(self) -> CoreLines:
-        """The chart."""
         return self.query_one(CoreLines)
 
     def show(self, view: View) -> None:
-        """Show the cores at a moment."""
         self.target.show(view)
         if view.logged is not None:
             jobs = sum(offer.core is not None for offer in view.logged.offers)

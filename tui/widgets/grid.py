@@ -18,8 +18,7 @@ from tui.widgets.messages import PanelWanted, Selected
 from tui.widgets.orderbook import BookPanel
 from tui.widgets.panel import Panel
 
-LABEL = 14
-"""Width of the label column in cells: ``   12  2/2 ■■``."""
+LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``
 
 SHADES = "·░▒▓█"
 """The share of a group's clients that a service got: none, up to a quarter, ... , more than three quarters."""
@@ -64,7 +63,6 @@ class ClientGrid(LineView):
         self.resize(count, LABEL + services * self._cell)
 
     def head(self) -> tuple[Text, Text]:
-        """Return the services' signs and names."""
         view, row = self._view, Text(end="")
         if view is not None and view.logged is not None:
             for m, service in enumerate(view.logged.services):
@@ -123,13 +121,11 @@ class ClientGrid(LineView):
         return core
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Notify the screen of the chosen client."""
         super().watch_cursor(old, new)
         if self.has_focus and self._heat is None:
             self.post_message(Selected(client=new))
 
     def watch_column(self) -> None:
-        """Keep the chosen column visible, and notify the screen of it."""
         left = self.column * self._cell
         room = max(self._cell, self.room - LABEL)
         if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
@@ -138,7 +134,6 @@ class ClientGrid(LineView):
             self.post_message(Selected(service=self.column))
 
     def action_across(self, columns: int) -> None:
-        """Move the cursor to another service."""
         services = len(self._view.logged.services) if self._view and self._view.logged else 1
         self.column = max(0, min(services - 1, self.column + columns))
 
@@ -165,7 +160,6 @@ class ClientGrid(LineView):
         self.post_message(PanelWanted(BookPanel.NUMBER))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the cell under the mouse."""
         index = self.index_at(event.y)
         if index is not None:
             self.cursor = index
@@ -196,16 +190,13 @@ In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] traini
 In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the group, and was outbid for 3."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the grid."""
         yield ClientGrid(id="client-grid")
 
     @property
     def target(self) -> ClientGrid:
-        """The grid."""
         return self.query_one(ClientGrid)
 
     def show(self, view: View) -> None:
-        """Show the clients at a moment."""
         self.target.show(view)
         if view.book is not None:
             now = view.book.conditions

@@ -15,8 +15,7 @@ from textual.widget import Widget
 
 from tui.widgets.keys import label, once, working
 
-LEAST = Size(60, 16)
-"""The size below which a terminal is too small."""
+LEAST = Size(60, 16)  # the size below which a terminal is too small
 
 ALWAYS = {"app.help", "help", "maximise", "back", "cancel", "app.quit", "quit"}
 """The actions whose keys are shown however little room there is."""
@@ -32,12 +31,10 @@ class Key(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Its cells, with the blanks after both."""
         return cell_len(self.written) + cell_len(self.words) + 2
 
 
-MORE = Key("question_mark", "…", "", "")
-"""Stands for keys that there is no room for; help lists them."""
+MORE = Key("question_mark", "…", "", "")  # stands for keys that there is no room for; help lists them
 
 
 class KeyBar(Widget):
@@ -56,7 +53,6 @@ class KeyBar(Widget):
         self._keys: list[Key] = []
 
     def on_mount(self) -> None:
-        """Follow the keys that the screen offers."""
         self.screen.bindings_updated_signal.subscribe(self, self._follow)
         self._follow(self.screen)
 
@@ -81,7 +77,6 @@ class KeyBar(Widget):
         return keys
 
     def render(self) -> Text:
-        """Return the line."""
         key_style = self.get_component_rich_style("key-bar--key")
         style = self.get_component_rich_style("key-bar--words")
         line = Text(no_wrap=True)
@@ -93,7 +88,6 @@ class KeyBar(Widget):
         return line
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key under the mouse."""
         end = 0
         for key in self.shown:
             end += key.width

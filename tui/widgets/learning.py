@@ -21,29 +21,20 @@ TITLES = {
     "markup": "offers above the bids, as a part of them",
 }
 BLOCKS = "▁▂▃▄▅▆▇█"
-LEVELS = 20
-"""The place of the first level's colour: far from those of the first curves."""
+LEVELS = 20  # the place of the first level's colour: far from those of the first curves
 
 
 class LearningCurves(Container):
     """The evaluations of each training over its episodes; of a single one, the episodes too, dimmed."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the plot."""
         yield Plot()
 
     def on_mount(self) -> None:
-        """Begin with nothing drawn."""
         self._drawn: object = None
 
     def show(self, feeds: Sequence[TrainingFeed], metric: str, chosen: int) -> None:
-        """Draw a metric of all trainings.
-
-        Args:
-            feeds: the trainings.
-            metric: one of ``METRICS``.
-            chosen: the place of the one whose baselines are drawn.
-        """
+        """Draw a metric of all trainings."""
         plot = self.query_one(Plot)
         lengths = tuple((len(feed.episodes), len(feed.evaluations), feed.total) for feed in feeds)
         levels = feeds[chosen].baselines if feeds else {}
@@ -91,12 +82,10 @@ class TrainingTable(TableView):
         self._feeds: Sequence[TrainingFeed] = ()
 
     def show(self, feeds: Sequence[TrainingFeed]) -> None:
-        """Show the trainings."""
         self._feeds = feeds
         self.rows(len(feeds))
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return the cells of a training."""
         feed = self._feeds[index]
         rate = feed.pace.rate() if feed.state == RUNNING else None
         color = series_color(index)
@@ -142,11 +131,9 @@ class PreferenceTable(TableView):
 
     @property
     def chosen(self) -> Preference | None:
-        """The preferences at the cursor."""
         return self._found[self.cursor][0] if self.cursor < len(self._found) else None
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return the cells of a service."""
         now, first = self._found[index]
         before = f"bids {bars(first.bids)}  DQI {bars(first.dqis)}"
         return [

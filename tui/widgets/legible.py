@@ -5,12 +5,10 @@ from functools import lru_cache
 
 from textual.color import Color
 
-LEGIBLE = 4.5
-"""The contrast that WCAG asks of text (level AA)."""
+LEGIBLE = 4.5  # the contrast that WCAG asks of text (level AA)
 
 STEPS = 20
-CHOSEN = 0.25
-"""How far the background of the chosen row is moved towards the theme's primary colour."""
+CHOSEN = 0.25  # how far the background of the chosen row is moved towards the theme's primary colour
 
 TINT = 0.07
 """How far Textual moves the background of a table that has the focus towards the colour of text, and a bit more."""

@@ -12,8 +12,7 @@ from textual.strip import Strip
 
 from tui.widgets.selection import BAR, bar, over, selection
 
-GUTTER = 1
-"""Cells at the left for the bar of the chosen line."""
+GUTTER = 1  # cells at the left for the bar of the chosen line
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -69,13 +68,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the visible lines."""
         # Looked up once, not for each line.
         self._base, self._bar, self._wide = self.rich_style, bar(self.app), GUTTER + self.room
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one visible line."""
         width, index = self._wide, y - self._header + self.scroll_offset.y
         if y < self._header:
             fixed, moving = self.head()
@@ -110,11 +107,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def room(self) -> int:
-        """The cells of a line."""
         return self.scrollable_content_region.width - GUTTER
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Keep the cursor visible."""
         if self.is_mounted:
             view = max(
                 1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
@@ -126,11 +121,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor."""
         self.cursor = max(0, min(self.count - 1, self.cursor + lines))
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by a page."""
         self.action_move(pages * max(1, self.size.height - 2))
 
     def index_at(self, y: int) -> int | None:

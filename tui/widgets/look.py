@@ -22,11 +22,9 @@ SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4D
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
-BESIDE = 0.5
-"""How far what is drawn beside a curve moves towards the background."""
+BESIDE = 0.5  # how far what is drawn beside a curve moves towards the background
 
-FAINT = 1 / 3
-"""How far dim text moves towards the background, as long as it stays legible."""
+FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
 
 STATUS = {
     Status.TRAINING: "▶ training",

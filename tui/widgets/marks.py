@@ -17,7 +17,6 @@ class MarkList(SelectionList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``."""
 
     def render_line(self, y: int) -> Strip:
-        """Draw a line with its mark, in the style of the line."""
         strip, place = barred(self, y, super().render_line(y)), self.scroll_offset.y + y
         if place >= self.option_count:
             return strip

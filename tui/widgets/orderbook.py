@@ -71,7 +71,6 @@ class BookTable(TableView):
 
     @property
     def _chosen(self) -> tuple[int, int]:
-        """The service and the client that the book is about, or may be."""
         view = self._view
         assert view is not None  # noqa: S101 - asked only where there is a round
         assert view.book is not None  # noqa: S101
@@ -88,7 +87,6 @@ class BookTable(TableView):
         return view.book.line(place, client) if self.by_client else view.book.line(service, place)
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return a bid's cells."""
         bid = self.bid(index)
         assert bid is not None  # noqa: S101 - a row is there
         color = tint(self.app, COLORS.get(bid.verdict, "foreground"), dim=bid.verdict not in COLORS)
@@ -153,19 +151,16 @@ A click on a column's title sorts by it."""
         self._view: View | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the table."""
         yield BookTable(id="book-table")
         yield Static("", id="book-reason")
         yield BestLine(id="book-best")
 
     @property
     def target(self) -> BookTable:
-        """The table."""
         return self.query_one(BookTable)
 
     @property
     def by_client(self) -> bool:
-        """Whether the book is a client's."""
         return self.target.by_client
 
     @property
@@ -181,7 +176,6 @@ A click on a column's title sorts by it."""
             self.show(self._view)
 
     def action_offered(self) -> None:
-        """List only the bids that were answered with an offer, or all."""
         self.target.offered = not self.target.offered
         if self._view is not None:
             self.show(self._view)
@@ -191,7 +185,6 @@ A click on a column's title sorts by it."""
         self.target.point_to(service if self.by_client else client)
 
     def show(self, view: View) -> None:
-        """Show the book of the chosen service or client."""
         self._view = view
         if view.book is None or view.logged is None:
             return
@@ -219,7 +212,6 @@ A click on a column's title sorts by it."""
             self.entitle(gone or f"{row.service}{only}, {money}")
 
     def _explain(self) -> None:
-        """Show the chosen line in full; its column may be cut off."""
         bid = self.target.bid(self.target.cursor)
         if self._view is None or self._view.logged is None:
             words = ""
@@ -238,7 +230,6 @@ A click on a column's title sorts by it."""
         place.update(Text(words), layout=False)
 
     def on_resize(self) -> None:
-        """Give the reason as little room as it takes now."""
         self.query_one("#book-reason", Static).styles.height = None
 
     @on(TableView.Moved)

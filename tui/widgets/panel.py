@@ -8,8 +8,7 @@ from textual.widget import Widget
 from tui.watching.view import View
 from tui.widgets.look import plain, shortened
 
-FRAME = 6
-"""Cells of the upper edge that a title does not have."""
+FRAME = 6  # cells of the upper edge that a title does not have
 
 
 class Panel(Vertical):
@@ -24,7 +23,6 @@ class Panel(Vertical):
     _title = ""
 
     def on_mount(self) -> None:
-        """Name the panel."""
         self.border_title = f"{self.NUMBER} {self.NAME}"
 
     def show(self, view: View) -> None:
@@ -33,7 +31,6 @@ class Panel(Vertical):
 
     @property
     def target(self) -> Widget:
-        """The widget that gets the focus when the panel is chosen."""
         raise NotImplementedError
 
     def entitle(self, words: str) -> None:

@@ -30,7 +30,6 @@ class PanelBar(Static):
         self.update(line, layout=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the panel under the mouse."""
         under = [number for start, number in self._starts if start <= event.x]
         if under:
             self.post_message(PanelWanted(under[-1]))

@@ -15,8 +15,7 @@ from tui.widgets.panelbar import PanelBar
 from tui.widgets.rivalry import RivalryPanel
 from tui.widgets.services import ServicesPanel
 
-WIDE, HIGH = 120, 36
-"""The smallest size at which panels are side by side."""
+WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
 
 PANELS: tuple[type[Panel], ...] = (
     ServicesPanel,
@@ -41,18 +40,15 @@ class Panels(Vertical):
         self._bar = PanelBar(id="panel-bar")
 
     def compose(self) -> ComposeResult:
-        """Lay out the panels."""
         yield self._bar
         with Container(id="panels"):
             yield from self.all
 
     def on_mount(self) -> None:
-        """Begin with the first panel."""
         self._activate(1)
 
     @property
     def folded(self) -> bool:
-        """Whether there is room for one panel alone."""
         return self.has_class("-folded")
 
     @property
@@ -96,7 +92,6 @@ class Panels(Vertical):
         self.go_to(self.active)
 
     def on_descendant_focus(self) -> None:
-        """Make the panel that has the focus the active one."""
         for panel in self.all:
             if panel.has_focus_within and self.active != panel.NUMBER:
                 self._activate(panel.NUMBER)
@@ -112,7 +107,6 @@ class Panels(Vertical):
         self._bar.show(self.all, number)
 
     def _has_place(self, panel: Panel) -> bool:
-        """Whether a panel is shown where there is room for several."""
         if panel.INSTEAD:
             return panel is self._front
         return self._front is None or panel.NUMBER not in self._front.INSTEAD

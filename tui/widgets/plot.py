@@ -17,16 +17,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 DASH = "┄"
-FARTHEST = 8
-"""Cells to the left of its place at which the sign of a curve may stand, if there is no room nearer."""
+FARTHEST = 8  # cells to the left of its place at which the sign of a curve may stand, if there is no room nearer
 DOTS = np.array([[0x40, 0x80], [0x04, 0x20], [0x02, 0x10], [0x01, 0x08]])
 """The bits of a Braille character, from the lowest row."""
 TICKS = tuple(sorted(m * 10.0**e for e in range(-9, 16) for m in (1, 2, 5, 25) if m != 25 or e >= 0))
 """From one tick to the next."""
-ACROSS, UP = range(8, 21), range(2, 7)
-"""The same in cells."""
-LEAST = 1e-3
-"""The least span of an axis, as a part of its numbers: what differs by less is level."""
+ACROSS, UP = range(8, 21), range(2, 7)  # the same in cells
+LEAST = 1e-3  # the least span of an axis, as a part of its numbers: what differs by less is level
 SLACK = 1e-9
 
 Cell = tuple[str, Style]
@@ -34,17 +31,11 @@ Cell = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A scale on which each cell is worth the same, and ticks at round numbers fall on whole cells.
+    """A scale on which each cell is worth the same, and ticks at round numbers fall on whole cells."""
 
-    Attributes:
-        low: the number in the middle of the first cell.
-        worth: how much more the next cell is.
-        ticks: cells and their labels.
-    """
-
-    low: float
-    worth: float
-    ticks: tuple[tuple[int, str], ...]
+    low: float  # the number in the middle of the first cell
+    worth: float  # how much more the next cell is
+    ticks: tuple[tuple[int, str], ...]  # cells and their labels
 
     def dots(self, values: NDArray[np.float64], each: int, cells: int) -> NDArray[np.int64]:
         """Return the places of numbers in dots, of which a cell has so many."""
@@ -70,14 +61,7 @@ def rounded(low: float, high: float) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=256)
 def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0) -> Axis:
-    """Return the scale of so many cells that shows numbers as large as it can.
-
-    Args:
-        low, high: the least number and the greatest.
-        cells: how many there are.
-        apart: how many cells there may be from one tick to the next.
-        finest: the least difference of two ticks.
-    """
+    """Return the scale of so many cells that shows numbers as large as it can."""
     low, high, step = rounded(low, high)
     high = max(high, low + step)
     span, gaps = high - low, cells - 1
@@ -123,12 +107,7 @@ class Plot(Widget):
         self.begin(10)
 
     def begin(self, last: float, *heights: float) -> None:
-        """Remove all that is plotted.
-
-        Args:
-            last: where the axis of the curves ends.
-            heights: numbers that the other axis has in any case.
-        """
+        """Remove all that is plotted."""
         self._last, self._heights = last, list(heights)
         self._curves: list[Curve] = []
         self._levels: list[tuple[float, str, str]] = []
@@ -157,7 +136,6 @@ class Plot(Widget):
         self._lines = []
 
     def render_line(self, y: int) -> Strip:
-        """Return a line."""
         size = self.size
         if len(self._lines) != size.height or self._lines[0].cell_length != size.width:
             self._lines = self._draw(size.width, size.height)
@@ -252,7 +230,6 @@ class Plot(Widget):
 
 
 def _joined(xs: NDArray[np.int64], ys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the dots of the lines between some dots."""
     counts = np.maximum(1, np.maximum(abs(np.diff(xs)), abs(np.diff(ys))))
     part = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)) / np.repeat(counts, counts)
     x, y = (np.rint(np.repeat(v[:-1], counts) + part * np.repeat(np.diff(v), counts)) for v in (xs, ys))

@@ -129,11 +129,7 @@ def _most_labels(scenario: Scenario) -> int:
 
 
 def _costs(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest cost of data that a client can report, whatever the labels; money.
-
-    Raises:
-        InputError: the clients' behaviour is not known here.
-    """
+    """Return the lowest and the highest cost of data that a client can report, whatever the labels; money."""
     clients, behaviour = scenario.clients, population_spec(scenario).behaviour
     emds = clients.emds(_most_labels(scenario))
     size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
@@ -157,7 +153,6 @@ def bid_range(scenario: Scenario, lowest: float, highest: float) -> tuple[float,
 
 
 def services_table(scenario: Scenario) -> Table:
-    """Return the services as a table."""
     table = Table("#", "service", "data set", "budget", "target %", "policy", box=None, pad_edge=False)
     for m, service in enumerate(scenario.services):
         table.add_row(

@@ -6,11 +6,9 @@ from time import monotonic
 from textual.message_pump import MessagePump
 from textual.timer import Timer
 
-RATE = 15.0
-"""Redraws per second at most."""
+RATE = 15.0  # redraws per second at most
 
-REST = 2.0
-"""The pause after a redraw, in times what it took to draw and paint: two thirds of the time are left to keys."""
+REST = 2.0  # the pause after a redraw, in times what it took to draw and paint: two thirds of the time are left to keys
 
 
 class Redraw:

@@ -13,8 +13,7 @@ from tui.widgets.lines import LineView
 from tui.widgets.panel import Panel
 from tui.widgets.rivalrypages import PAGES, Moment, Page, Rivals, Summary
 
-PAUSE = 0.01
-"""Seconds between two reads of a long run: keys come first."""
+PAUSE = 0.01  # seconds between two reads of a long run: keys come first
 
 
 class RivalryLines(LineView):
@@ -39,7 +38,6 @@ class RivalryLines(LineView):
         self.page: Page | None = None
 
     def show(self, page: Page) -> None:
-        """Show a page."""
         if type(page) is not type(self.page):
             self.cursor = 0
             self.scroll_to(0, 0, animate=False)
@@ -47,27 +45,22 @@ class RivalryLines(LineView):
         self.resize(page.count, page.label + page.cells)
 
     def head(self) -> tuple[Text, Text]:
-        """Return the page's header."""
         return self.page.head() if self.page else (Text(end=""), Text(end=""))
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a line of the page."""
         return self.page.line(index) if self.page else (Text(end=""), Text(end=""))
 
     def action_page_on(self, steps: int) -> None:
-        """Show another page."""
         panel = self.parent
         if isinstance(panel, RivalryPanel):
             panel.turn(steps)
 
     def action_across(self, columns: int) -> None:
-        """Scroll sideways by a column."""
         if self.page:
             self.scroll_to(x=self.scroll_offset.x + columns * self.page.step, animate=False)
             self.refresh()
 
     def action_choose(self) -> None:
-        """Choose what the line is about: a service, a client or a round."""
         if self.page and self.cursor < self.count:
             message, panel = self.page.chosen(self.cursor), self.parent
             if message is not None and isinstance(panel, RivalryPanel):
@@ -75,7 +68,6 @@ class RivalryLines(LineView):
                 self.post_message(message)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the line under the mouse."""
         index = self.index_at(event.y)
         if index is not None:
             self.cursor = index
@@ -108,12 +100,10 @@ shock began, and the worst round of each service. It is the first page once the 
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the lines."""
         yield RivalryLines(id="rivalry-lines")
 
     @property
     def target(self) -> RivalryLines:
-        """The lines."""
         return self.query_one(RivalryLines)
 
     @property
@@ -165,7 +155,6 @@ shock began, and the worst round of each service. It is the first page once the 
         self.target.show(page)
 
     def _continue(self) -> None:
-        """Read on."""
         self._timer = None
         if self._view is not None and self.display:
             self.show(self._view)

@@ -23,11 +23,9 @@ from tui.widgets.look import fit, percent, plain, series_color, sign, tint
 from tui.widgets.messages import Seek, Selected
 from tui.widgets.words import accuracy_column
 
-LABEL = 14
-"""Width of the column of labels, in cells."""
+LABEL = 14  # width of the column of labels, in cells
 
-CELL = 13
-"""Width of a cell that says how often and by how much: ``1234x +12.34``."""
+CELL = 13  # width of a cell that says how often and by how much: ``1234x +12.34``
 
 Line = tuple[Text, Text]
 
@@ -44,7 +42,6 @@ class Moment:
 
     @property
     def sums(self) -> Sums:
-        """The sums up to the last round."""
         return self.rivalry.at(self.last)
 
     def label(self, service: int, width: int = LABEL) -> Text:
@@ -68,15 +65,12 @@ class Page:
 
     @property
     def title(self) -> str:
-        """What the panel's title says."""
         return f"{self.TITLE}, rounds 1 to {self.moment.last}"
 
     def head(self) -> Line:
-        """Return the header."""
         raise NotImplementedError
 
     def line(self, index: int) -> Line:
-        """Return a line."""
         raise NotImplementedError
 
     def chosen(self, index: int) -> Message | None:
@@ -98,7 +92,6 @@ class Rivals(Page):
         self.cells = (self.services + 1) * CELL if moment.rivalry.knows_rivals else moment.width - LABEL
 
     def head(self) -> Line:
-        """Return the services that were outbid."""
         if not self.moment.rivalry.knows_rivals:
             words = "outbid; by whom is not known under this mechanism"
             return plain(fit("service", LABEL), "bold"), plain(words, "bold")
@@ -109,7 +102,6 @@ class Rivals(Page):
         return plain(fit("outbid →", LABEL), "bold"), row
 
     def line(self, index: int) -> Line:
-        """Return how often a service outbid the others."""
         if not self.moment.rivalry.knows_rivals:
             return self.moment.label(index), plain(counted(self.outbid[index], "offer"))
         row = Text(end="", no_wrap=True)
@@ -122,7 +114,6 @@ class Rivals(Page):
         return self.moment.label(index), row
 
     def chosen(self, index: int) -> Message | None:
-        """Choose the service, for the order book."""
         return Selected(service=index)
 
 
@@ -143,12 +134,10 @@ class Money(Page):
         self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
 
     def head(self) -> Line:
-        """Return the columns' titles."""
         words = "".join(f"{name:>{width}}" for name, width in self.WIDTHS.items())
         return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
-        """Return a service's money; the last line is the whole market's."""
         whole = index == self.count - 1
         label = plain(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
         spent, points, served, outbid, dropped, tied = self.rows[index]
@@ -160,7 +149,6 @@ class Money(Page):
         return label, plain(words, "bold" if whole else "")
 
     def chosen(self, index: int) -> Message | None:
-        """Choose the service, for the order book."""
         return Selected(service=index) if index < self.count - 1 else None
 
 
@@ -177,17 +165,14 @@ class Earnings(Page):
 
     @property
     def title(self) -> str:
-        """The Gini coefficient, and how many were paid at all."""
         paid = int(np.count_nonzero(self.earned))
         words = f"Gini {gini(self.earned):.2f}, {paid} of {counted(len(self.earned), 'client')} paid"
         return f"{super().title}: {words}"
 
     def head(self) -> Line:
-        """Return the columns' titles."""
         return plain("client ", "bold"), plain(f"{'earned':>9} {'jobs':>6}", "bold")
 
     def line(self, index: int) -> Line:
-        """Return a client's earnings as a bar."""
         client = int(self.order[index])
         earned, top = int(self.earned[client]), int(self.earned[self.order[0]])
         length = round((self.cells - 18) * earned / top) if top else 0
@@ -196,7 +181,6 @@ class Earnings(Page):
         return plain(f"{client:>6} "), bar
 
     def chosen(self, index: int) -> Message | None:
-        """Choose the client, for the order book."""
         return Selected(client=int(self.order[index]))
 
 
@@ -235,24 +219,20 @@ class Summary(Page):
 
     @property
     def title(self) -> str:
-        """Whether the run is over, and after which round."""
         session, last = self.moment.session, self.moment.last
         over = session.over and last == len(session.history)
         return f"summary: {session.phase.value} after round {last}" if over else f"summary up to round {last}"
 
     def head(self) -> Line:
-        """Return the columns' titles."""
         accuracy = accuracy_column(self.moment.session.scenario)
         words = self._columns((accuracy, "target %", "round met", "spent", "a point"))
         return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
-        """Return a service's result, or a decisive round."""
         label, words, _ = self.lines[index]
         return label, words
 
     def chosen(self, index: int) -> Message | None:
-        """Go to the line's round, if it has one."""
         round_ = self.lines[index][2]
         return None if round_ is None else Seek(round_)
 

@@ -14,7 +14,6 @@ class ThinBar(ScrollBarRender):
 
     @classmethod
     def render_bar(cls, *args: Any, **sizes: Any) -> Segments:
-        """Return the bar; each cell knows what a click on it does."""
         bar, line = super().render_bar(*args, **sizes), "▐" if sizes["vertical"] else "▂"
         bar.segments = [
             Segment(line * len(text), style + Style(reverse=False)) if style and style.reverse else Segment(text, style)

@@ -39,7 +39,6 @@ class SeekBar(Widget):
         return min(width - 1, int((number - 1) / max(1, self._total - 1) * (width - 1))) if number else 0
 
     def render_line(self, y: int) -> Strip:
-        """Draw the line."""
         view, width, base = self._view, max(1, self.size.width - 2), self.rich_style
         if view is None:
             return Strip.blank(self.size.width, base)
@@ -56,7 +55,6 @@ class SeekBar(Widget):
         return Strip([Segment(" ", base), *line, Segment(" ", base)], self.size.width).simplify()
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the round under the mouse."""
         if self._view is not None and len(self._view.session.history):
             width = max(1, self.size.width - 2)
             wanted = 1 + round((event.x - 1) / max(1, width - 1) * (self._total - 1))

@@ -27,7 +27,6 @@ def selection(app: App[object]) -> Style:
 
 
 def bar(app: App[object]) -> Style:
-    """Return the style of the bar."""
     chosen, variables = selection(app), app.theme_variables
     if chosen is REVERSE:
         return Style()

@@ -30,8 +30,7 @@ COLUMNS = (
     Column("policy", "policy", leaves=2),
     Column("dataset", "data set", leaves=1),
 )
-WIDE = 130
-"""Cells from which on the bars are longer."""
+WIDE = 130  # cells from which on the bars are longer
 
 
 class ServicesTable(TableView):
@@ -49,11 +48,9 @@ class ServicesTable(TableView):
             self.cursor = view.service
 
     def is_chosen(self, index: int) -> bool:
-        """Whether the order book may be about a service."""
         return index == self.cursor
 
     def cells(self, index: int) -> Sequence[Text]:
-        """Return a service's cells."""
         view, m = self._view, index
         assert view is not None  # noqa: S101 - a row is there
         assert view.logged is not None  # noqa: S101
@@ -103,16 +100,13 @@ report` show the accuracy on test images. Where the scenario's backend trains no
 The order book is that of the chosen service."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the table."""
         yield ServicesTable(id="services-table")
 
     @property
     def target(self) -> ServicesTable:
-        """The table."""
         return self.query_one(ServicesTable)
 
     def show(self, view: View) -> None:
-        """Show the services at a moment."""
         self.target.show(view)
 
     @on(TableView.Moved)

@@ -63,7 +63,6 @@ class TableView(LineView):
         return self._made[index]
 
     def _measure(self) -> None:
-        """Make the visible rows, and widen the columns to them."""
         top = max(0, min(self.scroll_offset.y, self.count - 1))
         shown = range(top, min(self.count, top + max(1, self.size.height)))
         for place, column in enumerate(self.columns):
@@ -73,27 +72,22 @@ class TableView(LineView):
         self.resize(self.count, self.room)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Notify the parent."""
         super().watch_cursor(old, new)
         self.post_message(self.Moved())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Make the rows that have come into view."""
         super().watch_scroll_y(old_value, new_value)
         self._measure()
 
     def on_resize(self) -> None:
-        """Make the rows anew: what they show may depend on the room."""
         self._made.clear()
         self._widest.clear()
         self._measure()
 
     def head(self) -> tuple[Text, Text]:
-        """Return the titles."""
         return Text(end=""), self._joined([plain(column.label, "bold") for column in self.columns])
 
     def line(self, index: int) -> tuple[Text, Text]:
-        """Return a row."""
         return Text(end=""), self._joined(self._row(index))
 
     def _joined(self, cells: Sequence[Text]) -> Text:

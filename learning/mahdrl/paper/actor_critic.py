@@ -18,8 +18,7 @@ from learning.mahdrl.networks import Mlp
 Network = Literal["slots", "passes", "clients"]
 Payments = Literal["actor", "bid"]
 
-SMALLEST_BUDGET = 1e-6
-"""Money; keeps bids in units of the budget finite."""
+SMALLEST_BUDGET = 1e-6  # money; keeps bids in units of the budget finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +52,28 @@ class Networks:
 
     They are applied to torch tensors (learning) and to NumPy arrays (playing a trained agent, with the same bits on
     every machine; see ``learning.mahdrl.networks``).
-
-    Attributes:
-        state: S, numbers in a state.
     """
 
     def __init__(
         self,
+        # ``slots``: one output for each of C clients, as in P-DQN; ``passes``: the same, as in MP-DQN; ``clients``: the
+        # same small network for every client
         network: Network,
-        payments: Payments,
-        hidden: Sequence[int],
-        services: int,
-        clients: int,
+        payments: Payments,  # ``actor``: the actor decides on them; ``bid``, a departure: each client is paid its bid
+        hidden: Sequence[int],  # neurons of the hidden layers
+        services: int,  # M
+        clients: int,  # C
         *,
-        bias: float,
-        serial: bool = False,
+        bias: float,  # subtracted from the actor's output
+        serial: bool = False,  # whether states also say who has been chosen in the slot; with ``slots`` only
     ) -> None:
-        """Lay out the networks.
-
-        Args:
-            network: ``slots``: one output for each of C clients, as in P-DQN; ``passes``: the same, as in MP-DQN;
-                ``clients``: the same small network for every client.
-            payments: ``actor``: the actor decides on them; ``bid``, a departure: each client is paid its bid.
-            hidden: neurons of the hidden layers.
-            services: M.
-            clients: C.
-            bias: subtracted from the actor's output.
-            serial: whether states also say who has been chosen in the slot; with ``slots`` only.
-
-        Raises:
-            ValueError: there is no such network, or no such way to pay.
-        """
         for name, value, kinds in (("network", network, get_args(Network)), ("payments", payments, get_args(Payments))):
             if value not in kinds:
                 raise ValueError(f"{name} must be {' or '.join(kinds)}, not {value!r}")
         self._network, self._learned, self._clients = network, payments == "actor", clients
         self._bias = bias
         if network != "clients":
-            self.state = clients + services * clients + 1 + (clients if serial else 0)
+            self.state = clients + services * clients + 1 + (clients if serial else 0)  # S, numbers in a state
             self._actor = Mlp((self.state, *hidden, clients))
             self._critic = Mlp((self.state + clients, *hidden, clients))
         else:
@@ -153,5 +136,4 @@ class Networks:
 
 
 def _library(values: Any) -> Any:
-    """Return the library that an array or tensor is of."""
     return np if isinstance(values, np.ndarray) else torch

@@ -185,7 +185,6 @@ class Learner:
         return losses
 
     def _targets(self, batch: Batch) -> Tensor:
-        """Return y of eq. (11)."""
         s = self.settings
         chooser = self.weights.critic if s.target == "double" else None
         return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, within=s.values_within)
@@ -202,7 +201,6 @@ class Learner:
         return {}
 
     def _step_noise(self, round_: int) -> None:
-        """Let the random process xi take one step."""
         step = stream(self._seed, "noise", self._episode, round_).normal(size=self._noise.shape)
         self._noise += self.settings.noise * step - self.settings.reversion * self._noise
 

@@ -30,24 +30,17 @@ class ActorCritic(Protocol):
 
 
 def serial_selection(
-    observation: Observation,
-    markup: FloatArray | Float32Array,
-    q: FloatArray | Float32Array,
-    epsilon: float = 0.0,
-    rng: Generator | None = None,
+    observation: Observation,  # what the service sees
+    markup: FloatArray | Float32Array,  # [C] a_c
+    q: FloatArray | Float32Array,  # [C] Q of each client
+    epsilon: float = 0.0,  # probability that a pick is random
+    rng: Generator | None = None,  # draws; may be None if nothing is to be explored
 ) -> Offer:
     """Eq. (7): the hybrid action (a_d, a_c) of the highest Q, as offers; with exploration, line 9 of Algorithm 1.
 
     The maximum runs over 2^C sets of clients; the paper's serial selection picks one client at a time until exceeding
     the budget. So we pick by falling Q, and stop at the first client that does not fit. Each gets its bid and the
     markup on it.
-
-    Args:
-        observation: what the service sees.
-        markup: [C] a_c.
-        q: [C] Q of each client.
-        epsilon: probability that a pick is random.
-        rng: draws; may be None if nothing is to be explored.
     """
     payments = observation.own_bids * (1.0 + markup.astype(np.float64))
     order = serial_order(q, epsilon, rng)
@@ -68,15 +61,13 @@ def serial_order(q: FloatArray | Float32Array, epsilon: float, rng: Generator | 
     return picked
 
 
-def greedy_set(q: Tensor, prices: Tensor, budget: Tensor, here: Tensor) -> Tensor:
-    """Return [A, B, C] which clients the serial selection takes, without exploration: eq. (7) for a batch.
-
-    Args:
-        q: [A, B, C].
-        prices: [A, B, C] what each client would be paid.
-        budget: [A, B].
-        here: [A, B, C] 1 where the client can be selected; the others are passed over.
-    """
+def greedy_set(
+    q: Tensor,  # [A, B, C]
+    prices: Tensor,  # [A, B, C] what each client would be paid
+    budget: Tensor,  # [A, B]
+    here: Tensor,  # [A, B, C] 1 where the client can be selected; the others are passed over
+) -> Tensor:
+    """Return [A, B, C] which clients the serial selection takes, without exploration: eq. (7) for a batch."""
     order = q.argsort(dim=2, descending=True, stable=True)
     fits = (prices * here).gather(2, order).cumsum(dim=2) <= budget[..., None] + 1e-4
     return zeros_like(q).scatter(2, order, fits.to(q.dtype)) * here
@@ -109,28 +100,22 @@ def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) 
 
 
 def targets(
-    networks: ActorCritic,
-    target: Weights,
-    batch: Batch,
-    gamma: float,
+    networks: ActorCritic,  # mu and Q
+    target: Weights,  # theta' and omega'
+    batch: Batch,  # the mini-batch
+    gamma: float,  # the discount factor
     *,
+    # a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez and Silver,
+    # "Deep reinforcement learning with double Q-learning", AAAI 2016).
     chooser: Tensor | None = None,
+    # a departure: Q' is cut to these bounds, what rewards can add up to. The greedy set takes the clients whose Q is
+    # overestimated the most, and without bounds Q ends several times too high.
     within: tuple[float, float] = (0.0, inf),
 ) -> Tensor:
     """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), [A, B].
 
     The paper does not say where the next action comes from: here a_c' is the target actor's, and a_d' is greedy by the
     target critic. Nothing follows a final transition, so its y is r.
-
-    Args:
-        networks: mu and Q.
-        target: theta' and omega'.
-        batch: the mini-batch.
-        gamma: the discount factor.
-        chooser: a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez
-            and Silver, "Deep reinforcement learning with double Q-learning", AAAI 2016).
-        within: a departure: Q' is cut to these bounds, what rewards can add up to. The greedy set takes the clients
-            whose Q is overestimated the most, and without bounds Q ends several times too high.
     """
     states = batch["next_state"]
     markup = networks.markup(target.actor, states)

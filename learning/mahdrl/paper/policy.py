@@ -24,17 +24,14 @@ class MahdrlPaper(Policy):
 
     summary = "learned: the paper's Algorithm 1, as we read it; plays only the services that it was trained for"
 
-    def __init__(self, context: PolicyContext, *, checkpoint: str | None = None) -> None:
-        """Load the agent of one service.
-
-        Args:
-            context: the market.
-            checkpoint: file of ``flmarket train --policy mahdrl-paper``; if not given, the agent that comes with
-                flmarket, for the scenario ``paper``.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used, or was trained in a market of another size.
-        """
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # file of ``flmarket train --policy mahdrl-paper``; if not given, the agent that comes with flmarket, for the
+        # scenario ``paper``
+        checkpoint: str | None = None,
+    ) -> None:
         super().__init__(context)
         found = trained.load(checkpoint, NAME, context.service)
         found.require_settings([setting.name for setting in fields(Settings)])
@@ -56,7 +53,6 @@ class MahdrlPaper(Policy):
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
-        """Return the SHA-256 of the agent that a new policy would load."""
         return trained.digest(checkpoint, NAME)
 
     def act(self, observation: Observation) -> Offer:

@@ -12,11 +12,9 @@ import numpy as np
 from learning.mahdrl.credit import Baseline
 from learning.mahdrl.networks import Tensors
 
-SLOWEST_RATE = 0.03
-"""Rate per episode at which the usual rewards forget once they have seen 33 of them."""
+SLOWEST_RATE = 0.03  # rate per episode at which the usual rewards forget once they have seen 33 of them
 
-SCALE = 5.0
-"""Brings what one choice changes to a size at which the networks learn."""
+SCALE = 5.0  # brings what one choice changes to a size at which the networks learn
 
 
 class Rewards:
@@ -31,16 +29,16 @@ class Rewards:
         """Start an episode."""
         self._episode.clear()
 
-    def stored(self, agent: int, reward: float, left: int) -> float | None:
+    def stored(
+        self,
+        agent: int,  # its index
+        reward: float,  # r / Omega of the round
+        left: int,  # after its last round, how many rounds of the market are to come; 0 before
+    ) -> float | None:
         """Return what is stored of an agent's round; None in the first episode with centred rewards.
 
         A service that exits "still gets a constant reward" in the rounds to come. It takes no decisions in them, so its
         last transition gets all of that, discounted.
-
-        Args:
-            agent: its index.
-            reward: r / Omega of the round.
-            left: after its last round, how many rounds of the market are to come; 0 before.
         """
         if self._usual is None:
             return reward * (1.0 + sum(self._gamma**k for k in range(1, left + 1)))

@@ -36,47 +36,28 @@ Values = Callable[[Float32Array], tuple[Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One step of the sub-MDP.
+    """One step of the sub-MDP."""
 
-    Attributes:
-        state: [S] s_k.
-        free: [C] who has not been chosen yet, and is available.
-        left: what is left of the budget before the pick, money.
-        client: who is picked.
-        markup: [C] a_c.
-    """
-
-    state: Float32Array
-    free: BoolArray
-    left: float
-    client: int
-    markup: FloatArray
+    state: Float32Array  # [S] s_k
+    free: BoolArray  # [C] who has not been chosen yet, and is available
+    left: float  # what is left of the budget before the pick, money
+    client: int  # who is picked
+    markup: FloatArray  # [C] a_c
 
 
 @dataclass
 class Slot:
-    """One agent's slot while it is being filled.
+    """One agent's slot while it is being filled."""
 
-    Attributes:
-        observation: what the service sees.
-        shared: [S - C] its state at the start of the slot (``Networks.encode``).
-        epsilon: probability that a pick is random.
-        rng: draws; may be None if nothing is to be explored.
-        picks: the steps so far.
-        payments: what each of those picked is offered, money.
-        q: [C] Q of each client before the first pick.
-    """
-
-    observation: Observation
-    shared: Float32Array
-    epsilon: float = 0.0
-    rng: Generator | None = None
-    picks: list[Pick] = field(default_factory=list)
-    payments: list[float] = field(default_factory=list)
-    q: FloatArray = field(init=False)
+    observation: Observation  # what the service sees
+    shared: Float32Array  # [S - C] its state at the start of the slot (``Networks.encode``)
+    epsilon: float = 0.0  # probability that a pick is random
+    rng: Generator | None = None  # draws; may be None if nothing is to be explored
+    picks: list[Pick] = field(default_factory=list)  # the steps so far
+    payments: list[float] = field(default_factory=list)  # what each of those picked is offered, money
+    q: FloatArray = field(init=False)  # [C] Q of each client before the first pick
 
     def __post_init__(self) -> None:
-        """Start with the whole budget, and nobody chosen."""
         self._left, self._free = int(to_micro(self.observation.budget)), self.observation.available.copy()
         self._chosen = np.zeros(self.observation.clients, dtype=np.bool_)
 
@@ -86,13 +67,12 @@ class Slot:
         part = self._left / MICRO / max(self.observation.budget, SMALLEST_BUDGET)
         return np.concatenate([self.shared[:-1], [part], self._chosen]).astype(np.float32)
 
-    def pick(self, markup: Any, q: Any) -> bool:
-        """Pick the client of the highest Q that fits, or a random one; return whether there was any.
-
-        Args:
-            markup: [C] a_c.
-            q: [C] Q of each client.
-        """
+    def pick(
+        self,
+        markup: Any,  # [C] a_c
+        q: Any,  # [C] Q of each client
+    ) -> bool:
+        """Pick the client of the highest Q that fits, or a random one; return whether there was any."""
         if not self.picks:
             self.q = np.asarray(q, dtype=np.float64)
         markup = np.asarray(markup, dtype=np.float64)
@@ -111,49 +91,39 @@ class Slot:
 
     @property
     def offer(self) -> Offer:
-        """The offers to those picked."""
         return Offer(np.array([pick.client for pick in self.picks], np.int64), np.array(self.payments, np.float64))
 
 
 def fill(slots: Sequence[Slot], values: Values) -> None:
-    """Let several agents pick, one client each at a time, until nobody fits: eq. (7) in the sub-MDP.
-
-    Args:
-        slots: one of each agent, which get the picks.
-        values: the agents' networks.
-    """
+    """Let several agents pick, one client each at a time, until nobody fits: eq. (7) in the sub-MDP."""
     going = [True] * len(slots)
     while any(going):
         markup, q = values(np.stack([slot.state for slot in slots]))
         going = [on and slot.pick(markup[row], q[row]) for row, (slot, on) in enumerate(zip(slots, going, strict=True))]
 
 
-def best_client(q: Tensor, prices: Tensor, left: Tensor, free: Tensor) -> Tensor:
-    """Return [A, B, C] which client has the highest Q of those that fit: 1 for it, and 0 for all if nobody does.
-
-    Args:
-        q: [A, B, C].
-        prices: [A, B, C] what each client would be paid.
-        left: [A, B] money.
-        free: [A, B, C] 1 where the client can be picked.
-    """
+def best_client(
+    q: Tensor,  # [A, B, C]
+    prices: Tensor,  # [A, B, C] what each client would be paid
+    left: Tensor,  # [A, B] money
+    free: Tensor,  # [A, B, C] 1 where the client can be picked
+) -> Tensor:
+    """Return [A, B, C] which client has the highest Q of those that fit: 1 for it, and 0 for all if nobody does."""
     fits = (free > 0) & (prices <= left[..., None] + 1e-4)
     best = q.masked_fill(~fits, -inf).argmax(dim=2, keepdim=True)
     return zeros_like(q).scatter(2, best, 1.0) * fits
 
 
 def targets(
-    networks: ActorCritic, target: Weights, batch: Batch, *, within: tuple[float, float] = (0.0, inf)
+    networks: ActorCritic,  # mu and Q
+    target: Weights,  # theta' and omega'
+    # the mini-batch; ``discount`` is 1 within a slot and gamma between slots, ``next_here`` says who can be picked in
+    # s', and ``budget`` what is left then
+    batch: Batch,
+    *,
+    within: tuple[float, float] = (0.0, inf),  # what Q' is cut to; see ``equations.targets``
 ) -> Tensor:
-    """Eq. (11) in the sub-MDP: y = r + discount * max Q'(s', c', mu'(s')), [A, B].
-
-    Args:
-        networks: mu and Q.
-        target: theta' and omega'.
-        batch: the mini-batch; ``discount`` is 1 within a slot and gamma between slots, ``next_here`` says who can be
-            picked in s', and ``budget`` what is left then.
-        within: what Q' is cut to; see ``equations.targets``.
-    """
+    """Eq. (11) in the sub-MDP: y = r + discount * max Q'(s', c', mu'(s')), [A, B]."""
     states = batch["next_state"]
     markup = networks.markup(target.actor, states)
     q = networks.q(target.critic, states, markup)

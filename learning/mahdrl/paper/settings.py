@@ -13,62 +13,45 @@ class Settings:
     """Hyper-parameters of Algorithm 1: the paper's where it prints them, and else those of a trial.
 
     docs/decisions/algorithm1.md describes the trial, what is ours, and what that is worth.
-
-    Attributes:
-        network: ``clients``, ours, is one network that all clients share; ``slots`` maps the state to one output per
-            client, as P-DQN does; ``passes`` is MP-DQN's critic, of which each output sees its own client's payment
-            alone.
-        payments: ``actor`` (the paper's), or ``bid``: no payment is learned.
-        selection: how serial selection is read. ``ranking``: one Q for each client, and clients by falling Q;
-            ``serial``: a sub-MDP in each slot, with one client a step (see ``serial``).
-        target: ``td``, eq. (11); ``double``, eq. (11) with Double-Q; or ``advantage``, the n-step advantage in its
-            place (see ``transitions``).
-        hidden: neurons of the hidden layers of actor and critic; the paper's.
-        replay: transitions kept for each agent; the paper's.
-        batch: transitions in an update; the paper's.
-        discount: gamma; the paper's.
-        centred: whether rewards are measured from the usual one in their round (see ``rewards``); ours. It must be off
-            with ``target="advantage"``, which compares with what is usual already.
-        bounded: whether the value of the next state is cut to +-1 / (1 - gamma), the most that rewards in units of
-            Omega can add up to; ours.
-        soft: varsigma of eq. (12); the paper's.
-        bias: subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above
-            the bid (with 2: 12 %), not 50 %; ours.
-        actor_rate, critic_rate: learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep
-            reinforcement learning", ICLR 2016).
-        noise, reversion: the random process xi: its standard deviation per round, which is ours, and its pull towards
-            0, which is DDPG's, as the process is.
-        fading: whether xi shrinks as epsilon does; the paper has no schedule for either.
-        horizon, scale: the advantage's; see ``credit.advantages``.
     """
 
+    # ``clients``, ours, is one network that all clients share; ``slots`` maps the state to one output per client, as
+    # P-DQN does; ``passes`` is MP-DQN's critic, of which each output sees its own client's payment alone
     network: Network = "clients"
-    payments: Payments = "actor"
+    payments: Payments = "actor"  # ``actor`` (the paper's), or ``bid``: no payment is learned
+    # how serial selection is read. ``ranking``: one Q for each client, and clients by falling Q; ``serial``: a sub-MDP
+    # in each slot, with one client a step (see ``serial``)
     selection: Literal["ranking", "serial"] = "ranking"
+    # ``td``, eq. (11); ``double``, eq. (11) with Double-Q; or ``advantage``, the n-step advantage in its place (see
+    # ``transitions``)
     target: Literal["td", "double", "advantage"] = "td"
-    hidden: tuple[Count, ...] = (120, 60)
-    replay: Count = 4000
-    batch: Count = 32
-    discount: Part = 0.95
+    hidden: tuple[Count, ...] = (120, 60)  # neurons of the hidden layers of actor and critic; the paper's
+    replay: Count = 4000  # transitions kept for each agent; the paper's
+    batch: Count = 32  # transitions in an update; the paper's
+    discount: Part = 0.95  # gamma; the paper's
+    # whether rewards are measured from the usual one in their round (see ``rewards``); ours. It must be off with
+    # ``target="advantage"``, which compares with what is usual already.
     centred: bool = True
+    # whether the value of the next state is cut to +-1 / (1 - gamma), the most that rewards in units of Omega can add
+    # up to; ours
     bounded: bool = True
-    soft: Rate = 0.01
+    soft: Rate = 0.01  # varsigma of eq. (12); the paper's
+    # subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above the bid
+    # (with 2: 12 %), not 50 %; ours
     bias: NotNegative = 5.0
+    # learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep reinforcement learning",
+    # ICLR 2016)
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
+    # the random process xi: its standard deviation per round, which is ours, and its pull towards 0, which is DDPG's,
+    # as the process is
     noise: NotNegative = 0.05
     reversion: Part = 0.15
-    fading: bool = False
-    horizon: Count = 10
+    fading: bool = False  # whether xi shrinks as epsilon does; the paper has no schedule for either
+    horizon: Count = 10  # the advantage's; see ``credit.advantages``
     scale: Positive = 3.0
 
     def __post_init__(self) -> None:
-        """Refuse departures that do not go together.
-
-        Raises:
-            InputError: ``selection="serial"`` with another network or another target than the paper's, or
-                ``centred=True`` with ``target="advantage"``.
-        """
         if self.centred and self.target == "advantage":
             raise InputError(
                 "--option target=advantage: compares with what is usual already; add --option centred=false"

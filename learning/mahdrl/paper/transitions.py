@@ -9,8 +9,7 @@ from learning.mahdrl.credit import Baseline, advantages, progress
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.replay import Replay
 
-Fields = dict[str, Any]
-"""Part of a transition, by name; ``equations.Batch`` lists the names."""
+Fields = dict[str, Any]  # part of a transition, by name; ``equations.Batch`` lists the names
 
 
 class Transitions:
@@ -67,7 +66,6 @@ class CreditedTransitions(Transitions):
         self._accuracies: defaultdict[int, list[float]] = defaultdict(list)
 
     def begin(self) -> None:
-        """Start an episode."""
         super().begin()
         self._episode.clear()
         self._accuracies.clear()
@@ -78,7 +76,6 @@ class CreditedTransitions(Transitions):
         self._accuracies[agent].append(accuracy)
 
     def end(self) -> None:
-        """End the episode: store its transitions."""
         for agent, accuracies in self._accuracies.items():
             deviations = self._baseline.deviations(agent, progress(accuracies))
             if deviations is None:
@@ -88,11 +85,9 @@ class CreditedTransitions(Transitions):
                 self._replay.add(agent, **transition | {"reward": advantage, "final": 1.0})
 
     def state(self) -> Tensors:
-        """Return what a checkpoint must hold, by name."""
         return {**super().state(), **self._baseline.state()}
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
         super().restore(state)
         self._baseline.restore(state)
 
