@@ -63,12 +63,6 @@ SHORT = {
         "1",
         "--rounds",
         "2",
-        "--generations",
-        "1",
-        "--population",
-        "2",
-        "--training-markets",
-        "1",
         "--quiet",
     ],
 }

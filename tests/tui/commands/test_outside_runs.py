@@ -22,9 +22,7 @@ TRAIN = ["train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--epi
         ["report", "{run}", "--figures", "{link}"],
         ["report", "{run}", "--figures", "{run}/figures"],
         ["explain", "{run}", "--round", "2", "--service", "digits", "--csv", "{run}/events.csv"],
-        ["value", "{run}", "--service", "digits", "--round", "2", "--csv", "{run}/mine.csv"],
         ["fork", "{run}", "--round", "2", "--set", "clients.cores=1", "--csv", "{run}/mine.csv"],
-        ["trace", "phones.json", "--rounds", "2", "--seconds-per-round", "1", "--out", "{run}/clients.csv"],
         [*TRAIN, "--out", "{run}/agent"],
         [*TRAIN, "--out", "{link}/agents/mine.safetensors", "--seeds", "2"],
         [*TRAIN, "--out", "agent", "--tensorboard", "{run}"],
@@ -42,7 +40,6 @@ def test_nothing_is_written_into_the_directory_of_a_run(
     shutil.copytree(quick_run[0], tmp_path / "runs")
     (run,) = (path.parent for path in (tmp_path / "runs").rglob("meta.json"))
     (tmp_path / "link").symlink_to(run)
-    (tmp_path / "phones.json").write_text('{"1": {"active": [0], "inactive": [9], "finish_time": 9}}')
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     done = flmarket(*(it.format(run=run, link=tmp_path / "link") for it in command), cwd=tmp_path)
     assert done.returncode == 2

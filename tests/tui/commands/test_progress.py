@@ -29,7 +29,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (("report", "runs", "--figures", "{0}/figures"), ["figures: 4 of 5"]),
         (("verify", "runs/{run}", "--rerun"), ["small (lcfa) seed 0 again: 4 of 4"]),
         (("export", "runs", "--csv", "{0}/all.csv"), ["runs: 3 of 4"]),
-        (("value", "runs/{run}", "--service", "alpha", "--round", "3"), ["rounds: 2 of 3"]),
         (("certify", "vcg", "--markets", "2", "--tries", "5", "--out", "{0}"), ["markets attacked: 1 of 2"]),
         ((*LEAGUE, *SURROGATE, "--out", "{0}/league"), ["games: 8 of 8"]),
         (("suite", "lcfa", "--markets", "alone", "--seed", "7101", "--out", "{0}"), ["lcfa, runs: 1 of 1"]),

@@ -14,7 +14,7 @@ send = lambda **content: print(json.dumps(content), flush=True)  # noqa: E731
 send(type="hello", version=VERSION, directory=start["out"] + "/x-00000000/as-configured/seed-0001",
     scenario=start["scenario"], policy="as-configured", seed=1, hash8="00000000")  # fmt: skip
 send(type="state", paused=False, speed=None)
-ROW = "{n},{t},{name},digits,hqfa,training,0.500000,0.900000,5.0,10.000000,4.000000,4.000000,1,1,0,40,0.2,0.5,4.000000,4.000000,1.5\n"
+ROW = "{n},{t},{name},digits,hqfa,training,0.500000,0.900000,5.0,10.000000,4.000000,4.000000,1,1,0,40,0.2,0.5,4.000000,4.000000,1.5,0.500000\n"
 began = time.monotonic()
 for n in range(1, 3001):
     rounds = "".join(ROW.format(n=n, t=float(n), name=name) for name in ("alpha", "beta", "gamma"))
