@@ -291,6 +291,7 @@ async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, smal
     async with app.run_test(size=(120, 40)) as pilot:
         form(app, small)
         await pilot.press("f3")
+        await until(pilot, lambda: len(app._notifications) > 0, "the notice")
         assert [note.message for note in app._notifications] == [
             "There is no service to duplicate; press F2 to add one."
         ]
