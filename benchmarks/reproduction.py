@@ -168,51 +168,59 @@ def _finish(panel: Any, title: str, target: float) -> None:
 
 def policies(frame: pd.DataFrame) -> str:
     """Return the tables of Fig. 2: what each policy reaches, and how far it is from those in ``AGAINST``."""
-    parts: Mapping[str, pd.DataFrame] = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
-    rows_of = {part: by_entrant(rows) for part, rows in parts.items()}
+    rows_of = _by_part(frame)
     order = sorted(rows_of[ALL], key=lambda name: -rows_of[ALL][name].auc.mean())
     lines = []
     for measure, (label, digits) in MEASURES.items():
-        lines += [f"| {label} | n | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
+        lines += [f"| {label} | n | {' | '.join(rows_of)} |", "|---" * (len(rows_of) + 2) + "|"]
         for name in order:
-            trainings, markets = matrix(rows_of[ALL][name], measure).shape
-            size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
-            cells = [_told(rows_of[part][name], measure, digits) for part in parts]
-            lines.append(f"| {' | '.join([name, size, *cells])} |")
+            cells = [_told(rows[name], measure, digits) for rows in rows_of.values()]
+            lines.append(f"| {' | '.join([name, _size(matrix(rows_of[ALL][name], measure)), *cells])} |")
         lines.append("")
-    for base, (measure, (label, digits)) in product(AGAINST, MEASURES.items()):
-        tested = [(name, part) for name in order if name != base for part in parts]
-        gains = {
-            (name, part): paired_interval(matrix(rows_of[part][name], measure), matrix(rows_of[part][base], measure))
-            for name, part in tested
-        }
-        adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
-        lines += [f"| {label}, minus {base}'s | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
-        for name in order:
-            if name != base:
-                cells = [_gain(gains[name, part], adjusted[name, part], digits) for part in parts]
-                lines.append(f"| {' | '.join([name, *cells])} |")
+    for base, (measure, (label, _)) in product(AGAINST, MEASURES.items()):
+        others = [name for name in order if name != base]
+        lines += [f"| {label}, minus {base}'s | {' | '.join(rows_of)} |", "|---" * (len(rows_of) + 1) + "|"]
+        table = _differences(rows_of, [(name, base, measure) for name in others])
+        lines += [f"| {' | '.join([name, *cells])} |" for name, cells in zip(others, table, strict=True)]
         lines.append("")
     return "\n".join(lines)
 
 
 def claim(frame: pd.DataFrame) -> str:
     """Return the table of the paper's claim: Algorithm 1 minus each of the paper's other policies."""
-    parts = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
-    rows_of = {part: by_entrant(rows) for part, rows in parts.items()}
-    tested = list(product(PAPERS, MEASURES, parts))
-    gains = {
-        (base, measure, part): paired_interval(
-            matrix(rows_of[part]["mahdrl-paper"], measure), matrix(rows_of[part][base], measure)
-        )
-        for base, measure, part in tested
-    }
-    adjusted = dict(zip(tested, holm([gains[key].p for key in tested]), strict=True))
-    lines = [f"| mahdrl-paper minus | measure | {' | '.join(parts)} |", "|---" * (len(parts) + 2) + "|"]
-    for base, (measure, (label, digits)) in product(PAPERS, MEASURES.items()):
-        cells = [_gain(gains[base, measure, part], adjusted[base, measure, part], digits) for part in parts]
-        lines.append(f"| {' | '.join([base, label, *cells])} |")
+    rows_of = _by_part(frame)
+    compared = list(product(["mahdrl-paper"], PAPERS, MEASURES))
+    lines = [f"| mahdrl-paper minus | measure | {' | '.join(rows_of)} |", "|---" * (len(rows_of) + 2) + "|"]
+    for (_, base, measure), cells in zip(compared, _differences(rows_of, compared), strict=True):
+        lines.append(f"| {' | '.join([base, MEASURES[measure][0], *cells])} |")
     return "\n".join([*lines, ""])
+
+
+def _by_part(frame: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
+    """Return the rows of each entrant, of all services together and of each."""
+    parts = {ALL: frame} | {name: frame[frame.service == name] for name in SERVICES}
+    return {part: by_entrant(rows) for part, rows in parts.items()}
+
+
+def _differences(
+    rows_of: Mapping[str, Mapping[str, pd.DataFrame]], compared: Sequence[tuple[str, str, str]]
+) -> list[list[str]]:
+    """Return a row of cells, one for each part, for each (entrant, baseline, measure); Holm's family is all of them."""
+    gains = [
+        [paired_interval(matrix(rows[name], measure), matrix(rows[base], measure)) for rows in rows_of.values()]
+        for name, base, measure in compared
+    ]
+    adjusted = iter(holm([gain.p for row in gains for gain in row]))
+    return [
+        [_gain(gain, next(adjusted), MEASURES[measure][1]) for gain in row]
+        for row, (*_, measure) in zip(gains, compared, strict=True)
+    ]
+
+
+def _size(found: Any) -> str:
+    """Return n of a ``matrix``: trainings x markets, or markets alone."""
+    trainings, markets = found.shape
+    return f"{trainings} x {markets}" if trainings > 1 else str(markets)
 
 
 def sweeps(frame: pd.DataFrame) -> str:
@@ -227,10 +235,8 @@ def sweeps(frame: pd.DataFrame) -> str:
             pairs = [(more, less) for less, more in pairwise(values)] + [(values[-1], values[0])]
             values_of = {value: matrix(one, measure) for value, one in by_value.items()}
             gains = [paired_interval(values_of[more], values_of[less]) for more, less in pairs]
-            trainings, markets = values_of[values[0]].shape
-            size = f"{trainings} x {markets}" if trainings > 1 else str(markets)
             shown = ", ".join(f"{value:g}: {_told(by_value[value], measure, digits)}" for value in values)
-            table.append((f"{sweep} | {entrant} | {size} | {measure} | {shown}", pairs, gains))
+            table.append((f"{sweep} | {entrant} | {_size(values_of[values[0]])} | {measure} | {shown}", pairs, gains))
             found += [gain.p for gain in gains]
         adjusted = iter(holm(found))
         for start, pairs, gains in table:
