@@ -35,8 +35,8 @@ class Job:
     core: int  # index of the client's core, 0 to K - 1
     price: Micro  # what the service pays for the update, micro-units
     samples: int  # D, the images that the client reports; it trains on those that it holds
-    compute: float  # how long each takes, seconds
-    upload: float  # how long each takes, seconds
+    compute: float  # how long training takes, seconds
+    upload: float  # how long sending the update takes, seconds
     limit: float  # when the job is cut off because the platform stops waiting or the client leaves, seconds
     start: float | None = None
     end: float | None = None

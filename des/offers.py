@@ -55,9 +55,9 @@ class CheckedOffer:
 def read_offer(
     offer: object,  # what the policy returned: its clients and payments may be lists, too, and any kinds of numbers
     *,
-    policy: str,  # for the message
-    service: str,  # for the message
-    round_: int,  # for the message
+    policy: str,  # who offered, and when: for the message
+    service: str,
+    round_: int,
     clients: int,  # C
 ) -> Offer:
     """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist."""
@@ -97,9 +97,9 @@ def read_offer(
 def check_offer(
     offer: object,  # what the policy returned
     *,
-    policy: str,  # for the message
-    service: str,  # for the message
-    round_: int,  # for the message
+    policy: str,  # who offered, and when: for the message
+    service: str,
+    round_: int,
     # [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more
     bids: MicroArray,
     budget: Micro,  # B_m, micro-units, or what is left of it

@@ -65,8 +65,8 @@ class Held:
 
     def jobs(
         self,
-        service: str,  # name and index of the service
-        m: int,  # name and index of the service
+        service: str,
+        m: int,  # its index
         clients: Sequence[int],  # indices of the clients
         claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
     ) -> list[TrainingJob]:

@@ -30,8 +30,8 @@ class PostedPrice(Mechanism):
         *,
         price_per_sample: float,  # of the first round, money per image
         step: float = 0.0,  # by which share of it the price moves at most from one round to the next, in [0, 1)
-        least: float = 0.0,  # the range that it stays in, money per image
-        most: float = 1000.0,
+        least: float = 0.0,  # it stays at or above this, money per image
+        most: float = 1000.0,  # and at or below this
     ) -> None:
         amounts = {"price_per_sample": price_per_sample, "least": least, "most": most}
         for name, value in {**amounts, "step": step}.items():

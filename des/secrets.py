@@ -68,7 +68,7 @@ class Lens:
     def __init__(
         self,
         disclosure: Disclosure,  # what they see
-        lowest: FloatArray,  # [M] the range of the DQI that clients can have for each service
+        lowest: FloatArray,  # [M] the lowest DQI that clients can have for each service
         highest: FloatArray,
         clients: int,  # C
         seed: int,  # the run's seed

@@ -44,10 +44,10 @@ _HUBER = 2.0
 class Features:
     """What a curve sees of the traces: arrays [traces, rounds]; see ``fl.surrogate`` for the symbols."""
 
-    size: FloatArray  # a, b, v and s
-    clients: FloatArray  # a, b, v and s
-    emd: FloatArray  # a, b, v and s
-    left: FloatArray  # a, b, v and s
+    size: FloatArray  # a
+    clients: FloatArray  # b
+    emd: FloatArray  # v
+    left: FloatArray  # s
     trained: BoolArray  # whether anything was trained
     error: FloatArray  # test error after the round
 

@@ -99,8 +99,8 @@ def draw_images(
     counts: IntArray,  # [L] images wanted of each label
     by_label: Sequence[IntArray],  # for each label, the indices of its images in the training split
     key: UInt32Array,  # the stream of the service's images (``fl.draws``)
-    round_: int = 0,  # whose data set it is
-    client: int = 0,  # whose data set it is
+    round_: int = 0,  # of the data set
+    client: int = 0,  # of the data set
 ) -> IntArray:  # [D] indices into the training split
     """Draw the training images of a data set, without replacement, in label order."""
     for label, (count, pool) in enumerate(zip(counts, by_label, strict=True)):

@@ -40,20 +40,20 @@ class Curve:
 
     start: float  # error of the initial model
     floor: float  # error that no training gets below
-    step_0: float  # what moves the progress
-    step_size: float  # what moves the progress
-    step_clients: float  # what moves the progress
-    step_emd: float  # what moves the progress
-    first_size: float  # what else moves it before the plateau is left
+    step_0: float  # step_*: what moves the progress
+    step_size: float
+    step_clients: float
+    step_emd: float
+    first_size: float  # first_*: what else moves it before the plateau is left
     first_clients: float
     first_emd: float
-    decay: float  # how the error falls
-    shape: float  # how the error falls
-    drift_emd: float  # what lopsided data adds to the round's error
+    decay: float  # decay, shape: how the error falls
+    shape: float
+    drift_emd: float  # drift_*: what lopsided data adds to the round's error
     drift_left: float
-    spread_0: float  # how wide the noise is
-    spread_progress: float  # how wide the noise is
-    spread_left: float  # how wide the noise is
+    spread_0: float  # spread_*: how wide the noise is
+    spread_progress: float
+    spread_left: float
     skew: float  # the noise's skewness
     luck: float  # spread of the runs' luck
     loss_0: float  # a client's log mean local loss is loss . [1, log(error before the round), EMD]

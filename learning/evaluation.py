@@ -52,7 +52,7 @@ class Results:
     A service that left keeps its accuracies and its reward to the last round, and spends nothing.
     """
 
-    entrants: tuple[str, ...]  # labels of the axes; rounds count from 1 to N
+    entrants: tuple[str, ...]  # labels of that axis, as the next two; rounds count from 1 to N
     seeds: tuple[int, ...]
     services: tuple[str, ...]
     targets: FloatArray  # [service] target accuracies
@@ -105,8 +105,8 @@ class Results:
 
     def compare(
         self,
-        first: str,  # entrants
-        second: str,  # entrants
+        first: str,  # an entrant
+        second: str,  # another
         *,
         service: str | None = None,  # the service whose AUC is compared; if not given, the mean over all services is
         # of the differences, such as ``interquartile_mean``; if not given, their mean

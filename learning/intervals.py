@@ -26,7 +26,7 @@ class Interval:
     """An estimate with its confidence interval."""
 
     estimate: float  # the statistic of all the data
-    low: float  # ends of the interval; NaN where there are fewer than ``FEWEST`` seeds, or no resample varies
+    low: float  # NaN where there are fewer than ``FEWEST`` seeds, or no resample varies; so is ``high``
     high: float
     level: float  # the share of such intervals that should cover the truth
     # the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test

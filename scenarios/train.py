@@ -38,16 +38,16 @@ from scenarios.training import PolicyName, Training, learned_rivals, open_table
 
 
 def plan_training(
-    scenarios: Sequence[Scenario],  # see ``Training``
-    policy: PolicyName,  # see ``Training``
+    scenarios: Sequence[Scenario],  # parameters without a comment: see ``Training``
+    policy: PolicyName,
     *,
     episodes: int = 200,  # how often a market is played to learn from it
-    rotate: bool = False,  # see ``Training``
+    rotate: bool = False,
     together: int = 1,  # with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each
-    rivals: Sequence[str] = (),  # see ``Training``
+    rivals: Sequence[str] = (),
     evaluate_every: int = 25,  # episodes between two evaluations
-    options: Mapping[str, Any],  # see ``Training``
-    command: str,  # see ``Training``
+    options: Mapping[str, Any],
+    command: str,
 ) -> Training:
     """Return what to train.
 

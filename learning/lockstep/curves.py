@@ -28,8 +28,8 @@ class Curves:
     def __init__(
         self,
         curves: Sequence[Mapping[str, Curve]],  # [B] by service
-        services: int,  # the most that any market has
-        rounds: int,  # the most that any market has
+        services: int,  # the most services that any market has
+        rounds: int,  # the most rounds that any has
     ) -> None:
         self._names = [tuple(own) for own in curves]
         padded = [[*own.values(), *[FLAT] * (services - len(own))] for own in curves]
@@ -79,8 +79,8 @@ class Curves:
 
     def losses(
         self,
-        b: IntArray,  # [n] which
-        m: IntArray,  # [n] which
+        b: IntArray,  # [n] the market
+        m: IntArray,  # [n] the service
         before: FloatArray,  # [B, M] the accuracy before the round
         emd: FloatArray,  # [n] of each client's data
     ) -> FloatArray:

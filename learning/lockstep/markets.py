@@ -172,8 +172,8 @@ class Lockstep:
 
     def observation(
         self,
-        b: int,  # the market and the service
-        m: int,  # the market and the service
+        b: int,  # the market
+        m: int,  # the service
         *,
         # whether it sees what is private; if not given, it does where its market was made so
         privileged: bool | None = None,

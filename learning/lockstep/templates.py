@@ -43,9 +43,9 @@ class Templates:
         self.exists: BoolArray = self._per_service(lambda spec: bool(spec.name), fill=False)
         counts = np.array([market.population.spec.count for market in markets])[self.of]
         self.there: BoolArray = np.arange(self.clients) < counts[:, None]  # [B, C] whether it has the client
-        # [B, M] the target accuracy and Omega
+        # [B, M] the target accuracy
         self.target: FloatArray = self._per_service(lambda spec: spec.target_accuracy, fill=1.0)
-        # [B, M] the target accuracy and Omega
+        # [B, M] Omega
         self.base: FloatArray = self._per_service(lambda spec: spec.reward_base, fill=1.0)
         self.epochs: IntArray = self._per_service(lambda spec: spec.local_epochs, fill=1)  # [B, M] local epochs
         # [B, M] the first round of each service

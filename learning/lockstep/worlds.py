@@ -24,12 +24,12 @@ FLOATS = ("emd", "seen", "held_emd")
 class Tables(NamedTuple):
     """What clients hold and say: the pairs of all services, one after another, or a round's whole world."""
 
-    data_size: IntArray  # as in ``des.population.Qualities``
-    emd: FloatArray  # as in ``des.population.Qualities``
-    seen: FloatArray  # as in ``des.population.Qualities``
-    bid: MicroArray  # as in ``des.population.Qualities``
-    held_size: IntArray  # as in ``des.population.Held``
-    held_emd: FloatArray  # as in ``des.population.Held``
+    data_size: IntArray  # as in ``des.population.Qualities``, like the next three
+    emd: FloatArray
+    seen: FloatArray
+    bid: MicroArray
+    held_size: IntArray  # ``data_size`` and ``emd`` of ``des.population.Held``
+    held_emd: FloatArray
 
     @classmethod
     def of(cls, world: Qualities) -> "Tables":
@@ -68,8 +68,8 @@ class Worlds:
     def __init__(
         self,
         templates: Sequence[Market],  # [B] a market like each one
-        services: int,  # the most that any of them has
-        clients: int,  # the most that any of them has
+        services: int,  # the most services that any of them has
+        clients: int,  # the most clients that any of them has
     ) -> None:
         self._shape = len(templates), services, clients
         fresh = {id(market): market.population for market in templates if market.population.fresh}  # kind by kind

@@ -138,7 +138,7 @@ class Brain:
     """The networks of A agents, as NumPy arrays."""
 
     quality: Float32Array  # [A * J, P] of the J critics of each agent, agent by agent
-    count: Float32Array
+    count: Float32Array  # [A * J, P] of the same
     win: Float32Array  # [A, P]
     design: Design = DESIGN  # what the agents see and may do
 

@@ -14,8 +14,8 @@ UNSURE = 1e-6  # A learned chance is cut this far from 0 and 1, so that no offer
 
 
 def set_values(
-    quality: Tensor,  # [A, P] parameters of the two networks
-    count: Tensor,  # [A, P] parameters of the two networks
+    quality: Tensor,  # [A, P] parameters of that network
+    count: Tensor,  # [A, P] parameters of that network
     # ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs]
     batch: Mapping[str, Tensor],
     networks: Networks = PLAIN,  # their sizes

@@ -20,7 +20,7 @@ class Settings(Design):
     batch: Count = 32  # transitions of each service in an update
     replay: Count = 4000  # transitions of each service that are kept
     updates: Positive = 1.0  # updates for each round played
-    horizon: Count = 20  # the advantage's; see ``credit.advantages``
+    horizon: Count = 20  # of the advantage; see ``credit.advantages``
     # credit begins where the service stood before the decision, and counts in the usual size of such gains in its
     # market: for trainings in many markets, without noise (backend ``noiseless``)
     gain: bool = False
@@ -31,4 +31,4 @@ class Settings(Design):
     # the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count the same early
     # and late
     weighted: bool = True
-    scale: Positive = 3.0
+    scale: Positive = 3.0  # of the advantage

@@ -47,15 +47,15 @@ class SurrogatePlan:
 class Comparison:
     """One held-out policy on one data set, means over its seeds."""
 
-    dataset: str  # their names
-    policy: str  # their names
-    real: float  # mean accuracy over the rounds (AUC); the surrogate's over noisy runs on the same selections
-    surrogate: float
+    dataset: str
+    policy: str
+    real: float  # mean accuracy over the rounds (AUC) of real training
+    surrogate: float  # the same of the surrogate, over noisy runs on the same selections
     error: float  # mean absolute difference between a real run and the noise-free curve, after round 10
-    real_rounds: float  # restricted mean of the rounds to the scenario's target (``learning.targets``)
+    real_rounds: float  # restricted mean of the rounds to the scenario's target (``learning.targets``), on either side
     surrogate_rounds: float
-    real_curve: FloatArray  # [rounds] mean accuracies
-    surrogate_curve: FloatArray  # [rounds] mean accuracies
+    real_curve: FloatArray  # [rounds] mean accuracies of real training
+    surrogate_curve: FloatArray  # [rounds] of the surrogate
 
 
 def calibrate_surrogate(

@@ -42,8 +42,8 @@ class Trace:
 
 def read_trace(
     path: str,  # of the file; a relative one starts at the current folder, as those of data sets do
-    clients: int,  # C and N of the market
-    rounds: int,  # C and N of the market
+    clients: int,  # C
+    rounds: int,  # N
 ) -> Trace:
     """Read and check a trace."""
     file = expanded(path)

@@ -28,7 +28,7 @@ class Difference:
     kind: str  # service or client
     name: str  # the service, or the client's number
     measure: str  # what is compared
-    original: float | None  # its values; None where there is none (an exit that never comes)
+    original: float | None  # its value there; None where there is none (an exit that never comes), as of ``fork``
     fork: float | None
     rounds: tuple[int, ...]  # those in which the runs differ in it
     digits: int = 2  # decimals in which it is shown

@@ -45,7 +45,7 @@ class Logs:
     scenario: Scenario  # the one that was played
     meta: Mapping[str, Any]  # what meta.json records
     seed: int  # the run's seed
-    rounds: Sequence[Row]  # the rows of the tables that every run has
+    rounds: Sequence[Row]  # the rows of each table that every run has
     offers: Sequence[Row]
     events: Sequence[Row]
     clients: Sequence[Row] | None = None  # the rows of clients.csv; None where all clients are truthful

@@ -160,8 +160,8 @@ def _table(
     rows: Sequence[_Row],  # the cells
     write: Callable[[_Row], str],  # returns the text of one
     measures: Sequence[Measure],  # in the order of the columns
-    head: str,  # what names a row of the table, and the function that returns it; policies, if not given
-    named: Callable[[_Row], str] | None,
+    head: str,  # what names a row of the table
+    named: Callable[[_Row], str] | None,  # returns a row's name; policies, if not given
 ) -> Table:
     name = named or _named
     measures = [measure for measure in measures if any(row.measure is measure for row in rows)]

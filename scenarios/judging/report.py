@@ -43,10 +43,10 @@ class Estimate:
 class Difference:
     """A policy against the baseline, or a point of a sweep against the first one, paired by seed."""
 
-    setting: Setting  # as in ``Estimate``
-    policy: str  # as in ``Estimate``
-    service: str  # as in ``Estimate``
-    measure: Measure  # as in ``Estimate``
+    setting: Setting  # as in ``Estimate``, like the next three
+    policy: str
+    service: str
+    measure: Measure
     seeds: int  # the number of seeds that both have
     interval: Interval  # mean of policy minus baseline, and its 95 % interval
     # probability that a run of the policy is better than one of the baseline; None where neither more nor less is

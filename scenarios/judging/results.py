@@ -45,11 +45,11 @@ class RunResult:
     accuracy: FloatArray  # after each round, in [0, 1]; rewards and exits follow from it
     reported: FloatArray  # the accuracy on test images, which tables and figures show
     reward: FloatArray  # Omega^accuracy, as in the paper
-    offered: FloatArray  # money and offers in each round
-    spent: FloatArray  # money and offers in each round
-    wanted: FloatArray  # money and offers in each round
-    served: FloatArray  # money and offers in each round
-    refused: FloatArray  # money and offers in each round
+    offered: FloatArray  # money in each round
+    spent: FloatArray  # money in each round
+    wanted: FloatArray  # offers in each round
+    served: FloatArray  # offers in each round
+    refused: FloatArray  # offers in each round
     to_target: RoundsToTarget  # [M] when each target was met, counted from the service's arrival
 
     @cached_property

@@ -36,10 +36,10 @@ class Setting:
     backend: Backend  # what its accuracies come from
     split: bool  # whether they are measured on images that are held out
     rounds: int  # N
-    clients: int  # C, and K in each round [N]
-    cores: IntArray  # C, and K in each round [N]
-    services: tuple[str, ...]  # [M] the services' names, in the scenario's order, and the first round of each
-    arrivals: IntArray
+    clients: int  # C
+    cores: IntArray  # [N] K in each round
+    services: tuple[str, ...]  # [M] the services' names, in the scenario's order
+    arrivals: IntArray  # [M] the first round of each
     targets: FloatArray  # [M] target accuracies
     reward_at_target: FloatArray  # [M] Omega^target, the highest reward
     shocks: tuple[Intervention, ...]  # what changes in the middle of its runs

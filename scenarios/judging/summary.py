@@ -23,8 +23,8 @@ class ServiceSummary:
     """One service's results over the seeds of otherwise equal runs."""
 
     group: str  # the scenario, with its sweep values, and the policy label of the runs
-    service: str  # the service, and the policy that played for it
-    policy: str
+    service: str
+    policy: str  # the one that played for the service
     seeds: int  # the number of runs
     to_target: RoundsToTarget  # [seeds] when the target was met
     means: Mapping[str, float]  # the mean of each measure in ``SHOWN`` over the runs, by its name

@@ -35,8 +35,8 @@ class Verdict:
     """What was found in one run."""
 
     path: Path  # the run's directory
-    rounds: int = 0  # how many there are
-    offers: int = 0  # how many there are
+    rounds: int = 0  # how many rounds there are
+    offers: int = 0  # how many offers there are
     paid: Micro = 0  # what all clients were paid, micro-units
     problems: list[str] = field(default_factory=list)  # one sentence each; none for a valid run
 

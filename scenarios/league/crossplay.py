@@ -14,8 +14,8 @@ from scenarios.league.league import Game, League
 class Cell:
     """A visitor among residents."""
 
-    visitor: str  # labels of policies
-    resident: str  # labels of policies
+    visitor: str  # label of a policy
+    resident: str  # label of a policy
     payoff: Interval  # the visitor's AUC, its mean over all seats in turn and all seeds
     gain: Interval  # how much more that is than what the resident policy gets in the same seats when all play it
 

@@ -24,8 +24,8 @@ from scenarios.seats import require_no_switches, require_one_point
 class Game(NamedTuple):
     """One run of the market: a policy visits one seat, and all other services play the resident policy."""
 
-    visitor: str  # labels of policies
-    resident: str  # labels of policies
+    visitor: str  # label of a policy
+    resident: str  # label of a policy
     seat: str  # the visitor's service, by its name; empty where the resident plays all seats
     seed: int  # the market's
 

@@ -9,9 +9,9 @@ from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, Ru
 def check_is(
     directory: RunDirectory,  # the run's
     *,
-    digest: str,  # what the path stands for
-    policy: str,  # what the path stands for
-    seed: int,  # what the path stands for
+    digest: str,  # this and the next two: what the path stands for
+    policy: str,
+    seed: int,
     # digests of the learned policies, by service. They are not in the path where ``--policy`` chose them.
     agents: Mapping[str, str],
     # the plug-in files that the run depends on, by what it takes from them; the path knows their names

@@ -48,10 +48,10 @@ class BatchResult:
 
 
 def play_batch(
-    scenarios: Sequence[Scenario],  # see ``plan``
-    policies: Sequence[str],  # see ``plan``
-    seeds: Iterable[int],  # see ``plan``
-    out: Path,  # see ``plan``
+    scenarios: Sequence[Scenario],  # this and the next three: see ``plan``
+    policies: Sequence[str],
+    seeds: Iterable[int],
+    out: Path,
     *,
     jobs: int = 1,  # see ``run_all``
     workers: int | None = None,  # training threads of each run; cores divided by jobs if not given

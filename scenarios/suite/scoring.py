@@ -20,15 +20,15 @@ from scenarios.suite.submission import Submission
 class Result:
     """What a method reached in one market and mode, means over the seats."""
 
-    market: SuiteMarket  # where
-    mode: str  # where
+    market: SuiteMarket
+    mode: str
     seeds: tuple[int, ...]  # [S] the markets' seeds
     auc: FloatArray  # [T, S] of T submissions, which are trainings of the method with different seeds
     floor: FloatArray  # [S] the AUC of `random`
     reference: FloatArray  # [S] the AUC of the privileged reference
     rival: FloatArray  # [S] the AUC of the best unprivileged reference
-    reference_name: str  # which ones these are
-    rival_name: str  # which ones these are
+    reference_name: str  # which reference that is
+    rival_name: str  # which rival that is
 
     @property
     def scores(self) -> FloatArray:

@@ -70,8 +70,8 @@ class Session(Watched):
         self.history = History()  # the rounds so far
         self.phase = Phase.STARTING  # the state of the run
         self.speed: float | None = None  # rounds per second at most; None for full speed
-        self.scenario: Scenario | None = None  # what is run; None until it is known
-        self.world: World | None = None  # what is run; None until it is known
+        self.scenario: Scenario | None = None  # None until it is known
+        self.world: World | None = None  # None until it is known
         self.directory: Path | None = None  # the run's directory; None until it is known
         self.policy, self.seed, self.hash8 = "", 0, ""
         self.market = ""  # the text of the scenario without policies and shocks; empty until it is known
@@ -113,10 +113,10 @@ class Session(Watched):
         directory: Path,  # the run's
         scenario: str,  # its text
         *,
-        policy: str,  # see the attributes
-        seed: int,  # see the attributes
-        hash8: str,  # see the attributes
-        sweep: Mapping[str, Any],  # see the attributes
+        policy: str,
+        seed: int,
+        hash8: str,
+        sweep: Mapping[str, Any],
         labels: Mapping[str, int] | None = None,  # of the data sets, where the run has recorded them; see ``World``
     ) -> None:
         """Set what is run, and where."""

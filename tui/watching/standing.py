@@ -59,9 +59,8 @@ class Standing:
     met: int = 0  # services that have met their targets
     services: int = 0  # how many services there are; 0 before the first round
     problem: str = ""  # why it failed, or what is wrong with its files, in a line
-    # when it was begun and when its files last changed, in seconds since the epoch; 0 if they have not been
-    begun: float = 0.0
-    changed: float = 0.0
+    begun: float = 0.0  # when it was begun, in seconds since the epoch; 0 if it was not
+    changed: float = 0.0  # when its files last changed, likewise
     stamp: Stamp = ()  # times and sizes of the files that it was read from
     locked: bool = False  # whether a process held the run
 

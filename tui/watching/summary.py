@@ -16,8 +16,8 @@ class Result:
     """One service after some rounds."""
 
     service: int  # its place
-    accuracy: float  # the accuracy of its model on test images, and the target, in [0, 1]
-    target: float
+    accuracy: float  # the accuracy of its model on test images, in [0, 1]
+    target: float  # in [0, 1]
     reached: int | None  # the round in which it met the target; None if it did not
     spent: float  # what it paid altogether, in units of money
 

@@ -42,8 +42,8 @@ class View:
     session: Session  # the run
     round: int  # the round that is shown; 0 before the first
     event: int | None = None  # how many of its events have happened in a walk, or None for the whole round
-    service: int = 0  # what the order book is about, by place
-    client: int = 0  # what the order book is about, by place
+    service: int = 0  # the service of the order book, by place
+    client: int = 0  # the client of the order book, by place
 
     @property
     def scenario(self) -> Scenario | None:

@@ -26,8 +26,8 @@ class CompareCurves(Container):
         self,
         sessions: Sequence[Session],  # the runs
         rounds: Sequence[int],
-        service: str,  # what to draw
-        metric: str,  # what to draw
+        service: str,
+        metric: str,  # what to draw of the service
         groups: Sequence[Sequence[int]],  # the places of each group's runs; a run of its own is a group of one
     ) -> None:
         """Draw the mean of a service's metric in each group of runs, each run up to its round."""

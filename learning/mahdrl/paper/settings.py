@@ -39,17 +39,15 @@ class Settings:
     # subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above the bid
     # (with 2: 12 %), not 50 %; ours
     bias: NotNegative = 5.0
-    # learning rates of Adam; those of DDPG (Lillicrap et al., "Continuous control with deep reinforcement learning",
-    # ICLR 2016)
+    # both learning rates of Adam are those of DDPG (Lillicrap et al., "Continuous control with deep reinforcement
+    # learning", ICLR 2016)
     actor_rate: Positive = 1e-4
     critic_rate: Positive = 1e-3
-    # the random process xi: its standard deviation per round, which is ours, and its pull towards 0, which is DDPG's,
-    # as the process is
-    noise: NotNegative = 0.05
-    reversion: Part = 0.15
+    noise: NotNegative = 0.05  # the standard deviation per round of the random process xi, which is DDPG's; ours
+    reversion: Part = 0.15  # its pull towards 0; DDPG's
     fading: bool = False  # whether xi shrinks as epsilon does; the paper has no schedule for either
-    horizon: Count = 10  # the advantage's; see ``credit.advantages``
-    scale: Positive = 3.0
+    horizon: Count = 10  # of the advantage; see ``credit.advantages``
+    scale: Positive = 3.0  # of the advantage
 
     def __post_init__(self) -> None:
         if self.centred and self.target == "advantage":
