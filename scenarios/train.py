@@ -1,40 +1,103 @@
-"""``flmarket train``: from a scenario to trained agents."""
+"""``flmarket train``: from scenarios to trained agents.
+
+``plan_training`` says what is trained on what, ``open_table`` seats learners and their rivals in a market,
+``baselines`` plays heuristics in the learners' place, and ``run`` trains one agent.
+"""
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_type_hints
+
+from numpy.random import Generator
+from pydantic import TypeAdapter, ValidationError
+from torch.backends.cpu import get_cpu_capability
 
 from des.mechanisms import create as create_mechanism
+from des.records import Observation, Offer
 from fl.backends import BACKENDS
 from fl.errors import InputError
+from fl.names import suggest
+from fl.streams import stream
+from fl.tracking import tracked
 from learning.checks import more_than_one_offer
 from learning.mahdrl import learner
-from learning.mahdrl.checkpoint import DESCRIPTION, TENSORS
+from learning.mahdrl import settings as mahdrl
+from learning.mahdrl.agent_file import DESCRIPTION, TENSORS
 from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
-from learning.mahdrl.paper.serial_learner import SerialLearner
-from learning.mahdrl.plan import Plan
-from learning.mahdrl.selves import EVERY, ITSELF
-from learning.mahdrl.settings import Settings
-from learning.mahdrl.shape import Shape
-from learning.mahdrl.training import Learner, Table, train
-from learning.mahdrl.training_log import Row
-from scenarios.baselines import baselines
-from scenarios.build import Shelf, known_curve
+from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
+from learning.mahdrl.training_files import Row
+from learning.play import decide
+from learning.policy import Policy, PolicyContext, agent_digest
+from scenarios.build import (
+    Shelf,
+    agents_of,
+    build_federation,
+    build_market,
+    build_policy,
+    known_curve,
+    policy_context,
+)
+from scenarios.file.addresses import AddressError
+from scenarios.file.overrides import read_value
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.file.schema import Scenario
-from scenarios.hyper_parameters import settings_of
+from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.seats import require_no_switches, require_one_point
 from scenarios.suite.reserved import require_outside
-from scenarios.training import PolicyName, Training, learned_rivals, open_table
+
+PolicyName = Literal["mahdrl", "mahdrl-paper"]
+
+Settings = mahdrl.Settings | paper_settings.Settings
+
+Earlier = Callable[[PolicyContext, int], Policy | None]
+"""Returns an earlier self to play a service in an episode; None before there are any."""
+
+ITSELF = "itself"  # the rival that is an earlier self of the agent
+
+HEURISTICS = ("hqfa", "random", "lcfa")
+"""The best first: where services take turns, and every seat is a market of its own, only that one plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What to train on what."""
+
+    # the markets, without a sweep, with the backend that is to be trained on; at least one
+    scenarios: tuple[Scenario, ...]
+    policy: PolicyName  # what is trained
+    # hyper-parameters that differ from the defaults (``mahdrl.settings``, ``mahdrl.paper.settings``)
+    options: Mapping[str, Any]
+    plan: Plan  # how long to train; ``run`` sets its ``seats`` and ``seed``
+    rotate: bool = False  # whether services take turns to learn, against the scenario's own policies or ``rivals``
+    # policies, ``NAME``, ``NAME:CHECKPOINT`` or ``itself``, that the other services draw from in every episode; if
+    # empty, they play the scenario's
+    rivals: tuple[str, ...] = ()
+    command: str = ""  # what the user typed, for the agent's description
+
+    @property
+    def learners(self) -> tuple[tuple[str, ...], ...]:
+        """Of each market, the services that it gives the trained policy, or all if it gives it to none."""
+        found = []
+        for scenario in self.scenarios:
+            named = tuple(service.name for service in scenario.services if service.policy == self.policy)
+            found.append(named or tuple(service.name for service in scenario.services))
+        return tuple(found)
+
+    @property
+    def choices(self) -> dict[str, PolicyChoice]:
+        return {rival: PolicyChoice.parse(rival, "--rivals") for rival in self.rivals if rival != ITSELF}
+
+    @property
+    def trains_models(self) -> bool:
+        return any(BACKENDS[scenario.training.backend].trains for scenario in self.scenarios)
 
 
 def plan_training(
@@ -55,47 +118,34 @@ def plan_training(
     after a quarter of the episodes.
     """
     require_outside(scenarios)
-    unnamed = [scenario.model_copy(update={"name": "", "description": ""}) for scenario in scenarios]
-    for place, scenario in enumerate(unnamed):
-        if scenario in unnamed[:place]:
-            first = scenarios[unnamed.index(scenario)].name
-            raise InputError(
-                f"scenario {scenarios[place].name!r} is there twice, as {first!r}; leave one out, as all markets are "
-                "played equally often"
-            )
     if policy not in get_args(PolicyName):
         raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
-    for name, number in {"episodes": episodes, "together": together, "evaluate_every": evaluate_every}.items():
-        least = 0 if name == "together" else 1
-        if not isinstance(number, int) or number < least:
-            raise InputError(f"{name} = {number!r}: must be an integer of at least {least}")
     if len(scenarios) > 1 and policy != "mahdrl":
         raise InputError(f"policy {policy!r} can only be trained in one market; with several, train mahdrl")
-    if isinstance(rivals, str):
-        raise InputError(f"rivals = {rivals!r}: must be a list of policies")
-    if ITSELF in rivals and policy != "mahdrl":
-        raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
-    for rival in rivals:
-        if rival == ITSELF:
-            continue
-        choice = PolicyChoice.parse(rival, "--rivals")
-        if choice.checkpoint is not None and not choice.takes("checkpoint"):
-            raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
-    if ITSELF in rivals and episodes <= EVERY:
-        raise InputError(
-            f"--rivals {ITSELF}: the first earlier self is that of episode {EVERY}; raise --episodes above it"
-        )
-    if set(rivals) == {ITSELF}:
-        raise InputError(f"--rivals {ITSELF}: at first there is no earlier self; name another rival, too")
+    for name, number, least in (
+        ("episodes", episodes, 1),
+        ("together", together, 0),
+        ("evaluate_every", evaluate_every, 1),
+    ):
+        if number < least:
+            raise InputError(f"{name} = {number!r}: must be an integer of at least {least}")
     if together != 1 and not rotate:
         raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+    if ITSELF in rivals and policy != "mahdrl":
+        raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
+    if set(rivals) == {ITSELF}:
+        raise InputError(f"--rivals {ITSELF}: at first there is no earlier self; name another rival, too")
     plan = Plan(
         episodes=episodes,
         epsilon_episodes=max(1, min(100, episodes // 2) if len(scenarios) == 1 else episodes // 4),
         evaluate_every=evaluate_every,
         together=together,
     )
-    return Training(tuple(scenarios), policy, options, plan, rotate, tuple(rivals), command)
+    training = Training(tuple(scenarios), policy, options, plan, rotate, tuple(rivals), command)
+    for rival, choice in training.choices.items():
+        if choice.checkpoint is not None and not choice.takes("checkpoint"):
+            raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
+    return training
 
 
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
@@ -106,6 +156,36 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     found = stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
     require_outside_runs(found)
     return found
+
+
+def parse_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``--option key=value``; values as in TOML, and bare words as text."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text!r}: must be KEY=VALUE")
+        try:
+            parsed = read_value(value.strip())
+        except AddressError as error:
+            raise InputError(f"--option {text}: {error}") from error
+        if (name := key.strip()) in options:
+            raise InputError(f"--option {name}: is given twice; leave one out")
+        options[name] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return options
+
+
+def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
+    """Return the settings of a policy, with options in place of the defaults; its annotations say what they may be."""
+    known = get_type_hints(kind, include_extras=True)
+    for name, value in options.items():
+        if name not in known:
+            raise InputError(f"--option {name}: unknown hyper-parameter of {policy}{suggest(name, known)}")
+        try:
+            TypeAdapter(known[name]).validate_python(value, strict=True)
+        except ValidationError as error:
+            raise InputError(f"--option {name}: {error.errors()[0]['msg'].lower()}, not {value!r}") from error
+    return kind(**options)
 
 
 def run(
@@ -121,17 +201,13 @@ def run(
     """Train one agent and write it to ``out``."""
     if not resume:
         _require_free(out)
+    _require_playable(training)
     learners = training.learners
-    for scenario in training.scenarios:
-        require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
-        _require_mechanism(scenario)
-    _require_seats(training)
     plan = replace(training.plan, seed=seed, seats=learners if training.rotate else ((),) * len(learners))
     new, settings = new_learner(training, seed)
-    shared = getattr(settings, "share", False)
     provenance: dict[str, Any] = {
         "policy": training.policy,
-        "agents": None if shared else list(learners[0]),
+        "agents": None if training.policy == "mahdrl" else list(learners[0]),
         "settings": asdict(settings),
         **_markets(training.scenarios, shelf),
         "rivals": list(training.rivals),
@@ -145,19 +221,86 @@ def run(
         "command": training.command,
         "versions": versions(),
         "machine": platform.machine(),
-        "torch_cpu": _torch_cpu(),
+        "torch_cpu": str(get_cpu_capability()),  # torch's code for this CPU: the last bits depend on it
         "git": git_revision(),
     }
-
     earlier = new.earlier if isinstance(new, learner.Learner) else None
 
     def opened(market: int, episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, market, seats, episode, market_seed, shelf, workers, earlier)
 
-    levels = None
-    if not any(BACKENDS[it.training.backend].trains for it in training.scenarios):  # else it takes minutes
-        levels = partial(baselines, training.scenarios, learners, opened, plan)
+    levels = None if training.trains_models else partial(baselines, training, opened, plan)  # else it takes minutes
     train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
+
+
+def new_learner(training: Training, seed: int) -> tuple[Learner, Settings]:
+    """Return a learner that has learned nothing yet, and its settings."""
+    shapes = [shape_of(scenario) for scenario in training.scenarios]
+    if training.policy == "mahdrl-paper":
+        chosen: paper_settings.Settings = settings_of(paper_settings.Settings, training.options, training.policy)
+        return paper.Learner(training.learners[0], shapes[0], seed, chosen), chosen
+    settings: mahdrl.Settings = settings_of(mahdrl.Settings, training.options, training.policy)
+    if settings.curve and not settings.context:
+        raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
+    if settings.hindsight and training.trains_models:
+        raise InputError(
+            "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"
+        )
+    if settings.hindsight and (ignored := training.options.keys() & {"horizon", "scale"}):
+        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {min(ignored)}")
+    new = learner.Learner(training.learners, shapes, seed, settings, selves=ITSELF in training.rivals)
+    return new, settings
+
+
+def shape_of(scenario: Scenario) -> Shape:
+    """Return what a learner must know of a market."""
+    return Shape(
+        services=tuple(service.name for service in scenario.services),
+        clients=scenario.clients.count,
+        cores=scenario.clients.cores,
+        rounds=scenario.rounds,
+        reward_bases={service.name: service.reward_base for service in scenario.services},
+        curves={service.name: known_curve(scenario, service) for service in scenario.services},
+    )
+
+
+def learned_rivals(training: Training) -> dict[str, str]:
+    """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
+    if training.rivals:
+        digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in training.choices.items()}
+        return {rival: digest for rival, digest in digests.items() if digest is not None}
+    found: dict[str, str] = {}
+    for scenario, learners in zip(training.scenarios, training.learners, strict=True):
+        met = scenario.services
+        if not training.rotate:  # who learns in every episode never plays an agent of the scenario
+            met = tuple(service for service in met if service.name not in learners)
+        found |= agents_of(scenario.model_copy(update={"services": met}))
+    return found
+
+
+def _require_free(out: Path) -> None:
+    try:
+        for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
+            if (there := out.with_suffix(suffix)).exists():
+                raise InputError(f"{there}: already exists; continue with --resume, or choose another --out")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def _require_playable(training: Training) -> None:
+    """Refuse markets whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
+    for scenario in training.scenarios:
+        require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
+        require_no_switches(scenario, "training")
+        name = scenario.market.mechanism
+        if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
+            raise InputError(
+                f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "
+                "choose another mechanism, with --set market.mechanism=NAME"
+            )
+    learn = zip(training.scenarios, training.learners, strict=True)
+    if training.rivals and not training.rotate and all(len(names) == len(it.services) for it, names in learn):
+        raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
 
 
 def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:
@@ -174,97 +317,78 @@ def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:
     }
 
 
-def _torch_cpu() -> str:
-    """Return which of its code torch chose for this CPU (``AVX512``): the agent's last bits depend on it."""
-    from torch.backends.cpu import get_cpu_capability  # only training needs torch
-
-    return str(get_cpu_capability())
-
-
-def _require_free(out: Path) -> None:
+@contextmanager
+def open_table(
+    training: Training,  # what is trained on what
+    market: int,  # its place among the scenarios
+    seats: Sequence[str],  # who learns; if empty, all that may
+    episode: int,  # decides which rivals are drawn; 0 in evaluations, in which no earlier self plays
+    seed: int,  # the market's
+    shelf: Shelf,  # gives the data sets
+    workers: int,  # threads that train clients
+    earlier: Earlier | None = None,  # returns earlier selves, if any are to be met
+) -> Iterator[Table]:
+    """Open one of the markets: the services in the seats learn, the others play as the training prescribes."""
+    scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
+    selves: dict[str, Policy | None] = {}
+    for service in scenario.services:
+        if service.name in learners:
+            service = PolicyChoice(training.policy).seat(service)
+        elif training.rivals:
+            rng = stream(seed, "rival", episode, service.name)
+            service, selves[service.name] = _with_rival(training, scenario, service, rng, episode, earlier)
+        services.append(service)
+    scenario = scenario.model_copy(update={"services": tuple(services)})
+    rivals = {
+        service.name: selves.get(service.name) or build_policy(scenario, service)
+        for service in scenario.services
+        if service.name not in learners
+    }
+    federation = build_federation(scenario, seed, shelf, workers=workers)
     try:
-        for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
-            if (there := out.with_suffix(suffix)).exists():
-                raise InputError(f"{there}: already exists; continue with --resume, or choose another --out")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from error
+        yield Table(build_market(scenario, seed, federation), learners, rivals, market)
+    finally:
+        federation.close()
 
 
-def _require_mechanism(scenario: Scenario) -> None:
-    """Refuse a market whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
-    require_no_switches(scenario, "training")
-    name = scenario.market.mechanism
-    if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
-        raise InputError(
-            f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "
-            "choose another mechanism, with --set market.mechanism=NAME"
-        )
+def _with_rival(
+    training: Training, scenario: Scenario, service: Service, rng: Generator, episode: int, earlier: Earlier | None
+) -> tuple[Service, Policy | None]:
+    """Draw who plays a service; return it with its policy, and that policy itself where it is an earlier self."""
+    rival = training.rivals[int(rng.integers(len(training.rivals)))]
+    if rival == ITSELF:
+        context = policy_context(scenario, service, known_curve(scenario, service))
+        if episode and earlier is not None and (itself := earlier(context, episode)) is not None:
+            return PolicyChoice(training.policy).seat(service), itself
+        named = list(training.choices)
+        rival = named[int(rng.integers(len(named)))]
+    return training.choices[rival].seat(service), None
 
 
-def _require_seats(training: Training) -> None:
-    together = training.plan.together
-    most = max(len(names) for names in training.learners)
-    if together > most:
-        raise InputError(f"--together {together}: only {most} services learn; choose fewer")
-    for scenario, names in zip(training.scenarios, training.learners, strict=True):
-        alone = training.rotate and together < len(scenario.services)
-        if len(names) < len(scenario.services) or alone:
-            return
-    if training.rivals:
-        raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
+class _Heuristic(Learner):
+    """One policy in the seats of the learners. It learns nothing."""
+
+    def __init__(self, name: str, players: Mapping[str, Policy]) -> None:
+        self._players, self._labels = players, dict.fromkeys(players, name)
+
+    def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
+        decisions = decide(self._players, self._labels, observations)
+        return {name: decision.offer for name, decision in decisions.items()}
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, Settings | paper_settings.Settings]:
-    """Return a learner that has learned nothing yet, and its settings."""
-    shapes = [_shape(scenario) for scenario in training.scenarios]
-    settings: Any
-    if training.policy == "mahdrl":
-        settings = settings_of(Settings, training.options, training.policy)
-        _require_possible(training, settings)
-        make: Callable[[], Learner] = partial(
-            learner.Learner, training.learners, shapes, seed, settings, selves=ITSELF in training.rivals
-        )
-    else:
-        settings = settings_of(paper_settings.Settings, training.options, training.policy)
-        kind = SerialLearner if settings.selection == "serial" else paper.Learner
-        make = partial(kind, training.learners[0], shapes[0], seed, settings)
-    try:
-        return make(), settings
-    except MemoryError as error:
-        sizes = [name for name in ("replay", "members") if hasattr(settings, name)]
-        raise InputError(
-            f"--option {' or '.join(f'{name}={getattr(settings, name)}' for name in sizes)}: does not fit into memory; "
-            "choose a smaller one"
-        ) from error
+def baselines(training: Training, opened: OpenTable, plan: Plan) -> dict[str, Row]:
+    """Return the row that an evaluation has with each of the paper's heuristics in place of the learners, by its name.
 
-
-def _require_possible(training: Training, settings: Settings) -> None:
-    """Refuse hyper-parameters that do not go together, or not with what is trained on."""
-    if ITSELF in training.rivals and not settings.share:
-        raise InputError(f"--option share=false: an earlier self is one network; leave out --rivals {ITSELF}")
-    if len(training.scenarios) > 1 and not settings.share:
-        raise InputError("--option share=false: services of several markets have one network; leave it out")
-    if settings.curve and not settings.context:
-        raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
-    if not settings.hindsight:
-        return
-    # What it ignores: the others are on by default.
-    ignored = [f"{name}=true" for name in ("gain", "difference") if getattr(settings, name)]
-    ignored += [name for name in ("horizon", "scale", "weighted") if name in training.options]
-    if ignored:
-        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {ignored[0]}")
-    if any(BACKENDS[scenario.training.backend].trains for scenario in training.scenarios):
-        raise InputError(
-            "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"
-        )
-
-
-def _shape(scenario: Scenario) -> Shape:
-    return Shape(
-        services=tuple(service.name for service in scenario.services),
-        clients=scenario.clients.count,
-        cores=scenario.clients.cores,
-        rounds=scenario.rounds,
-        reward_bases={service.name: service.reward_base for service in scenario.services},
-        curves={service.name: known_curve(scenario, service) for service in scenario.services},
-    )
+    No draw of theirs touches those of the training: all are keyed by the market's seed.
+    """
+    found = {}
+    for name in HEURISTICS[:1] if plan.seats[0] else HEURISTICS:
+        rows = []
+        for market, seed, seats in tracked(list(plan.evaluations()), f"markets played by {name}"):
+            scenario, mine = training.scenarios[market], seats or training.learners[market]
+            services = [PolicyChoice(name).seat(service) for service in scenario.services]
+            players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
+            with opened(market, 0, seed, seats) as table:
+                rows.append(play_episode(_Heuristic(name, players), table, 0, 0.0, learn=False))
+        found[name] = mean_row(rows, 0)
+    return found

@@ -2,9 +2,9 @@
 
 Where it departs from Algorithm 1 (docs/mahdrl.md says what each departure is worth):
 
-    one network for all clients (and, with ``share``, for all services) instead of one output per client
+    one network for all clients and all services
     V(S) = mean q + kappa(|S|) over the clients that were *served*, instead of the mean Q of those that were chosen
-    credit by n-step advantage (``credit``) instead of the bootstrapped target (11)
+    credit by n-step advantage (``advantages``) instead of the bootstrapped target (11)
     payments by planning with a learned chance to be served (``planning``) instead of the actor's gradient (9)
 """
 
@@ -14,28 +14,31 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
+from fl.errors import RunError
 from fl.streams import stream
+from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.brain import Brain, random_offer
-from learning.mahdrl.context import Memory
-from learning.mahdrl.credits import Credits
-from learning.mahdrl.hindsight import Lived
-from learning.mahdrl.knowledge import knowledge
-from learning.mahdrl.losses import critic_loss, win_loss
+from learning.mahdrl.advantages import Credits, Lived
+from learning.mahdrl.agent import PLAIN, Brain, Networks, Player, networks_of, random_offer, see
+from learning.mahdrl.features import Memory, knowledge
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.policy import Player
 from learning.mahdrl.replay import Replay
-from learning.mahdrl.rivalry import RIVAL_FEATURES, STANDING, Rivals, rivals_kept
-from learning.mahdrl.selves import Selves
 from learning.mahdrl.settings import Settings
-from learning.mahdrl.shape import Shape
+from learning.mahdrl.training import Shape
+from learning.mahdrl.win_probability import RIVAL_FEATURES, STANDING, Rivals, exactly, features, rivals_kept
 from learning.policy import PolicyContext
 
 UNTOLD = 0.25
 """How often a service that explores is not told its learning curve, so that an agent can play without knowing one."""
+
+UNSURE = 1e-6  # a learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising
+
+EVERY = 160  # episodes between two earlier selves
 
 
 @dataclass
@@ -46,43 +49,36 @@ class _Episode:
     accuracies: list[float] = field(default_factory=list)
 
 
-class Learner:
-    """Learns for the services of one market, or of several, all at the same time.
-
-    Attributes:
-        services: of each market, the names of all that may learn; which of them do is up to each episode.
-        settings: the hyper-parameters.
-    """
+class Learner(training.Learner):
+    """Learns for the services of one market, or of several, all at the same time."""
 
     def __init__(
         self,
         services: Sequence[Sequence[str]],  # of each market, the names of all that may learn
         shapes: Sequence[Shape],  # of each market
         seed: int,  # the training's
-        settings: Settings,  # the hyper-parameters; with several markets, services must ``share``
+        settings: Settings,
         *,
         selves: bool = False,  # keep earlier selves, to play against
     ) -> None:
         self.services, self.settings = tuple(tuple(names) for names in services), settings
         self._seed, self._episode, self._market = seed, 0, 0
-        most = max(len(names) for names in self.services)
-        self._agents = 1 if settings.share else most
+        self._most = max(len(names) for names in self.services)  # services that learn in an episode
         # the networks that learn, in memory shared with torch; they play while exploring
-        self.brain = Brain.initial(stream(seed, "agent"), self._agents, settings)
+        self.brain = Brain.initial(stream(seed, "agent"), settings)
         networks = self.brain.tensors()
         # their slow average, which plays in evaluations and becomes the trained agent
-        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, design=settings)
+        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, settings=settings)
         self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
         self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
-        self._share = most if settings.share else 1
         self._cores = max(shape.cores for shape in shapes)
         self._rivals = max(rivals_kept(len(shape.services), shape.cores) for shape in shapes)
-        clients = max(shape.clients for shape in shapes)
+        clients, sizes = max(shape.clients for shape in shapes), networks_of(settings)
         self._replay = Replay(
-            self._agents,
-            settings.replay * self._share,
+            1,
+            settings.replay * self._most,
             {
-                "clients": (clients, settings.networks.quality.sizes[0]),
+                "clients": (clients, sizes.quality.sizes[0]),
                 "rivals": (clients, self._rivals, STANDING),
                 "active": (self._rivals,),
                 "offered": (clients,),
@@ -90,8 +86,8 @@ class Learner:
                 "cores": (1,),
                 "served": (clients,),
                 "won": (clients,),
-                "situation": (settings.networks.count.sizes[0],),
-                "rivalry": (settings.networks.win.sizes[0] - RIVAL_FEATURES,),
+                "situation": (sizes.count.sizes[0],),
+                "rivalry": (sizes.win.sizes[0] - RIVAL_FEATURES,),
                 "advantage": (1,),
             },
         )
@@ -121,9 +117,6 @@ class Learner:
         """Return a service's row in what is kept of each service of each market."""
         return int(self._first[self._market]) + self.services[self._market].index(name)
 
-    def _agent(self, name: str) -> int:
-        return 0 if self.settings.share else self.services[self._market].index(name)
-
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
         offers = {}
@@ -133,7 +126,7 @@ class Learner:
             if rng.random() < epsilon:
                 offers[name] = random_offer(observation, rng, self.settings.payments)
             else:
-                brain = (self.brain if epsilon > 0 else self.played).agent(self._agent(name))
+                brain = self.brain if epsilon > 0 else self.played
                 if epsilon > 0 and (members := self.settings.members) > 1:
                     # Each acts on what it believes for an episode, and so tries what the others would not.
                     drawn = stream(self._seed, "member", self._episode, name).integers(members)
@@ -163,7 +156,7 @@ class Learner:
             standing = rivals.standing(prices, min(kept, self._rivals))[offer.clients, 0]
             against = np.zeros((len(offer.clients), self._rivals, STANDING))
             against[:, : standing.shape[1]] = standing
-            seen = self.settings.see(observation, self._memory(name))
+            seen = see(observation, self._memory(name), self.settings)
             episode = self._episodes.setdefault(name, _Episode())
             episode.accuracies.append(came.accuracy)
             episode.transitions.append(
@@ -194,7 +187,7 @@ class Learner:
         rows = {name: self._row(name) for name in accuracies}
         for name, credit in self._credits.of(rows, accuracies, lived).items():
             for transition, advantage in zip(self._episodes[name].transitions, credit.tolist(), strict=True):
-                self._replay.add(self._agent(name), advantage=[advantage], **transition)
+                self._replay.add(0, advantage=[advantage], **transition)
         updates, self._due = int(self._due), self._due % 1.0
         losses = []
         if self._replay.stored.all():
@@ -206,23 +199,19 @@ class Learner:
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
 
     def earlier(self, context: PolicyContext, episode: int) -> Player | None:
-        """Return one of the agent's earlier selves to play a service in an episode; None before there are any.
-
-        Only for an agent that all services ``share``.
-        """
+        """Return one of the agent's earlier selves to play a service in an episode; None before there are any."""
         return self._selves.player(context, episode, self.played)
 
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
-        batch = self._replay.sample(rng, self.settings.batch * self._share, self.settings.members)
+        batch = self._replay.sample(rng, self.settings.batch * self._most, self.settings.members)
         # Offers are at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
         for name in ("clients", "rivals", "offered", "served", "won"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
-        networks = self.settings.networks
+        networks = networks_of(self.settings)
         quality, count, chance = self._parameters
-        valued = tensors if self.settings.served else tensors | {"served": tensors["offered"]}
-        critic = critic_loss(quality, count * float(self.settings.count), valued, networks)
+        critic = critic_loss(quality, count, tensors, networks)
         first = {name: values[:: self.settings.members] for name, values in tensors.items()}  # one batch each
         win = win_loss(chance, first, self._cores, networks)
         gradients = torch.autograd.grad(critic + win, self._parameters)
@@ -251,8 +240,6 @@ class Learner:
 
     def restore(self, state: Tensors) -> None:
         """Continue from a ``state``, between two episodes."""
-        if not 0 <= state["due"][0] < 1:
-            raise ValueError(f"{state['due'][0]} updates are due, which is no part of one")
         for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
             getattr(self.brain, name)[...] = state[f"brain.{name}"]
             getattr(self.played, name)[...] = state[f"played.{name}"]
@@ -265,3 +252,109 @@ class Learner:
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""
         return self.played.tensors()
+
+
+class Selves:
+    """What an agent played like after every so many episodes."""
+
+    def __init__(self, seed: int, *, wanted: bool = True) -> None:
+        self._seed, self._wanted = seed, wanted
+        self._kept: list[dict[str, Float32Array]] = []
+
+    def keep(self, episode: int, played: Brain) -> None:
+        """Keep a copy of the networks after an episode, if it is time to."""
+        if self._wanted and episode % EVERY == 0:
+            self._kept.append({name: values.copy() for name, values in played.tensors().items()})
+
+    def player(self, context: PolicyContext, episode: int, now: Brain) -> Player | None:
+        """Return one of them to play a service, drawn at random; None if there are none yet."""
+        if not self._kept:
+            return None
+        drawn = int(stream(self._seed, "self", episode, context.service).integers(len(self._kept)))
+        return Player(context, Brain(**self._kept[drawn], settings=now.settings))
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint must hold, by name."""
+        if not self._kept:
+            return {}
+        return {f"selves.{name}": np.stack([one[name] for one in self._kept]) for name in self._kept[0]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``."""
+        stacked = {name.removeprefix("selves."): it for name, it in state.items() if name.startswith("selves.")}
+        number = max((len(values) for values in stacked.values()), default=0)
+        self._kept = [{name: values[at].copy() for name, values in stacked.items()} for at in range(number)]
+
+
+def set_values(
+    quality: Tensor,  # [A, P] parameters of that network
+    count: Tensor,  # [A, P] parameters of that network
+    # ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs]
+    batch: Mapping[str, Tensor],
+    networks: Networks = PLAIN,  # their sizes
+) -> Tensor:
+    """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B]."""
+    served = batch["served"]
+    rows = _Rows(served.flatten(1))
+    q = rows.spread(networks.quality.forward(quality, rows.of(batch["clients"].flatten(1, 2)))[..., 0]).view(
+        served.shape
+    )
+    number = served.sum(dim=2)
+    nobody, slope, curvature = networks.count.forward(count, batch["situation"]).unbind(dim=2)
+    log_count = number.clip(min=1).log()
+    some = (q * served).sum(dim=2) / number.clip(min=1) + (slope + curvature * log_count) * log_count
+    return torch.where(number > 0, some, nobody)
+
+
+def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], networks: Networks = PLAIN) -> Tensor:
+    """Return the mean squared error of V(S) against the advantages, summed over agents: eq. (10)."""
+    error = batch["advantage"][..., 0] - set_values(quality, count, batch, networks)
+    return error.square().mean(dim=1).sum()
+
+
+def win_loss(
+    win: Tensor,  # [A, P] parameters of the network
+    # ``rivals`` [A, B, k, R, 2], ``active`` [A, B, R], ``offered`` and ``won`` [A, B, k], ``contested`` [A, B, 1], K as
+    # ``cores`` [A, B, 1], and ``rivalry`` [A, B, inputs]. An offer that won teaches as much of the rivals if its client
+    # did not deliver
+    batch: Mapping[str, Tensor],
+    most: int,  # the largest K
+    networks: Networks = PLAIN,  # their sizes
+) -> Tensor:
+    """Return the cross-entropy of which contested offers won, mean over offers, summed over agents."""
+    won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]
+    rows = _Rows(counts.flatten(1))
+    standing = rows.of(rivals.flatten(1, 2))  # [A, n, R, 2]
+    active, beside, cores = (
+        rows.of(batch[name][:, :, None].expand(-1, -1, won.shape[2], -1).flatten(1, 2))
+        for name in ("active", "rivalry", "cores")
+    )
+    seen = torch.cat([features(standing, torch), beside[:, :, None].expand(-1, -1, standing.shape[2], -1)], -1)
+    outbid = networks.win.forward(win, seen.flatten(1, 2))[..., 0].view(standing.shape[:-1]).sigmoid()
+    numbers = torch.stack(exactly(most, outbid * active))
+    within = torch.arange(most)[:, None, None] < cores[..., 0]
+    chance = (numbers * within).sum(0).clip(UNSURE, 1.0 - UNSURE)
+    if not bool(chance.isfinite().all()):
+        raise RunError("training diverged; lower the learning rate")
+    losses = binary_cross_entropy(chance, rows.of(won.flatten(1)), weight=rows.of(counts.flatten(1)), reduction="none")
+    return (losses.sum(dim=1) / counts.sum(dim=(1, 2)).clip(min=1)).sum()
+
+
+class _Rows:
+    """Those rows of a padded batch that count: most are padding, which networks need not look at."""
+
+    def __init__(self, counts: Tensor) -> None:
+        """Find the rows of which ``counts`` [A, rows] is above 0."""
+        self._counts = (counts > 0).to(torch.uint8)
+        most = max(1, int(self._counts.sum(dim=1).max()))
+        # [A, n] their places among all; where an agent has fewer than another, places that do not count follow
+        self.index = self._counts.argsort(dim=1, descending=True, stable=True)[:, :most]
+
+    def of(self, values: Tensor) -> Tensor:
+        """Return them [A, n, ...] of values [A, rows, ...]."""
+        agents = torch.arange(len(self.index))[:, None]
+        return values[agents, self.index]
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Return values [A, n] at their places among all rows, [A, rows], and 0 elsewhere."""
+        return torch.zeros(self._counts.shape).scatter(1, self.index, values)

@@ -76,7 +76,6 @@ def plan(
     available: BoolArray | None = None,  # [C] who can be selected; all if not given
     # [C] the clients in the order in which those of equal worth are considered; by their number if not given
     turns: IntArray | None = None,
-    stop: bool = True,  # consider every beginning of an order, not only everything that the budget allows
 ) -> Offer:
     """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable."""
     exact, left = to_micro(prices), to_micro(budget)
@@ -101,8 +100,7 @@ def plan(
     average = np.cumsum(w * q[order], axis=1) / np.maximum(served, 1e-9)
     value = (1.0 - none) * average + kappa.of(served / np.maximum(1.0 - none, 1e-9), none)
     # Of equal values argmax takes the first: the shortest beginning of the order that weighs prices the least.
-    ends = taken if stop else taken & (taken.sum(axis=1, keepdims=True) == taken.cumsum(axis=1))
-    value = np.where(ends, value, -np.inf)
+    value = np.where(taken, value, -np.inf)
     best, length = np.unravel_index(int(np.argmax(value)), value.shape)
     chosen = np.flatnonzero(taken[best, : length + 1])
     clients = order[best][chosen]

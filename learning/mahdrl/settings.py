@@ -1,34 +1,54 @@
-"""The hyper-parameters of `mahdrl`. Light: no torch, so that whoever plays an agent can read them."""
+"""The hyper-parameters of `mahdrl`, and the ranges by which those of both agents are checked."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from learning.mahdrl.brain import Design
-from learning.mahdrl.ranges import Count, Positive, Rate
+from pydantic import Field
+
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Part = Annotated[float, Field(ge=0.0, le=1.0)]
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+
+Payments = Literal["plan", "bid"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(Design):
-    """Hyper-parameters of `mahdrl`: what the agent sees and may do (``Design``), and how it learns."""
+class Settings:
+    """What an agent sees and may do, and how it learns."""
 
-    share: bool = True  # one network for all services, instead of one for each
-    # the critic values the clients that were served; otherwise all that were chosen, as in Algorithm 1
-    served: bool = True
-    # credit is what a service did better than the mean of the other learners in the same round
-    difference: bool = False
+    payments: Payments = "plan"  # ``plan`` overbids where that promises more; ``bid`` never does
+    # sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one, what an
+    # agent learns about budgets is noise, and harms it under another budget.
+    budget: bool = False
+    # sees which market this is, and what came of its offers so far (``features.context``), for trainings in many
+    # markets
+    context: bool = False
+    # besides the context, knows how its data set is learned, where anybody does (``features.knowledge``)
+    curve: bool = False
+    # among clients that are worth the same, a random draw decides; otherwise the one with the lower number comes first,
+    # and services that decide alike all want the same ones
+    lots: bool = False
+    # how many critics an agent has, each of which learns from batches of its own. It decides by their mean: where
+    # training has said little, they differ, and the mean errs less than they do on average.
+    members: Count = 1
     average: Rate = 0.003  # rate at which the networks that are played follow those that learn; 1: they are the same
     learning_rate: Positive = 1e-3  # Adam's, for all networks
     batch: Count = 32  # transitions of each service in an update
     replay: Count = 4000  # transitions of each service that are kept
     updates: Positive = 1.0  # updates for each round played
-    horizon: Count = 20  # of the advantage; see ``credit.advantages``
-    # credit begins where the service stood before the decision, and counts in the usual size of such gains in its
-    # market: for trainings in many markets, without noise (backend ``noiseless``)
-    gain: bool = False
+    horizon: Count = 20  # of the advantage; see ``advantages.advantages``
     # credit is what a decision added to the accuracies of the whole run, as the market's learning curves tell in
-    # hindsight (``hindsight``), in the usual size of that in its market; nothing else is credit then. Only for
-    # trainings on curves (backend ``noiseless`` or ``surrogate``).
+    # hindsight (``advantages.Usual``). Only for trainings on curves (backend ``noiseless`` or ``surrogate``).
     hindsight: bool = False
-    # the advantage counts by how much the accuracy deviates; otherwise steps of -log(1 - accuracy) count the same early
-    # and late
-    weighted: bool = True
     scale: Positive = 3.0  # of the advantage
+
+
+DEFAULTS = Settings()
+
+FORMER = {
+    "share": True, "standardise": True, "schedule": True, "count": True, "stop": True, "served": True,
+    "weighted": True, "difference": False, "gain": False,
+}  # fmt: skip
+"""Switches of earlier trainings, as the agents that come with flmarket have them: no other value can be played."""

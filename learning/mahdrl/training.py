@@ -5,11 +5,12 @@ saved between episodes holds everything that learning depends on. Resumed after 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,27 +18,113 @@ import torch
 from des.market import Market
 from des.records import Feedback, Observation, Offer
 from fl.errors import RunError
+from fl.streams import stream
+from fl.surrogate import Curve
 from fl.tracking import tracked
-from learning.mahdrl import checkpoint
-from learning.mahdrl.checkpoint import CheckpointError
-from learning.mahdrl.hindsight import Lived
+from learning.mahdrl import agent_file
+from learning.mahdrl.advantages import Lived
+from learning.mahdrl.agent_file import CheckpointError
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.plan import Plan
 from learning.mahdrl.preferences import Preferences
-from learning.mahdrl.record import TrainingRecord, folder_of
-from learning.mahdrl.states import file_of, prune, resumed
-from learning.mahdrl.training_log import Row, TrainingLog
+from learning.mahdrl.training_files import (
+    Row,
+    folder_of,
+    has_baselines,
+    log_of,
+    log_row,
+    preferences_of,
+    record_baselines,
+    record_plan,
+    resumed,
+    write_state,
+)
 from learning.play import decide
 from learning.play import learn as let_learn
 from learning.policy import Policy
 
+EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training
 
-class Learner(Protocol):
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a learner must know of a market before its first round."""
+
+    services: tuple[str, ...]  # names of all services of the market, in order
+    clients: int  # C
+    cores: int  # K
+    rounds: int  # N
+    reward_bases: Mapping[str, float]  # Omega of each service, by name
+    # the learning curve that each service knows, by name; None where it knows none
+    curves: Mapping[str, Curve | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long and on what to train."""
+
+    episodes: int = 200  # markets played while learning
+    seed: int = 0  # the training's seed: networks, exploration, replay and the markets' seeds are drawn from it
+    epsilon: tuple[float, float] = (1.0, 0.05)  # probability of a random action at the start and at the end
+    epsilon_episodes: int = 100  # episodes over which epsilon falls, on a straight line
+    evaluate_every: int = 25  # episodes between two evaluations; a state to resume from is saved with each
+    # seeds of the markets of an evaluation, which no episode plays
+    evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
+    # of each market, the services that take turns to learn; where that is none, all learn at once
+    seats: tuple[tuple[str, ...], ...] = ((),)
+    together: int = 1  # how many services of the seats learn in the same episode; 0: a number drawn anew in each
+
+    def epsilon_at(self, episode: int) -> float:
+        """Return the probability of a random action in an episode, from 1."""
+        start, end = self.epsilon
+        return max(end, start - (start - end) * (episode - 1) / max(self.epsilon_episodes, 1))
+
+    def market_seed(self, episode: int) -> int:
+        """Return the seed of an episode's market: at least 2^31, so never that of an evaluation or of a usual run."""
+        return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
+
+    def market(self, episode: int) -> int:
+        """Return the place of an episode's market: all are played, in an order drawn anew, before any is again."""
+        turn, place = divmod(episode - 1, len(self.seats))
+        return int(stream(self.seed, "markets", turn).permutation(len(self.seats))[place])
+
+    def learners(self, episode: int) -> tuple[str, ...]:
+        """Return who learns in an episode: the seats in turn, or some of them drawn at random; none if all learn."""
+        market = self.market(episode)
+        seats = self.seats[market]
+        if not seats:
+            return ()
+        if self.together == 1 and len(self.seats) == 1:
+            return seats[episode % len(seats) :][:1]
+        rng = stream(self.seed, "episode", episode, "learners")
+        drawn = rng.permutation(len(seats))
+        number = self.together or int(rng.integers(1, len(seats) + 1))
+        return tuple(seats[index] for index in sorted(drawn[:number]))
+
+    def evaluations(self) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Yield (market, market seed, seats) of each market of an evaluation.
+
+        A single market is played under all evaluation seeds and in all seats. Of several, each is played once: in one
+        seat in turn, if there are any.
+        """
+        if len(self.seats) == 1:
+            for seed in self.evaluation_seeds:
+                for name in self.seats[0] or (None,):
+                    yield 0, seed, () if name is None else (name,)
+            return
+        chosen = range(0, len(self.seats), max(1, -(-len(self.seats) // EVALUATED)))
+        for turn, market in enumerate(chosen):
+            seats = self.seats[market]
+            seed = self.evaluation_seeds[turn % len(self.evaluation_seeds)]
+            yield market, seed, seats[turn % len(seats) :][:1] if seats else ()
+
+
+class Learner(ABC):
     """What can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
 
-    def begin(self, episode: int, market: int = 0) -> None:
+    def begin(self, episode: int, market: int = 0) -> None:  # noqa: B027 - may be empty
         """Start an episode in one of the markets that are learned from."""
 
+    @abstractmethod
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return offers, exploring with probability ``epsilon``; with 0, nothing that is learned may change."""
 
@@ -45,23 +132,27 @@ class Learner(Protocol):
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> dict[str, float]:
         """Take in what came of a round; return the losses by name."""
+        return {}
 
-    def remember(
+    def remember(  # noqa: B027 - may be empty
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
     ) -> None:
         """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
 
     def end(self, lived: Lived | None = None) -> dict[str, float]:
         """End the episode, of which ``lived`` is known on learning curves; return the losses by name."""
+        return {}
 
     def state(self) -> Tensors:
         """Return everything that later learning depends on."""
+        return {}
 
-    def restore(self, state: Tensors) -> None:
+    def restore(self, state: Tensors) -> None:  # noqa: B027 - may be empty
         """Continue from a ``state``."""
 
     def agent(self) -> Tensors:
         """Return what a trained agent needs to play."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,45 +187,47 @@ def train(
     """Train to the end of the plan and write the agent."""
     # Networks this small gain nothing from a second thread, and the bits of a sum depend on how many there are.
     torch.set_num_threads(1)
-    states, log = out.with_suffix(".training"), out.with_suffix(".csv")
     # As it will be read from JSON: tuples become lists.
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
-    done, curve, logged = 0, [], 0
-    if resume and (found := resumed(learner, states, identity)) is not None:
-        done, curve, logged = found.episode, found.curve, found.log_bytes
+    done: int = 0
+    curve: list[dict[str, Any]] = []
+    if resume and (found := resumed(learner, out, identity)) is not None:
+        done, curve = found.episode, found.curve
         plan = replace(plan, epsilon_episodes=found.epsilon_episodes)
         identity["plan"]["epsilon_episodes"] = found.epsilon_episodes
         if plan.episodes < done:
             raise CheckpointError(
-                f"{states}: {done} episodes have been played already, more than {plan.episodes}; raise --episodes"
+                f"{folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
+                "raise --episodes"
             )
     elif resume and out.exists():
-        raise CheckpointError(f"{out}: already exists, but {states} has no state to resume from; choose another --out")
-    with TrainingLog(log, logged, done) as writer:
-        record = TrainingRecord(folder_of(out), done)
-        record.write_plan({**identity, "about": about})
-        if baselines is not None and not (resume and record.has_baselines()):
-            record.write_baselines(baselines())
+        raise CheckpointError(
+            f"{out}: already exists, but {folder_of(out)} has no state to resume from; choose another --out"
+        )
+    with log_of(out, done) as log, preferences_of(out, done) as preferences:
+        record_plan(out, {**identity, "about": about})
+        if baselines is not None and not (resume and has_baselines(out)):
+            record_baselines(out, baselines())
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             seed, seats = plan.market_seed(episode), plan.learners(episode)
             with open_table(plan.market(episode), episode, seed, seats) as table:
                 row = play_episode(learner, table, episode, epsilon, learn=True)
-            writer.write(row)
+            log.write([log_row(row)])
             report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
             noted = Preferences()
             row = _evaluate(learner, open_table, plan, episode, noted)
-            record.write_preferences(noted, episode)
-            writer.write(row)
+            preferences.write(noted.rows(episode))
+            log.write([log_row(row)])
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
-            progress = {"episode": episode, "curve": curve, "log_bytes": writer.size()}
-            checkpoint.write(file_of(states, episode), "training", learner.state(), identity | progress)
-            prune(states)
-    checkpoint.write(
+            preferences.sync()
+            log.sync()
+            write_state(out, learner, identity, episode, curve)
+    agent_file.write(
         out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
     )
 

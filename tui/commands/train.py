@@ -2,9 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,9 +16,9 @@ from tui.commands.arguments import Assignments, Plugins, Quiet, Seed, load_all, 
 from tui.commands.console import note, result
 
 if TYPE_CHECKING:
-    from learning.mahdrl.training_log import Row
+    from learning.mahdrl.training_files import Row
     from scenarios.build import Shelf
-    from scenarios.training import Training
+    from scenarios.train import Training
 
 
 def train(
@@ -95,10 +94,10 @@ def train(
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
-    from scenarios.hyper_parameters import parse_options
+    from learning.mahdrl.training_files import folder_of, has_state
     from scenarios.logs.outside import require_outside_runs
     from scenarios.running.batch import threads  # brings torch
-    from scenarios.train import place, plan_training
+    from scenarios.train import parse_options, place, plan_training
 
     training = plan_training(
         scenarios,
@@ -116,30 +115,32 @@ def train(
             "several markets, and the agent does not see which one it plays: "
             "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
         )
-    manner = _Manner(resume, threads(jobs, workers), quiet, tensorboard)
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
     if tensorboard is not None:
         require_outside_runs(tensorboard / places[0].stem)
+    for at in places if resume and not quiet else ():
+        if not at.exists() and not has_state(at):
+            note(f"{folder_of(at)}: has no state to resume from; the training starts from the beginning")
+    one = partial(_train, training, resume=resume, workers=threads(jobs, workers), quiet=quiet, board=tensorboard)
     try:
-        _train_all(training, chosen_seeds, places, jobs, manner)
+        _train_all(one, list(zip(chosen_seeds, places, strict=True)), jobs)
     except KeyboardInterrupt:
-        _note_kept(places, min(every, episodes))
+        kept = [str(folder_of(at)) for at in places if has_state(at)]
+        if kept:
+            note(
+                "interrupted; the same command with --resume continues from the last evaluation, whose state is kept in"
+            )
+            for folder in kept:
+                note(f"  {folder}")
+        else:
+            first = min(every, episodes)
+            note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
         raise
     for path in places:
         result(str(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _Manner:
-    """How trainings are done, besides what is trained."""
-
-    resume: bool  # continue a training that was stopped
-    workers: int  # threads that train clients, for each training
-    quiet: bool  # report no progress
-    tensorboard: Path | None  # folder that gets one folder for each training
-
-
-def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path], jobs: int, manner: _Manner) -> None:
+def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], jobs: int) -> None:
     """Train an agent for each seed, into its file.
 
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
@@ -147,80 +148,62 @@ def _train_all(training: "Training", seeds: Sequence[int], places: Sequence[Path
     from scenarios.build import Shelf
     from scenarios.plugins import packed
 
-    if manner.resume and not manner.quiet:
-        _note_new(places)
     if jobs > 1 or packed():
         from scenarios.running.fanout import in_processes
 
         ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
-        task = partial(_train_apart, training, manner)
-        errors = [it for it in in_processes(task, list(zip(seeds, places, strict=True)), jobs, packed(), ended) if it]
+        errors = [it for it in in_processes(partial(_train_apart, one), places, jobs, packed(), ended) if it]
         if errors:
             kind = InputError if isinstance(errors[0], InputError) else RunError
             raise kind("\n".join(dict.fromkeys(map(str, errors))))
         return
     shelf = Shelf()
-    for seed, at in zip(seeds, places, strict=True):
-        _train(training, seed, at, manner, shelf)
+    for seed, out in places:
+        one(seed, out, shelf)
 
 
-def _note_kept(places: Sequence[Path], first: int) -> None:
-    """Say what an interrupted command has kept of trainings whose first state is written after episode ``first``."""
-    from learning.mahdrl.states import is_there
-
-    kept = [states for at in places if is_there(states := at.with_suffix(".training"))]
-    if kept:
-        note("interrupted; the same command with --resume continues from the last evaluation, whose state is kept in")
-        for states in kept:
-            note(f"  {states}")
-    else:
-        note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
-
-
-def _note_new(places: Sequence[Path]) -> None:
-    """Say which trainings cannot be resumed: their names may be wrong."""
-    from learning.mahdrl.states import is_there
-
-    for at in places:
-        states = at.with_suffix(".training")
-        if not at.exists() and not is_there(states):
-            note(f"{states}: has no state to resume from; the training starts from the beginning")
-
-
-def _train_apart(training: "Training", manner: _Manner, one: tuple[int, Path]) -> InputError | RunError | None:
+def _train_apart(one: Callable[..., None], place: tuple[int, Path]) -> InputError | RunError | None:
     """Train one agent in a process of its own; return why that failed, which is no reason to end the others."""
     from scenarios.build import Shelf
 
-    seed, at = one
     try:
-        with nullcontext() if manner.quiet else shown(live=False):
-            _train(training, seed, at, manner, Shelf())
+        one(*place, Shelf(), live=False)
     except (InputError, RunError) as error:
         return error
     return None
 
 
-def _train(training: "Training", seed: int, out: Path, manner: _Manner, shelf: "Shelf") -> None:
+def _train(
+    training: "Training",
+    seed: int,
+    out: Path,
+    shelf: "Shelf",
+    *,
+    resume: bool,
+    workers: int,
+    quiet: bool,
+    board: Path | None,  # folder of TensorBoard, which gets one folder for each training
+    live: bool = True,  # in the command's own process, which shows progress already
+) -> None:
     """Train one agent, reporting to TensorBoard as well if that is asked for."""
+    from learning.mahdrl.training_files import Board
     from scenarios.train import run
 
     episodes = training.plan.episodes
     with ExitStack() as stack:
+        if not live and not quiet:
+            stack.enter_context(shown(live=False))
         step = stack.enter_context(counting(f"seed {seed}, episodes", episodes))
-        board = None
-        if manner.tensorboard is not None:
-            from learning.mahdrl.board import Board
-
-            board = stack.enter_context(closing(Board(manner.tensorboard / out.stem)))
+        boards = [] if board is None else [stack.enter_context(closing(Board(board / out.stem)))]
 
         def report(row: "Row") -> None:
-            if board is not None:
-                board(row)
+            for each in boards:
+                each(row)
             step(row.episode, _numbers(row))
-            if row.phase == "evaluate" and not manner.quiet:
+            if row.phase == "evaluate" and not quiet:
                 note(f"seed {seed}, episode {row.episode}/{episodes}, evaluate: {_numbers(row)}")
 
-        run(training, seed, out, shelf, resume=manner.resume, workers=manner.workers, report=report)
+        run(training, seed, out, shelf, resume=resume, workers=workers, report=report)
 
 
 def _numbers(row: "Row") -> str:

@@ -3,11 +3,10 @@
 Read ``algorithm`` first, from top to bottom: it follows the lines of Algorithm 1. docs/decisions/algorithm1.md lists
 what is ours, and what that is worth.
 
-    settings       hyper-parameters, and switches for departures
-    actor_critic   mu_theta and Q_omega
+    algorithm      the lines of Algorithm 1
     equations      (7) to (12), each a function
-    serial         the other reading of serial selection: a sub-MDP in each slot; ``serial_learner`` learns with it
+    actor_critic   mu_theta and Q_omega
     rewards        the reward that line 11 stores
-    transitions    when a transition is complete, and what of it is stored
+    settings       hyper-parameters
     policy         plays a trained agent in a market
 """

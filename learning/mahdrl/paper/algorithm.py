@@ -30,7 +30,7 @@ where they occur.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,26 +41,20 @@ from des.records import Feedback, Observation, Offer, Status
 from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite
+from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
-from learning.mahdrl.hindsight import Lived
+from learning.mahdrl.advantages import Lived
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.paper.actor_critic import Networks
-from learning.mahdrl.paper.equations import Batch, actor_loss, critic_loss, serial_selection, soft_update, targets
+from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_selection, soft_update, targets
 from learning.mahdrl.paper.rewards import Rewards
 from learning.mahdrl.paper.settings import Settings
-from learning.mahdrl.paper.transitions import CreditedTransitions, Transitions
 from learning.mahdrl.replay import Replay
-from learning.mahdrl.shape import Shape
+from learning.mahdrl.training import Shape
 
 
-class Learner:
-    """The agents of all learning services. See ``training.Learner``.
-
-    ``serial_learner.SerialLearner`` has the other reading of serial selection, and overrides what differs in it.
-    """
-
-    more_fields: ClassVar[Mapping[str, tuple[int, ...]]] = {}
-    """Shapes of what a transition holds besides ``equations.Batch``, by name."""
+class Learner(training.Learner):
+    """The agents of all learning services."""
 
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
         self.services, self.settings = tuple(services), settings
@@ -68,9 +62,7 @@ class Learner:
         s, agents, clients = settings, len(self.services), (shape.clients,)
 
         # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
-        serial = s.selection == "serial"
-        size = (len(shape.services), shape.clients)
-        self.networks = Networks(s.network, s.payments, s.hidden, *size, bias=s.bias, serial=serial)
+        self.networks = Networks(s.hidden, s.bias)
         self.weights = self.networks.initial(stream(seed, "agent"), agents)
         self.target_weights = self.weights.copy()
         # The paper names no optimiser and no learning rates; these are DDPG's.
@@ -78,17 +70,17 @@ class Learner:
         self._adam_critic = Adam(self.weights.critic.requires_grad_(), s.critic_rate)
 
         # Line 2. One replay buffer for each agent; EP and N are the training's and the market's.
-        state = (self.networks.state,)
+        state = self.networks.state(shape.clients)
         fields = {
             "state": state, "chosen": clients, "markup": clients, "reward": (),
             "next_state": state, "next_bids": clients, "next_here": clients, "budget": (), "final": (),
         }  # fmt: skip
-        self._replay = Replay(agents, s.replay, {**fields, **self.more_fields})
-        self._transitions = Transitions(self._replay)
-        self._rewards = Rewards(agents, shape.rounds, s.discount, centred=s.centred)
-        if s.target == "advantage":
-            self._transitions = CreditedTransitions(self._replay, shape.rounds, s.horizon, s.scale)
+        self._replay = Replay(agents, s.replay, fields)
+        self._rewards = Rewards(agents, shape.rounds, s.discount)
 
+        # By agent, the transition of its last round: it is complete once the state that follows is known, which comes
+        # with the next round, or never if the round is the agent's last one.
+        self._waiting: dict[int, dict[str, Any]] = {}
         self._noise: FloatArray = np.zeros((agents, shape.clients))
         self._continuous: dict[str, Float32Array] = {}
 
@@ -98,7 +90,7 @@ class Learner:
         The paper names no random process; this is DDPG's, an Ornstein-Uhlenbeck process for each client of each agent.
         """
         self._episode = episode
-        self._transitions.begin()
+        self._waiting.clear()
         self._rewards.begin()
         self._noise[...] = 0.0
 
@@ -118,8 +110,7 @@ class Learner:
             markup = self.networks.markup(weights.actor, states)
             if explores:
                 self._step_noise(next(iter(observations.values())).round)
-                if self.settings.payments == "actor":
-                    markup = (markup + self._xi(agents, epsilon)).clip(0.0, 1.0)
+                markup = (markup + self._xi(agents)).clip(0.0, 1.0)
             q = self.networks.q(weights.critic, states, markup)
         # Line 9.
         offers = {}
@@ -146,22 +137,30 @@ class Learner:
         The paper's tuple is (s, a_d, a_c, s'). Eq. (11) also needs the reward, whether anything follows, and, to find
         the greedy a_d', the bids of the next round, who is online in it, and the budget.
         """
-        over, earned = self._earned(agent, observation, came)
+        left = observation.rounds - observation.round
+        over = came.status is Status.REACHED or left == 0
+        # It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
+        reward = float(came.reward / self._shape.reward_bases[observation.service])
+        earned = self._rewards.stored(agent, reward, left if over else 0)
         if earned is None:
             return
         state, bids = self.networks.encode(observation), observation.own_bids
-        self._transitions.followed(agent, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
+        self._follow(agent, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
         # a_c of all clients is stored, also of those that a_d leaves out: the critic saw them all.
         chosen = np.zeros(len(bids))
         chosen[offer.clients] = 1.0
-        transition = {
+        self._waiting[agent] = {
             "state": state, "chosen": chosen, "markup": self._continuous[observation.service],
             "reward": earned, "budget": observation.budget,
         }  # fmt: skip
-        self._transitions.played(agent, came.accuracy, transition)
         if over:
             nothing = {"next_state": 0 * state, "next_bids": 0 * bids, "next_here": 0 * bids}
-            self._transitions.followed(agent, **nothing, final=1.0)
+            self._follow(agent, **nothing, final=1.0)
+
+    def _follow(self, agent: int, **after: Any) -> None:
+        """Store the transition of the agent's last round, if there is one, with what followed it."""
+        if agent in self._waiting:
+            self._replay.add(agent, **self._waiting.pop(agent), **after)
 
     def update(self, rng: Generator) -> dict[str, float]:
         """Update all networks once: lines 13 to 15. Returns the losses by name."""
@@ -171,32 +170,18 @@ class Learner:
 
         # Line 14. Which network goes first makes a difference. We follow DDPG: the critic.
         with torch.no_grad():
-            y = self._targets(batch)
+            y = targets(self.networks, self.target_weights, batch, s.discount)
         critic = critic_loss(self.networks, self.weights.critic, batch, y)
-        losses = {"critic_loss": float(critic.detach())}
         self._adam_critic.step(torch.autograd.grad(critic, self.weights.critic)[0])
-        if s.payments == "actor":
-            actor = actor_loss(self.networks, self.weights, batch)
-            losses["actor_loss"] = float(actor.detach())
-            self._adam_actor.step(torch.autograd.grad(actor, self.weights.actor)[0])
+        actor = actor_loss(self.networks, self.weights, batch)
+        self._adam_actor.step(torch.autograd.grad(actor, self.weights.actor)[0])
 
         # Line 15.
         soft_update(self.target_weights, self.weights, s.soft)
-        return losses
-
-    def _targets(self, batch: Batch) -> Tensor:
-        s = self.settings
-        chooser = self.weights.critic if s.target == "double" else None
-        return targets(self.networks, self.target_weights, batch, s.discount, chooser=chooser, within=s.values_within)
-
-    def remember(
-        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
-    ) -> None:
-        """Remember nothing: the algorithm decides on the state of a round alone."""
+        return {"critic_loss": float(critic.detach()), "actor_loss": float(actor.detach())}
 
     def end(self, lived: Lived | None = None) -> dict[str, float]:
-        """End the episode. Algorithm 1 has nothing to do here; the departure ``target="advantage"`` has."""
-        self._transitions.end()
+        """End the episode: later rewards are compared with those of this one, too."""
         self._rewards.end()
         return {}
 
@@ -204,20 +189,9 @@ class Learner:
         step = stream(self._seed, "noise", self._episode, round_).normal(size=self._noise.shape)
         self._noise += self.settings.noise * step - self.settings.reversion * self._noise
 
-    def _xi(self, agents: Sequence[int], epsilon: float) -> Tensor:
+    def _xi(self, agents: Sequence[int]) -> Tensor:
         """Return xi as it is added to the markups of some agents, [A, 1, C]."""
-        size = epsilon if self.settings.fading else 1.0
-        return torch.from_numpy((size * self._noise[agents, None]).astype(np.float32))
-
-    def _earned(self, agent: int, observation: Observation, came: Feedback) -> tuple[bool, float | None]:
-        """Return whether this was the agent's last round, and its reward as it is stored; None stores nothing.
-
-        It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
-        """
-        left = observation.rounds - observation.round
-        over = came.status is Status.REACHED or left == 0
-        reward = float(came.reward / self._shape.reward_bases[observation.service])
-        return over, self._rewards.stored(agent, reward, left if over else 0)
+        return torch.from_numpy(self._noise[agents, None].astype(np.float32))
 
     def state(self) -> Tensors:
         """Return everything that later learning depends on, between two episodes."""
@@ -227,7 +201,7 @@ class Learner:
             **{f"target.{name}": values for name, values in target.items()},
             **self._adam_actor.state("adam.actor"),
             **self._adam_critic.state("adam.critic"),
-            **self._transitions.state(),
+            **self._replay.state(),
             **self._rewards.state(),
         }
 
@@ -238,7 +212,7 @@ class Learner:
                 values[...] = state[f"{prefix}.{name}"]
         self._adam_actor.restore("adam.actor", state)
         self._adam_critic.restore("adam.critic", state)
-        self._transitions.restore(state)
+        self._replay.restore(state)
         self._rewards.restore(state)
 
     def agent(self) -> dict[str, Float32Array]:

@@ -1,7 +1,6 @@
 """The paper's equations (7) to (12) as functions, apart from the optimiser: each has a test with numbers by hand."""
 
 from collections.abc import Mapping
-from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from learning.mahdrl.paper.actor_critic import Weights
 from learning.selection import fill_budget
 
 Batch = Mapping[str, Tensor]
-"""A mini-batch: ``state`` [A, B, S], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
+"""A mini-batch: ``state`` [A, B, C, F], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
 ``next_state``, ``next_bids`` and ``next_here`` (1: the client can be selected) [A, B, C], ``final`` [A, B] (1: nothing
 follows), and the ``budget`` [A, B]."""
 
@@ -104,13 +103,6 @@ def targets(
     target: Weights,  # theta' and omega'
     batch: Batch,  # the mini-batch
     gamma: float,  # the discount factor
-    *,
-    # a departure: omega of the critic by which a_d' is greedy instead. This is Double-Q (van Hasselt, Guez and Silver,
-    # "Deep reinforcement learning with double Q-learning", AAAI 2016).
-    chooser: Tensor | None = None,
-    # a departure: Q' is cut to these bounds, what rewards can add up to. The greedy set takes the clients whose Q is
-    # overestimated the most, and without bounds Q ends several times too high.
-    within: tuple[float, float] = (0.0, inf),
 ) -> Tensor:
     """Eq. (11): y = r + gamma * Q'(s', a_d', a_c'), [A, B].
 
@@ -120,9 +112,8 @@ def targets(
     states = batch["next_state"]
     markup = networks.markup(target.actor, states)
     q = networks.q(target.critic, states, markup)
-    by = q if chooser is None else networks.q(chooser, states, markup)
-    chosen = greedy_set(by, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
-    return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen).clip(*within)
+    chosen = greedy_set(q, batch["next_bids"] * (1.0 + markup), batch["budget"], batch["next_here"])
+    return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen)
 
 
 def soft_update(target: Weights, own: Weights, soft: float) -> None:

@@ -14,7 +14,8 @@ from des.records import Observation
 from fl.arrays import FloatArray
 from fl.elementary import log, waves
 from fl.ordered import mean
-from learning.mahdrl.features import SMALLEST_PRICE
+
+SMALLEST_PRICE = 1e-3  # money; keeps ratios of prices finite where a client asks for nothing
 
 WAVES = 2.0 ** np.arange(6)
 """Cycles over the range of bids. Bids come in steps that reveal what a client holds, and demand may go up and down with

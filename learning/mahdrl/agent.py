@@ -1,0 +1,304 @@
+"""`mahdrl`: what it has learned, and how it decides with it and plays a market. NumPy only: no torch is needed to play.
+
+``Brain`` holds the networks and decides; ``Player`` remembers a run; ``Mahdrl`` plays an agent from a file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from des.records import Feedback, Observation, Offer
+from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
+from fl.elementary import sigmoid
+from learning.checks import require_finite
+from learning.mahdrl import agent_file
+from learning.mahdrl.agent_file import Reasons, Trained
+from learning.mahdrl.features import (
+    CLIENT_FEATURES,
+    CONTEXT,
+    FOR_CHANCES,
+    NUMBERS,
+    Memory,
+    client_features,
+    context,
+    elapsed,
+    knowledge,
+    means,
+)
+from learning.mahdrl.networks import Mlp
+from learning.mahdrl.planning import CountValue, plan, price_levels
+from learning.mahdrl.settings import DEFAULTS, FORMER, Payments, Settings
+from learning.mahdrl.win_probability import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
+from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget
+
+NAME, SINGLE = "mahdrl", "mahdrl-single"
+
+QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
+"""q: what a client adds to the mean quality of its set. The same network for every client."""
+
+COUNT = Mlp((2, 16, 3))
+"""kappa's three coefficients, given the time and the budget: the best number early on may not be the best later."""
+
+WIN = Mlp((RIVAL_FEATURES, 32, 1))  # logit of the chance that a rival outbids an offer
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """The networks of a design."""
+
+    quality: Mlp
+    count: Mlp
+    win: Mlp
+
+
+PLAIN = Networks(QUALITY, COUNT, WIN)  # of an agent for one market
+
+WIDE = Networks(
+    Mlp((CLIENT_FEATURES + len(CONTEXT), 64, 32, 1)),
+    Mlp((2 + len(CONTEXT), 32, 3)),
+    Mlp((RIVAL_FEATURES + len(FOR_CHANCES), 32, 1)),
+)
+"""Of an agent that sees the context, for any market."""
+
+KNOWING = Networks(
+    Mlp((CLIENT_FEATURES + len(CONTEXT) + len(NUMBERS), 64, 32, 1)),
+    Mlp((2 + len(CONTEXT) + len(NUMBERS), 32, 3)),
+    WIDE.win,
+)
+"""Of an agent that also knows how its data set is learned."""
+
+
+def networks_of(settings: Settings) -> Networks:
+    """Return the networks of an agent with the settings."""
+    if settings.context:
+        return KNOWING if settings.curve else WIDE
+    return PLAIN
+
+
+class Seen(NamedTuple):
+    """What the networks see of an observation."""
+
+    clients: Float32Array  # [C, features] of each client
+    # [inputs] what the value of a number of clients depends on: n / N, what the budget can buy, and the context if it
+    # is seen
+    situation: Float32Array
+    rivalry: Float32Array  # [inputs] what is seen beside each rival: a part of the context, or nothing
+
+
+def see(observation: Observation, memory: Memory, settings: Settings) -> Seen:
+    """Return what the networks see."""
+    clients = client_features(observation, budget=settings.budget)
+    situation = np.array([elapsed(observation), means(observation) if settings.budget else 0.0], dtype=np.float32)
+    if not settings.context:
+        return Seen(clients, situation, np.zeros(0, dtype=np.float32))
+    market = context(observation, memory)
+    known = np.concatenate([market, memory.known]) if settings.curve else market
+    everywhere = np.broadcast_to(known, (len(clients), len(known)))
+    return Seen(np.hstack([clients, everywhere]), np.concatenate([situation, known]), market[list(FOR_CHANCES)])
+
+
+START = Memory()  # before the first round
+
+
+@dataclass(frozen=True, slots=True)
+class Brain:
+    """The networks of an agent, as NumPy arrays."""
+
+    quality: Float32Array  # [J, P] of its J critics
+    count: Float32Array  # [J, P] of the same
+    win: Float32Array  # [1, P]
+    settings: Settings = DEFAULTS  # what it sees and may do
+
+    @classmethod
+    def initial(cls, rng: Generator, settings: Settings = DEFAULTS) -> Self:
+        """Draw the networks of an untrained agent: to it, no number of clients is better than another."""
+        networks = networks_of(settings)
+        quality, count = (one.initial(rng, settings.members) for one in (networks.quality, networks.count))
+        win = networks.win.initial(rng)
+        count[:, -networks.count.sizes[-1] :] = 0.0
+        return cls(quality, 0.1 * count, win, settings)
+
+    @classmethod
+    def shapes(cls, settings: Settings = DEFAULTS) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each tensor, by name."""
+        networks, critics = networks_of(settings), settings.members
+        return {
+            "quality": (critics, networks.quality.parameters),
+            "count": (critics, networks.count.parameters),
+            "win": (1, networks.win.parameters),
+        }
+
+    def tensors(self) -> dict[str, Float32Array]:
+        """Return the networks by name: what a trained agent needs to play."""
+        return {"quality": self.quality, "count": self.count, "win": self.win}
+
+    def member(self, index: int) -> "Brain":
+        """Return what the agent would be with one of its critics alone."""
+        one = slice(index, index + 1)
+        return Brain(self.quality[one], self.count[one], self.win, replace(self.settings, members=1))
+
+    def chances(
+        self,
+        standing: FloatArray,  # [..., R, 2] of its rivals
+        cores: int,  # K
+        rivalry: Float32Array,  # see ``Seen``
+    ) -> Any:
+        """Return the probability [...] that an offer is served."""
+        seen = features(standing, np).astype(np.float32).reshape(-1, RIVAL_FEATURES)
+        beside = np.broadcast_to(rivalry, (len(seen), len(rivalry)))
+        outbid = sigmoid(networks_of(self.settings).win.forward(self.win, np.hstack([seen, beside])[None]))
+        return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
+
+    def decide(self, observation: Observation, memory: Memory = START) -> Offer:
+        """Return the offers that the critic thinks best (eq. 7)."""
+        return self._decided(observation, memory)[0]
+
+    def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:
+        """Return what ``decide`` returns, and what it follows from. Arguments and errors as there."""
+        offer, q, prices, chance = self._decided(observation, memory)
+        level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
+        return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
+
+    def _decided(self, observation: Observation, memory: Memory) -> tuple[Offer, Any, FloatArray, Any]:
+        """Return the offer, q [C], the prices considered [C, L], and the chance to be served at each."""
+        require_finite(observation)
+        networks, seen = networks_of(self.settings), see(observation, memory, self.settings)
+        prices, chance = self._prices(observation, seen.rivalry)
+        q = _mean(networks.quality.forward(self.quality, seen.clients[None]))[:, 0]
+        kappa = CountValue(*_mean(networks.count.forward(self.count, seen.situation[None, None]))[0].tolist())
+        available, budget = observation.available, observation.budget
+        turns = observation.rng().permutation(observation.clients) if self.settings.lots else None
+        offer = plan(q, kappa, prices, chance, budget, available=available, turns=turns)
+        return offer, q, prices, chance
+
+    def _prices(self, observation: Observation, rivalry: Float32Array) -> tuple[FloatArray, Any]:
+        """Return prices worth considering, and the chance to be served at each, both [C, L]."""
+        rivals, cores = Rivals.of(observation), observation.cores
+        prices = price_levels(observation, rivals.bids)
+        if self.settings.payments == "bid":
+            prices = prices[:, :1]
+        if len(rivals) < cores:
+            return prices, np.ones(prices.shape)
+        standing = rivals.standing(prices, rivals_kept(len(observation.services), cores))
+        return prices, self.chances(standing, cores, rivalry)
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    """Return the mean over members [J, ...], added in their order: the same bits on every machine."""
+    total: FloatArray = values[0].copy()
+    for one in values[1:]:
+        total += one
+    total /= len(values)
+    return total
+
+
+def random_offer(observation: Observation, rng: Generator, payments: Payments = "plan") -> Offer:
+    """Return random offers, to explore: clients in random order, half of them at a random price level.
+
+    Half of the time the budget is filled, stopping at the first client that does not fit; otherwise only a random part
+    of those clients is offered.
+    """
+    require_finite(observation)
+    prices = price_levels(observation, Rivals.of(observation).bids)
+    level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
+    paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
+    order, budget = rng.permutation(observation.clients), observation.budget
+    offer = fill_budget(order, paid, budget, stop_at_misfit=True, available=observation.available)
+    if len(offer.clients) > 1 and rng.random() < 0.5:
+        kept = int(rng.integers(1, len(offer.clients)))
+        return Offer(offer.clients[:kept], offer.payments[:kept])
+    return offer
+
+
+class Player(Policy):
+    """Plays the networks of an agent."""
+
+    def __init__(self, context: PolicyContext, brain: Brain) -> None:
+        """Play one agent's networks in a market, of which nothing is remembered yet."""
+        super().__init__(context)
+        self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
+
+    def act(self, observation: Observation) -> Offer:
+        return self._brain.decide(observation, self._memory)
+
+    def reasons(self, observation: Observation) -> Reasons:
+        """Return what ``act`` returns, and what it follows from."""
+        return self._brain.reasons(observation, self._memory)
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        self.remember(observation, offer, feedback.won)
+
+    def remember(self, observation: Observation, offer: Offer, won: BoolArray) -> None:
+        """Remember which offers of a round won [k], if the agent ``remembers`` at all."""
+        if self.remembers:
+            self._memory = self._memory.after(observation, offer, won)
+
+    @property
+    def remembers(self) -> bool:
+        return self._brain.settings.context
+
+    @property
+    def draws_lots(self) -> bool:
+        """Whether a random draw decides among clients that are worth the same to it."""
+        return self._brain.settings.lots
+
+    def state(self) -> dict[str, AnyArray]:
+        return {"memory": self._memory.sums}
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        self._memory = replace(self._memory, sums=np.asarray(state["memory"], dtype=np.float64))
+
+
+class Mahdrl(Player):
+    """The learned policy that comes with flmarket, or one that you trained yourself."""
+
+    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
+
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        checkpoint: str | None = None,  # file of ``flmarket train``; if not given, the agent that comes with flmarket
+        # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
+        # as it was trained
+        payments: Payments | None = None,
+        # whether it is told the learning curve that was fitted to its data set, if it was trained to look at one;
+        # without, it plays as if nobody had fitted any
+        curve: bool = True,
+    ) -> None:
+        if payments not in ("plan", "bid", None):
+            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
+        if curve is not True and curve is not False:
+            raise ValueError(f"curve must be true or false, not {curve!r}")
+        told = context if curve else replace(context, curve=None)
+        super().__init__(told, _loaded(agent_file.load(checkpoint, NAME, context.service), payments))
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:
+        return agent_file.digest(checkpoint, NAME)
+
+
+class MahdrlSingle(Mahdrl):
+    """The agent that was trained in the paper's market alone."""
+
+    summary = "learned in the market of `paper` alone, on images; what `mahdrl` was before it could play any market"
+
+    def __init__(self, context: PolicyContext, *, payments: Payments | None = None) -> None:
+        super().__init__(context, checkpoint=str(agent_file.shipped(SINGLE)), payments=payments)
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
+        return agent_file.digest(None, SINGLE)
+
+
+def _loaded(found: Trained, payments: Payments | None) -> Brain:
+    """Return the networks of the agent that a checkpoint holds for a service."""
+    settings: Settings = found.settings(Settings, FORMER)
+    found.require_shapes(Brain.shapes(settings))
+    if payments is not None:
+        settings = replace(settings, payments=payments)
+    return Brain(**found.tensors, settings=settings)
