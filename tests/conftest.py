@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fl import installation, tracking
-from learning.mahdrl import checkpoint
-from learning.mahdrl.trained import shipped
+from learning.mahdrl import agent_file
+from learning.mahdrl.agent_file import shipped
 from scenarios.plugins import REGISTRIES
 from support import leftovers
 from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401
@@ -161,11 +161,11 @@ def write_agent() -> Callable[..., Path]:
     """``write_agent(path)``: an agent in a file, flmarket's own; ``another=True`` for a different one."""
 
     def write(path: Path, *, another: bool = False) -> Path:
-        tensors, description = checkpoint.read(shipped("mahdrl"), "agent")
+        tensors, description = agent_file.read(shipped("mahdrl"), "agent")
         rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
         if another:
             tensors = {name: -values for name, values in tensors.items()}
-        checkpoint.write(path, "agent", tensors, rest)
+        agent_file.write(path, "agent", tensors, rest)
         return path
 
     return write

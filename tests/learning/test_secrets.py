@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from des.money import to_micro
 from des.offers import check_offer
 from des.secrets import Disclosure
-from learning.mahdrl.brain import Brain, random_offer
+from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.planning import OVERBIDS, price_levels
-from learning.mahdrl.rivalry import Rivals
+from learning.mahdrl.win_probability import Rivals
 from learning.play import play_round
 from learning.policy import BUILTIN, create, load
 from learning.seats import seat
@@ -107,7 +107,7 @@ def test_agents_take_hidden_rivals_for_services_that_are_asked_what_they_are_ask
 def test_agents_that_learn_nothing_yet_explore_within_the_rules(make_market):
     market = make_market(cost_noise=0.6, disclosure=SECRETS, cores=1, rounds=1)
     rng = np.random.default_rng(1)
-    brain = Brain.initial(rng, 1)
+    brain = Brain.initial(rng)
     for seen in market.open_round().values():
         for _ in range(20):
             require_valid(random_offer(seen, rng), seen)

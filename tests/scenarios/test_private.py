@@ -9,7 +9,7 @@ import pytest
 
 import flmarket
 from des.money import to_micro
-from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
 from scenarios.judging.rerun import rerun
@@ -20,8 +20,8 @@ from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
+from scenarios.train import Training
 from scenarios.train import run as train
-from scenarios.training import Training
 from scenarios.world import World
 from support.runs import interrupt, reseal
 from tui.watching.book import Book

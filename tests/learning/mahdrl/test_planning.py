@@ -105,11 +105,10 @@ def test_who_is_offline_is_passed_over():
     assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, available=np.zeros(3, dtype=bool)).clients) == 0
 
 
-def test_without_stopping_the_budget_is_used_up():
+def test_it_stops_where_another_client_promises_less():
     prices, chance = bids_only([5.0, 5.0, 5.0, 8.0, 2.0])
     q = np.array([0.9, 0.1, 0.5, 0.2, 0.05])
     assert plan(q, FLAT, prices, chance, budget=17.0).clients.tolist() == [0]
-    assert plan(q, FLAT, prices, chance, budget=17.0, stop=False).clients.tolist() == [0, 4, 2, 1]
 
 
 def test_quality_is_a_mean_over_those_who_are_served():

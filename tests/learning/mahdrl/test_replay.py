@@ -1,7 +1,6 @@
 """The ring buffers."""
 
 import numpy as np
-import pytest
 
 from fl.streams import stream
 from learning.mahdrl.replay import Replay
@@ -38,11 +37,6 @@ def test_a_short_field_is_padded_with_zeros():
     replay.add(0, state=[7, 7, 7])
     replay.add(0, state=[5])
     assert replay.fields["state"][0, 0].tolist() == [5, 0, 0]
-
-
-def test_a_transition_must_be_whole():
-    with pytest.raises(ValueError, match="a transition has"):
-        Replay(1, 1, {"state": (3,), "reward": ()}).add(0, state=[1, 2, 3])
 
 
 def test_state_and_restore():

@@ -206,8 +206,6 @@ TRAININGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mahdrl as shipped": (
         "mahdrl", {"budget": True, "context": True, "curve": True, "lots": True, "hindsight": True, "members": 2}
     ),
-    "Algorithm 1 with slots": (
-        "mahdrl-paper", {"network": "slots", "payments": "actor", "noise": 0.2, "centred": False, "bias": 2.0}
-    ),
+    "Algorithm 1": ("mahdrl-paper", {"noise": 0.2, "bias": 2.0}),
 }  # fmt: skip
 """Trainings by name: the policy and its options."""

@@ -24,7 +24,7 @@ RULES = ("scenarios/judging/test_verify.py", "scenarios/judging/test_mutations.p
 TRAINING = (
     "learning/mahdrl/test_training.py",
     "learning/mahdrl/test_learner.py",
-    "learning/mahdrl/test_board.py",
+    "learning/mahdrl/test_training_files.py",
     "scenarios/test_train.py",
 )
 ELSEWHERE = {
@@ -33,39 +33,10 @@ ELSEWHERE = {
     "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
     "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
     "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
-    "fl/extras.py": ("learning/mahdrl/test_board.py", "scenarios/judging/test_parquet.py"),
+    "fl/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),
     "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
-    "learning/mahdrl/agent.py": ("learning/mahdrl/test_brain.py", *TRAINING),
     "learning/mahdrl/training.py": TRAINING,
     "learning/mahdrl/training_files.py": TRAINING,
-    "scenarios/judging/evidence.py",
-    "scenarios/judging/slots.py",
-    "scenarios/judging/*rules.py",
-)
-
-LEFT_OUT = ("fl/calibrate_*.py",)
-
-RULES = ("scenarios/judging/test_verify.py", "scenarios/judging/test_mutations.py")
-TRAINING = (
-    "learning/mahdrl/test_training.py",
-    "learning/mahdrl/test_learner.py",
-    "learning/mahdrl/test_board.py",
-    "scenarios/test_train.py",
-)
-ELSEWHERE = {
-    "des/market.py": ("des",),  # what the whole folder is about
-    "fl/backends.py": ("scenarios/test_backends.py",),
-    "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
-    "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
-    "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
-    "fl/extras.py": ("learning/mahdrl/test_board.py", "scenarios/judging/test_parquet.py"),
-    "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
-    "learning/mahdrl/plan.py": TRAINING,
-    "learning/mahdrl/ranges.py": ("learning/mahdrl/test_ranges.py", *TRAINING),
-    "learning/mahdrl/states.py": TRAINING,
-    "learning/mahdrl/trained.py": ("learning/mahdrl/test_trained.py", *TRAINING),
-    "learning/mahdrl/training.py": TRAINING,
-    "learning/mahdrl/training_log.py": TRAINING,
     "scenarios/judging/evidence.py": RULES,
     "scenarios/judging/offer_rules.py": RULES,
     "scenarios/judging/row_rules.py": RULES,

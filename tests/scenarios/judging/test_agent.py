@@ -8,8 +8,8 @@ import pytest
 
 from fl.fitted import Fit, add, surrogate_fit
 from fl.streams import stream
-from learning.mahdrl import checkpoint
-from learning.mahdrl.brain import Brain
+from learning.mahdrl import agent_file
+from learning.mahdrl.agent import Brain
 from learning.mahdrl.settings import Settings
 from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
@@ -155,10 +155,10 @@ def test_an_agent_that_knows_its_learning_curve_is_asked_with_that_of_the_run(
 ) -> None:
     """Also where the user's own fits have changed since, or are not here."""
     settings = Settings(context=True, curve=True)
-    brain = Brain.initial(stream(0, "test"), 1, settings)
+    brain = Brain.initial(stream(0, "test"), settings)
     brain.quality[...] *= 2.0  # what is known changes what is chosen
     agent = tmp_path / "agent.safetensors"
-    checkpoint.write(
+    agent_file.write(
         agent, "agent", brain.tensors(), {"policy": "mahdrl", "agents": None, "settings": asdict(settings)}
     )
     changes = ["dqi=published", "services.mnist.dataset=kmnist"]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.loader import builtin_text
 from support.shell import CLI
 
 
@@ -16,39 +15,6 @@ def test_learning_together_needs_turns(flmarket: Callable[..., subprocess.Comple
     done = flmarket("train", "paper", "--out", "agent", "--together", "2")
     assert done.returncode == 2
     assert "--together is the number of services that learn in the same turn; add --rotate" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("gamma=" + "[" * 5000, "the value is not valid TOML"),
-        ("gamma=" + "[" * 40 + "]" * 40, "holds lists and tables more than 32 deep"),
-        ("gamma=" + "9" * 5000, "--option gamma: "),
-        ("x" * 5000, "must be KEY=VALUE"),
-    ],
-)
-def test_endless_options_are_named_in_short(
-    option: str, message: str, flmarket: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    done = flmarket("train", "quickstart", "--out", "agent", "--option", option)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr) < 300
-
-
-def test_a_market_is_named_once(flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
-    """A copy under another name is the same market."""
-    (tmp_path / "paper.toml").write_text(builtin_text("paper"))
-    (tmp_path / "mine.toml").write_text(builtin_text("paper").replace('name = "paper"', 'name = "mine"', 1))
-    for sources, again in (
-        (("paper", "paper"), "paper"),
-        (("paper-fitted", "paper", "paper.toml"), "paper"),
-        (("paper", "mine.toml"), "mine"),
-    ):
-        done = flmarket("train", *sources, "--out", "agent", "--episodes", "1", cwd=tmp_path)
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"scenario {again!r} is there twice, as 'paper'; leave one out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.toml", "paper.toml"]
 
 
 def test_it_says_when_there_is_nothing_to_resume(
@@ -89,9 +55,9 @@ def test_what_is_wrong_with_all_trainings_is_told_once(
     flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
-    done = flmarket(*brief, "--rotate", "--together", "9", "--seeds", "3", "--out", "agent", cwd=tmp_path)
+    done = flmarket(*brief, "--rivals", "hqfa", "--seeds", "3", "--out", "agent", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "--together 9: only 3 services learn; choose fewer\n"
+    assert done.stderr == "--rivals: all services learn, so there are no rivals; add --rotate\n"
 
 
 def test_endless_values_are_named_in_short(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from learning.mahdrl.training_log import LOG_COLUMNS, Row, TrainingLog
+from learning.mahdrl.training_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
 from tui.watching.training import Point, TrainingFeed, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
@@ -24,10 +24,9 @@ def row(episode: int, phase: str = "train", auc: float = 0.5) -> Row:
     return Row(episode, phase, 0.1, 0.25, auc, 0.0, 0.125, {"critic_loss": 0.5} if phase == "train" else {})
 
 
-def write(log: Path, rows: list[Row], *, start: int = 0) -> None:
-    with TrainingLog(log, start) as writer:
-        for one in rows:
-            writer.write(one)
+def write(log: Path, rows: list[Row], *, done: int = 0) -> None:
+    with log_of(log, done) as writer:
+        writer.write(map(log_row, rows))
 
 
 def plan(log: Path, episodes: int) -> None:
@@ -42,8 +41,8 @@ def grown_old(log: Path) -> None:
 
 
 @contextmanager
-def training(log: Path) -> Iterator[TrainingLog]:
-    with TrainingLog(log, log.stat().st_size if log.exists() else 0) as writer:
+def training(log: Path, done: int = 0) -> Iterator[GrowingTable]:
+    with log_of(log, done) as writer:
         yield writer
 
 
@@ -57,10 +56,10 @@ def test_rows_are_there_as_soon_as_their_episode_is_over(log: Path) -> None:
     with training(log) as writer:
         feed.look()
         assert (feed.state, feed.episodes, feed.problem) == ("running", [], "")
-        writer.write(row(1))
+        writer.write([log_row(row(1))])
         feed.look()
         assert feed.episodes == [Point(1, {"auc": 0.5, "reward": 0.25, "reached": 0.0, "markup": 0.125})]
-        writer.write(row(1, "evaluate", 0.75))
+        writer.write([log_row(row(1, "evaluate", 0.75))])
         feed.look()
         assert [point.values["auc"] for point in feed.evaluations] == [0.75]
         assert len(feed.episodes) == 1
@@ -71,21 +70,20 @@ def test_a_killed_training_is_interrupted_and_a_resumed_one_continues_the_curve(
     feed = TrainingFeed(log)
     with training(log) as writer:
         for episode in (1, 2):
-            writer.write(row(episode))
-        writer.write(row(2, "evaluate"))
-        saved = writer.size()
-        writer.write(row(3))
+            writer.write([log_row(row(episode))])
+        writer.write([log_row(row(2, "evaluate"))])
+        writer.write([log_row(row(3))])
         feed.look()
         assert (feed.state, feed.total, len(feed.episodes)) == ("running", 6, 3)
         assert feed.what == "mahdrl on paper (surrogate)"
     feed.look()
     assert feed.state == "interrupted"
-    with TrainingLog(log, saved) as writer:  # plays episode 3 again
+    with training(log, 2) as writer:  # plays episode 3 again
         feed.look()
         assert (feed.state, len(feed.episodes), len(feed.evaluations)) == ("running", 2, 1)
         for episode in (3, 4, 5, 6):
-            writer.write(row(episode))
-        writer.write(row(6, "evaluate"))
+            writer.write([log_row(row(episode))])
+        writer.write([log_row(row(6, "evaluate"))])
     log.with_suffix(".safetensors").touch()
     feed.look()
     assert [point.episode for point in feed.episodes] == [1, 2, 3, 4, 5, 6]
@@ -178,12 +176,12 @@ def test_episodes_a_second_count_those_that_are_played_while_it_looks(log: Path)
     now = 0.0
     with training(log) as writer:
         for episode in range(1, 6):
-            writer.write(row(episode))
+            writer.write([log_row(row(episode))])
         feed = TrainingFeed(log, clock=lambda: now)
         feed.look()
         for episode in range(6, 11):
             now += 0.5
-            writer.write(row(episode))
+            writer.write([log_row(row(episode))])
             feed.look()
         assert feed.pace.rate() == 2.0
         assert feed.left == 5.0
@@ -207,9 +205,9 @@ def test_a_training_is_found_by_any_of_its_names(tmp_path: Path) -> None:
 
 
 def test_what_is_read_is_what_train_writes() -> None:
-    from learning.mahdrl import preferences, record
+    from learning.mahdrl import preferences
     from tui.watching import training
 
     assert set(training.NEEDED) <= set(LOG_COLUMNS)
-    assert set(training.METRICS) < set(record.BASELINE_COLUMNS)
+    assert set(training.METRICS) < set(BASELINE_COLUMNS)
     assert training.PARTS == preferences.FIFTHS

@@ -17,7 +17,7 @@ from learning.mahdrl.paper.equations import (
     targets,
 )
 from learning.mahdrl.paper.settings import Settings
-from learning.mahdrl.shape import Shape
+from learning.mahdrl.training import Shape
 
 
 class Linear:
@@ -60,18 +60,6 @@ def test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks():
     # Without learned payments a_c' = 0: Q' = [6, 2], and bids of 4 each fit into 8.
     y = targets(Bids(), Weights(THETA, OMEGA), batch(budget=[8.0], **after), 0.9)
     assert y.item() == pytest.approx(1.0 + 0.9 * 4.0)
-
-
-def test_what_follows_is_worth_no_more_than_it_can_be():
-    after = batch(
-        next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
-    )
-    assert targets(Bids(), Weights(THETA, OMEGA), after, 0.9, within=(0.0, 5.0)).item() == pytest.approx(
-        1.0 + 0.9 * 5.0
-    )
-    below = Weights(THETA, -OMEGA)
-    assert targets(Bids(), below, after, 0.9, within=(0.0, 5.0)).item() == pytest.approx(1.0)
-    assert targets(Bids(), below, after, 0.9, within=(-1.5, 5.0)).item() == pytest.approx(1.0 - 0.9 * 1.5)
 
 
 def test_nothing_follows_the_last_round():
@@ -121,17 +109,6 @@ def test_the_greedy_set_passes_over_clients_that_are_offline():
     assert greedy_set(q, prices, torch.tensor([[8.0]]), here).tolist() == [[[1.0, 0.0, 1.0]]]
 
 
-def test_double_q_values_with_one_critic_what_the_other_chose():
-    # The target critic alone would take the first (Q' = [6, 2], one fits); the chooser prefers the second.
-    after = batch(
-        next_state=[[2.0]], next_bids=[[4.0, 4.0]], next_here=[[1.0, 1.0]], reward=[1.0], final=[0.0], budget=[4.0]
-    )
-    arguments = (Bids(), Weights(THETA, OMEGA), after, 0.9)
-    assert targets(*arguments).item() == pytest.approx(1.0 + 0.9 * 6.0)
-    chooser = torch.tensor([[1.0, 3.0]])
-    assert targets(*arguments, chooser=chooser).item() == pytest.approx(1.0 + 0.9 * 2.0)
-
-
 def test_q_of_nobody_is_zero():
     assert mean_q(torch.ones(1, 1, 3), torch.zeros(1, 1, 3)).item() == 0.0
 
@@ -149,68 +126,53 @@ def shape(clients=20, services=3):
     return Shape(names, clients, 2, 6, dict.fromkeys(names, 100.0))
 
 
-def test_the_state_is_dqi_all_bids_and_the_budget(make_observation):
-    networks = Networks("slots", "actor", (120, 60), services=2, clients=3, bias=2.0)
-    seen = make_observation([[2.0, 4.0, 6.0], [1.0, 1.0, 1.0]], dqi=[0.1, 0.2, 0.3], budget=20.0)
-    expected = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.05, 0.05, 0.05, 1.0]
-    np.testing.assert_allclose(networks.encode(seen), expected, rtol=1e-6)
-    assert networks.state == len(expected)
-
-
 def test_payments_lie_between_the_bid_and_twice_the_bid():
-    networks = Networks("slots", "actor", (120, 60), services=3, clients=20, bias=2.0)
+    networks = Networks((120, 60), bias=2.0)
     weights = networks.initial(stream(0, "test"), 3)
-    markup = networks.markup(100 * weights.actor, torch.randn(3, 50, networks.state))
+    markup = networks.markup(100 * weights.actor, torch.randn(3, 50, *networks.state(20)))
     assert markup.min() >= 0
     assert markup.max() <= 1
 
 
-def test_without_learned_payments_every_client_is_paid_its_bid():
-    networks = Networks("slots", "bid", (120, 60), services=3, clients=20, bias=2.0)
-    weights = networks.initial(stream(0, "test"), 3)
-    assert networks.markup(weights.actor, torch.randn(3, 50, networks.state)).abs().max() == 0
+def explore(learner, market, episode, epsilon=0.5):
+    """Play an episode; yield what is seen in each round, and the offers."""
+    learner.begin(episode)
+    while not market.finished:
+        observations = market.open_round()
+        offers = learner.act(observations, epsilon)
+        learner.observe(observations, offers, market.close_round(offers).feedback)
+        yield observations, offers
+    learner.end()
 
 
-def test_in_mp_dqn_a_clients_q_depends_on_no_other_clients_payment():
-    """P-DQN's critic gives each client the gradient of all payments; MP-DQN's, with the same weights, of its own."""
-    slots, passes = (Networks(kind, "actor", (12, 6), services=2, clients=4, bias=2.0) for kind in ("slots", "passes"))
-    critic, states = slots.initial(stream(0, "test"), 1).critic, torch.rand(1, 5, slots.state)
-    markup = torch.rand(1, 5, 4, requires_grad=True)
-    for networks, others in ((slots, True), (passes, False)):
-        own = torch.autograd.grad(networks.q(critic, states, markup)[..., 1].sum(), markup)[0].abs().sum((0, 1))
-        assert own[1] > 0
-        assert bool((own[[0, 2, 3]] > 0).any()) is others
-    alone = torch.zeros_like(markup)
-    alone[..., 1] = markup[..., 1]
-    torch.testing.assert_close(passes.q(critic, states, markup)[..., 1], slots.q(critic, states, alone)[..., 1])
-    played = passes.q(*(values.detach().numpy() for values in (critic, states, markup)))
-    np.testing.assert_allclose(played, passes.q(critic, states, markup).detach(), rtol=1e-5, atol=1e-6)
+def test_a_transition_is_stored_when_the_next_state_is_seen(make_market):
+    """Of the first episode none is, as nothing is known yet that its rewards could be compared with."""
+    learner, state = Learner(("s0",), shape(services=1), 0, Settings()), []
+    for episode in (1, 2):
+        for n, (seen, _) in enumerate(explore(learner, make_market(["s0"], seed=episode), episode), 1):
+            state.append(learner.networks.encode(seen["s0"]))
+            last = n == 6
+            assert learner._replay.stored[0] == (0 if episode == 1 else n if last else n - 1)
+    stored = {name: values[0, :6] for name, values in learner._replay.fields.items()}
+    np.testing.assert_array_equal(stored["state"], state[6:])
+    np.testing.assert_array_equal(stored["next_state"], [*state[7:], 0 * state[0]])
+    assert stored["final"].tolist() == [0.0] * 5 + [1.0]
 
 
-def test_the_last_reward_holds_what_an_exit_leaves_to_come(make_market):
-    names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings(centred=False))
-    market = make_market(names, rounds=6, target=0.11, speed=0.5)  # met by all in the first round
-    learner.begin(1)
-    observations = market.open_round()
-    offers = learner.act(observations, 1.0)
-    report = market.close_round(offers)
-    learner.observe(observations, offers, report.feedback)
-    assert market.finished
-    each = 100.0 ** (0.11 - 1.0)  # r / Omega in this and the five rounds to come: the reward at the target
-    np.testing.assert_allclose(learner._replay.fields["reward"][:, 0], each * sum(0.95**k for k in range(6)), rtol=1e-5)
-    np.testing.assert_allclose(learner._replay.fields["final"][:, 0], 1.0)
+def test_a_round_that_nothing_followed_is_dropped_with_the_episode(make_market):
+    learner = Learner(("s0",), shape(services=1), 0, Settings())
+    list(explore(learner, make_market(["s0"]), 1))
+    next(explore(learner, make_market(["s0"]), 2))
+    assert learner._waiting
+    learner.begin(3)
+    assert not learner._waiting
 
 
 def test_what_is_stored_is_the_whole_continuous_action(make_market):
     names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings(centred=False))
-    market = make_market(names, rounds=2)
-    learner.begin(1)
-    while not market.finished:
-        observations = market.open_round()
-        offers = learner.act(observations, 0.5)
-        learner.observe(observations, offers, market.close_round(offers).feedback)
+    learner = Learner(names, shape(), 0, Settings())
+    list(explore(learner, make_market(names, rounds=2), 1))
+    for observations, offers in explore(learner, make_market(names, rounds=2), 2):
         paid = offers["s0"].payments / observations["s0"].own_bids[offers["s0"].clients] - 1.0
         np.testing.assert_allclose(learner._continuous["s0"][offers["s0"].clients], paid, atol=1e-5)
     stored, chosen = learner._replay.fields["markup"][0, :2], learner._replay.fields["chosen"][0, :2]
@@ -235,30 +197,12 @@ def test_payments_are_explored_by_an_ornstein_uhlenbeck_process(make_market):
     assert (learner._noise == 0.0).all(), "each episode starts anew"
 
 
-def test_without_learned_payments_none_are_explored(make_market):
+def test_it_plays_and_learns_through_episodes(make_market):
     names = ("s0", "s1", "s2")
-    learner = Learner(names, shape(), 0, Settings(payments="bid"))
-    learner.begin(1)
-    observations = make_market(names).open_round()
-    for name, offer in learner.act(observations, 1.0).items():
-        assert len(offer.clients) > 0
-        np.testing.assert_allclose(offer.payments, observations[name].own_bids[offer.clients])
-
-
-@pytest.mark.parametrize("network", ["slots", "passes", "clients"])
-@pytest.mark.parametrize("target", ["td", "double", "advantage"])
-def test_it_plays_and_learns_through_episodes(make_market, network, target):
-    names = ("s0", "s1", "s2")
-    settings = Settings(network=network, target=target, centred=target != "advantage", hidden=(16, 8))
-    learner = Learner(names, shape(), 0, settings)
-    before = learner.weights.critic.detach().clone()
+    learner = Learner(names, shape(), 0, Settings(hidden=(16, 8)))
+    before = learner.weights.copy()
     for episode in (1, 2, 3):
-        market = make_market(names, seed=episode)
-        learner.begin(episode)
-        while not market.finished:
-            observations = market.open_round()
-            offers = learner.act(observations, 0.5)
-            learner.observe(observations, offers, market.close_round(offers).feedback)
-        learner.end()
-    assert not torch.equal(before, learner.weights.critic.detach())
+        list(explore(learner, make_market(names, seed=episode), episode))
+    for then, now in zip(before.tensors().values(), learner.weights.tensors().values(), strict=True):
+        assert not np.array_equal(then, now)
     assert all(np.isfinite(values).all() for values in learner.state().values())

@@ -1,4 +1,4 @@
-"""What line 11 stores as the reward: r / Omega as it is, or measured from the usual one in the same round."""
+"""What line 11 stores as the reward: what r / Omega is above the usual one in the same round."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def held(earned):
 
 
 def centred_after(*episodes):
-    rewards = Rewards(1, ROUNDS, GAMMA, centred=True)
+    rewards = Rewards(1, ROUNDS, GAMMA)
     for earned in episodes:
         returned(rewards, earned)
         rewards.end()
@@ -44,11 +44,6 @@ def test_centring_takes_the_same_from_every_return(one, another, earlier):
     assert difference == pytest.approx(SCALE * (held(one) - held(another)), abs=1e-9)
 
 
-@given(EPISODE)
-def test_uncentred_the_return_is_that_of_the_whole_market(earned):
-    assert returned(Rewards(1, ROUNDS, GAMMA, centred=False), earned) == pytest.approx(held(earned))
-
-
 def test_an_exit_is_credited_with_what_the_remaining_rounds_are_above_the_usual():
     rewards = centred_after([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     rewards.begin()
@@ -64,11 +59,11 @@ def test_a_service_that_has_left_counts_in_later_rounds_with_its_constant_reward
 
 
 def test_the_first_episode_has_nothing_to_be_compared_with():
-    assert returned(Rewards(1, ROUNDS, GAMMA, centred=True), [0.5] * ROUNDS) is None
+    assert returned(Rewards(1, ROUNDS, GAMMA), [0.5] * ROUNDS) is None
 
 
 def test_each_agent_has_its_own_usual_rewards():
-    rewards = Rewards(2, ROUNDS, GAMMA, centred=True)
+    rewards = Rewards(2, ROUNDS, GAMMA)
     for agent, earned in enumerate((0.2, 0.7)):
         for _ in range(ROUNDS):
             rewards.stored(agent, earned, 0)
@@ -79,6 +74,6 @@ def test_each_agent_has_its_own_usual_rewards():
 
 def test_a_checkpoint_holds_the_usual_rewards():
     rewards = centred_after([0.1] * ROUNDS, [0.4] * ROUNDS)
-    resumed = Rewards(1, ROUNDS, GAMMA, centred=True)
+    resumed = Rewards(1, ROUNDS, GAMMA)
     resumed.restore(rewards.state())
     assert returned(resumed, [0.5] * ROUNDS) == returned(rewards, [0.5] * ROUNDS)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from fl.streams import stream
-from learning.mahdrl.brain import Brain, Design, random_offer
+from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.planning import price_levels
-from learning.mahdrl.rivalry import Rivals
+from learning.mahdrl.settings import Settings
+from learning.mahdrl.win_probability import Rivals
 
 
 def test_half_of_the_clients_of_a_random_offer_are_paid_any_level_and_the_others_their_bid(make_observation):
@@ -32,19 +33,10 @@ def test_a_random_offer_at_bids_pays_bids(make_observation):
 
 
 def test_an_agent_with_several_critics_goes_by_their_mean(make_observation):
-    brain = Brain.initial(stream(5, "test"), 1, Design(members=3))
-    assert {name: values.shape for name, values in brain.tensors().items()} == Brain.shapes(1, brain.design)
+    brain = Brain.initial(stream(5, "test"), Settings(members=3))
+    assert {name: values.shape for name, values in brain.tensors().items()} == Brain.shapes(brain.settings)
     rng = np.random.default_rng(0)
     seen = make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))
     each = [brain.member(index).reasons(seen).q for index in range(3)]
     assert not np.allclose(each[0], each[1])
     np.testing.assert_allclose(brain.reasons(seen).q, np.mean(each, axis=0), rtol=1e-12)
-
-
-def test_agents_with_several_critics_each_have_their_own():
-    """Of services that do not share a network."""
-    brain = Brain.initial(stream(5, "test"), 2, Design(members=3))
-    second = brain.agent(1)
-    np.testing.assert_array_equal(second.quality, brain.quality[3:])
-    np.testing.assert_array_equal(second.count, brain.count[3:])
-    np.testing.assert_array_equal(second.win, brain.win[1:])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from learning.mahdrl.rivalry import RIVAL_FEATURES, STANDING, Rivals, features, fewer_than, rivals_kept
+from learning.mahdrl.win_probability import RIVAL_FEATURES, STANDING, Rivals, features, fewer_than, rivals_kept
 
 
 def test_rivals_are_sorted_and_those_that_left_are_no_rivals(make_observation):

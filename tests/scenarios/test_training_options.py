@@ -5,29 +5,27 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
-from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
-from scenarios.train import run
-from scenarios.training import Training
+from scenarios.train import Training, parse_options, run
 
 
 def test_hyper_parameters_are_checked():
-    assert parse_options(["share=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
-        "share": False,
+    assert parse_options(["lots=false", "scale=2", "payments=bid", "hidden=[8, 4]"]) == {
+        "lots": False,
         "scale": 2,
         "payments": "bid",
         "hidden": (8, 4),
     }
     with pytest.raises(InputError, match="must be KEY=VALUE"):
-        parse_options(["share"])
+        parse_options(["lots"])
     with pytest.raises(InputError, match="--option batch: is given twice; leave one out"):
         parse_options(["batch=16", "scale=2", "batch = 8"])
     wrong = [
-        ({"shar": 1}, "--option shar: unknown hyper-parameter of mahdrl; did you mean 'share'?"),
-        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, standardise, schedule"),
-        ({"share": 1}, "share: input should be a valid boolean, not 1"),
+        ({"lot": 1}, "--option lot: unknown hyper-parameter of mahdrl; did you mean 'lots'?"),
+        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, budget, context"),
+        ({"lots": 1}, "lots: input should be a valid boolean, not 1"),
         ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
         ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
         ({"average": 0.0}, "average: input should be greater than 0"),

@@ -1,4 +1,4 @@
-"""Credit in hindsight: what a training knows of an episode, and what each decision is credited with."""
+"""Credit by hand, and in hindsight: what a training knows of an episode, and what each decision is credited with."""
 
 from dataclasses import replace
 
@@ -8,13 +8,50 @@ import pytest
 from des.records import Offer
 from fl.hindsight import added
 from fl.surrogate import SurrogateFederation, Trained
-from learning.mahdrl.hindsight import Lived, Usual
+from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.learner import Learner
 from learning.mahdrl.settings import Settings
-from learning.mahdrl.shape import Shape
+from learning.mahdrl.training import Shape
 from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.curves import CURVE
+
+
+def test_progress_is_bounded_where_nothing_is_wrong_any_more():
+    np.testing.assert_allclose(progress([0.0, 0.9, 1.0]), [0.0, np.log(10), np.log(1e4)])
+
+
+def test_the_next_rounds_are_averaged_and_cut_at_the_end():
+    d = np.array([1.0, 2.0, 3.0, 4.0])
+    found = advantages(d, np.ones(4), horizon=2, scale=3.0)
+    np.testing.assert_allclose(found, 3.0 * np.array([1.5, 2.5, 3.5, 4.0]))
+
+
+def test_a_deviation_counts_as_much_as_the_error_that_is_left():
+    d, error = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25, 0.25])
+    found = advantages(d, error, horizon=2, scale=1.0)
+    np.testing.assert_allclose(found, [(0.5 * 1 + 0.25 * 2) / 0.75, 2.5, 3.0])
+
+
+def test_the_usual_error_of_a_round():
+    baseline = Baseline(services=1, rounds=2)
+    baseline.deviations(0, progress([0.5, 0.9]))
+    np.testing.assert_allclose(baseline.errors(0), [0.5, 0.1])
+
+
+def test_the_baseline_is_the_mean_of_earlier_episodes():
+    baseline = Baseline(services=2, rounds=3)
+    assert baseline.deviations(0, np.array([1.0, 2.0, 3.0])) is None
+    np.testing.assert_allclose(baseline.deviations(0, np.array([3.0, 2.0, 3.0])), [2.0, 0.0, 0.0])
+    np.testing.assert_allclose(baseline.mean, [[2.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+
+
+def test_a_service_that_left_is_held_in_the_baseline():
+    baseline = Baseline(services=1, rounds=3)
+    baseline.deviations(0, np.array([1.0, 5.0]))
+    np.testing.assert_allclose(baseline.mean[0], [1.0, 5.0, 5.0])
+    assert len(baseline.deviations(0, np.array([2.0]))) == 1
+
 
 RICH = [f"services.{name}.budget=100" for name in ("mnist", "fashion-mnist", "emnist")]
 OVERRIDES = ["training.backend=surrogate", "rounds=6", "clients.cores=1", *RICH]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from learning.mahdrl.ranges import Count, NotNegative, Part, Positive, Rate
+from learning.mahdrl.settings import Count, NotNegative, Part, Positive, Rate
 
 
 @pytest.mark.parametrize(
