@@ -11,6 +11,7 @@ to its file and skips what that holds, so an interrupted trial continues.
 
 import argparse
 import csv
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,31 +27,23 @@ from mahdrl_table import by_entrant, matrix
 
 from learning.evaluation import evaluate, everywhere
 from learning.intervals import holm, paired_interval
-from learning.mahdrl import checkpoint
-from learning.mahdrl.plan import Plan
-from learning.mahdrl.training import Learner
+from learning.mahdrl import agent_file
+from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
-from learning.mahdrl.training_log import Row
+from learning.mahdrl.training_files import Row
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
-from scenarios.train import new_learner
-from scenarios.training import Training, open_table
+from scenarios.train import Training, open_table, shape_of
 
-NETWORKS = {
-    "slots": {"network": "slots"}, "shared": {"network": "clients"},
-    "serial": {"network": "slots", "selection": "serial"},
-}  # fmt: skip
-REWARDS = {"centred": {"centred": True}, "raw": {"centred": False}}
-PAYMENTS = {"learned": {"payments": "actor", "bias": 5.0, "noise": 0.05}, "bids": {"payments": "bid"}}
+sys.path.insert(0, str(Path(__file__).parents[1] / "research"))
+import algorithm1_readings as readings
 
-READINGS: Mapping[str, Mapping[str, Any]] = {
-    f"{network} {reward} {payment}": NETWORKS[network] | REWARDS[reward] | PAYMENTS[payment]
-    for network, reward, payment in product(NETWORKS, REWARDS, PAYMENTS)
-}
-UNTRAINED: Mapping[str, Mapping[str, Any]] = {
-    f"{network} untrained {payment}": NETWORKS[network] | PAYMENTS[payment]
-    for network, payment in product(NETWORKS, PAYMENTS)
-}
+NETWORKS, PAYMENTS = ("slots", "shared", "serial"), ("learned", "bids")
+READINGS = tuple(map(" ".join, product(NETWORKS, ("centred", "raw"), PAYMENTS)))
+UNTRAINED = tuple(map(" ".join, product(NETWORKS, ("untrained",), PAYMENTS)))
+"""As `algorithm1_readings.Reading` names them."""
+
 PRIMARY = "shared centred learned"
 """The reading whose AUC against Random is the one primary comparison."""
 
@@ -97,25 +90,35 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
         return files
     for suffix in (".csv", ".json", ".safetensors"):  # of an interrupted training, whose log would be continued
         files[LAST].with_suffix(suffix).unlink(missing_ok=True)
-    options, episodes = (READINGS[name], EPISODES) if name in READINGS else (UNTRAINED[name], 0)
+    reading, episodes = _reading(name), EPISODES if name in READINGS else 0
     scenario, shelf = load("paper", ["training.backend=surrogate"]), Shelf()
     plan = Plan(
         episodes=episodes, seed=seed, epsilon_episodes=100, evaluate_every=EVERY, evaluation_seeds=VALIDATION
     )  # fmt: skip
-    training = Training((scenario,), "mahdrl-paper", options, plan)
-    learner, settings = new_learner(training, seed)
+    training, settings = Training((scenario,), "mahdrl-paper", {}, plan), Settings()
+    services = training.learners[0]
+    learner = readings.learner_of(reading, services, shape_of(scenario), seed, settings)
     kept: Any = KeepsBest(learner)
-    provenance = {"policy": "mahdrl-paper", "agents": list(training.learners[0]), "settings": asdict(settings)}
+    provenance = {
+        "policy": readings.policy_of(reading),
+        "reading": str(reading),
+        "agents": list(services),
+        "settings": asdict(settings),
+    }
     opened: Any = partial(_open, training, shelf)
     start = time.perf_counter()
     train_agent(kept, opened, plan, files[LAST], provenance, {}, report=kept.report)
-    checkpoint.write(files[BEST], "agent", kept.best or learner.agent(), provenance)
+    agent_file.write(files[BEST], "agent", kept.best or learner.agent(), provenance)
     print(f"{stem}: trained in {time.perf_counter() - start:.0f} s, best evaluation {kept.auc:.4f}", flush=True)
     return files
 
 
 def _open(training: Training, shelf: Shelf, market: int, episode: int, seed: int, seats: Any) -> Any:
     return open_table(training, market, seats, episode, seed, shelf, 0)
+
+
+def _reading(name: str) -> readings.Reading:
+    return readings.Reading.named(name.replace("untrained", "centred"))
 
 
 def play(task: Task, where: str, folder: Path) -> list[tuple[Any, ...]]:
@@ -131,7 +134,9 @@ def play(task: Task, where: str, folder: Path) -> list[tuple[Any, ...]]:
 
     rows = []
     for chosen, file in agents.items():
-        entrant = everywhere("mahdrl-paper", {"checkpoint": str(file)}) if file else everywhere(name)
+        entrant = everywhere(name)
+        if file:
+            entrant = everywhere(readings.policy_of(_reading(name)), {"checkpoint": str(file)})
         results = evaluate(market, {name: entrant}, MARKETS[where])
         auc, (rounds, reached) = results.auc()[0], results.rounds_to_target()
         bases = np.array([service.reward_base for service in scenario.services])

@@ -1,7 +1,7 @@
 r"""What MAHDRL is worth: trains agents, plays them and the heuristics in the same worlds, and writes CSV and tables.
 
     python benchmarks/mahdrl.py paper --seeds 5 --markets 20 --out docs/results/mahdrl-surrogate.csv
-    python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl share=false" --out parts.csv
+    python benchmarks/mahdrl.py paper --seeds 5 --agents-of "mahdrl" "mahdrl horizon=1" --out parts.csv
     python benchmarks/mahdrl.py scarce --rotate --rivals hqfa random --agents-of "mahdrl" "mahdrl | payments=bid" \
         --seeds 5 --out scarce.csv
 
@@ -21,14 +21,12 @@ from typing import Any
 from mahdrl_table import MEASURES, summary
 
 from learning.evaluation import evaluate, lineup
-from learning.mahdrl.plan import Plan
+from learning.mahdrl.training import Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
-from scenarios.hyper_parameters import parse_options
 from scenarios.loader import load
 from scenarios.running.seeds import parse_seeds
-from scenarios.train import run
-from scenarios.training import Training
+from scenarios.train import Training, parse_options, run
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "dearest", "d-first", "oracle")
 

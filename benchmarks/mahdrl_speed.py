@@ -16,17 +16,14 @@ import torch
 
 from fl.errors import InputError
 from fl.streams import stream
-from learning.mahdrl import checkpoint
+from learning.mahdrl import agent_file
 from learning.mahdrl.paper import algorithm, settings
-from learning.mahdrl.plan import Plan
-from learning.mahdrl.shape import Shape
-from learning.mahdrl.trained import shipped
+from learning.mahdrl.training import Plan, Shape
 from learning.policy import create
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
-from scenarios.train import run
-from scenarios.training import Training
+from scenarios.train import Training, run
 
 SERVICES = ("mnist", "fashion-mnist", "emnist")
 ROUNDS = 40
@@ -51,7 +48,7 @@ def main() -> None:
     print(f"mahdrl-paper, one update of three agents: stacked {together * 1e3:.2f} ms, one by one {apart * 1e3:.2f} ms")
     print(f"  ratio {apart / together:.2f}")
     for policy in ("mahdrl", "mahdrl-paper"):
-        tensors, description = checkpoint.read(shipped(policy), "agent")
+        tensors, description = agent_file.read(agent_file.shipped(policy), "agent")
         each = sum(values.size for values in tensors.values()) // len(description["agents"] or [policy])
         print(f"{policy}, the agent that comes with flmarket: {each:,} parameters for each service")
     for backend, policy in product(("surrogate", "real"), ("mahdrl", "mahdrl-paper")):

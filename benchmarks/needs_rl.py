@@ -32,7 +32,7 @@ from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.evaluation import Results, evaluate, lineup
 from learning.intervals import holm, paired_interval
-from learning.mahdrl.credit import progress
+from learning.mahdrl.advantages import progress
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
@@ -112,7 +112,7 @@ ANSWERING = {
 MARKETS = {
     "paper": Market(
         "paper", (), _plain("dearest", "pacing", "hqfa", "random"), "dearest",
-        agents=("mahdrl", "mahdrl horizon=1", "mahdrl schedule=false"), kept=("mahdrl",),
+        agents=("mahdrl", "mahdrl horizon=1"), kept=("mahdrl",),
     ),
     "money": Market("paper", _totals(400), {**SPENDING, **SHIPPED}, "the same part each round", "parts"),
     "lasting": Market(

@@ -19,10 +19,10 @@ from any_market import Point
 
 from des.records import Observation, Offer
 from fl.arrays import Float32Array
-from learning.mahdrl.brain import Brain, Design
-from learning.mahdrl.context import CONTEXT, Memory, context
-from learning.mahdrl.knowledge import knowledge
-from learning.mahdrl.trained import load
+from learning.mahdrl.agent import Brain
+from learning.mahdrl.agent_file import load
+from learning.mahdrl.features import CONTEXT, Memory, context, knowledge
+from learning.mahdrl.settings import FORMER, Settings
 from learning.scaling import standardised
 from scenarios.build import Shelf, build_federation, build_market
 
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", help="another agent than the shipped one")
     arguments = parser.parse_args()
     found = load(arguments.checkpoint, "mahdrl", "any")
-    brain = Brain(**found.tensors, design=Design.of(found.settings))
+    brain = Brain(**found.tensors, settings=found.settings(Settings, FORMER))
     decisions = {
         name: [one for seed in range(arguments.seeds) for one in play(brain, situation, seed)]
         for name, situation in SITUATIONS.items()
@@ -119,10 +119,10 @@ def looked_at(brain: Brain, decisions: dict[str, list[Decision]]) -> Iterator[tu
     rows = [it for found in decisions.values() for it in found]
     usual = np.mean([context(it.observation, it.memory) for it in rows], axis=0)
     for place, name in enumerate(CONTEXT):
-        with patch("learning.mahdrl.brain.context", fixed(place, float(usual[place]))):
+        with patch("learning.mahdrl.agent.context", fixed(place, float(usual[place]))):
             offers = [brain.decide(it.observation, it.memory) for it in rows]
         yield name, *changed(rows, offers)
-    if brain.design.curve:
+    if brain.settings.curve:
         untold = [replace(it.memory, known=knowledge(None)) for it in rows]
         offers = [brain.decide(it.observation, memory) for it, memory in zip(rows, untold, strict=True)]
         yield "(no learning curve)", *changed(rows, offers)

@@ -5,7 +5,8 @@ There are two agents. They share everything but how they learn and decide:
     paper/            `mahdrl-paper`: our reading of Algorithm 1 and eqs. (7) to (12); read ``paper.algorithm``
 
     learner           `mahdrl`: one network for all clients and services; how it learns, and what it minimises
-    agent             its networks, how it decides with them, and plays a market
+    agent             its networks, and how it decides with them
+    policy            plays a trained agent in a market
     planning          the best set of clients and prices
     settings          its hyper-parameters
 

@@ -1,21 +1,16 @@
-"""`mahdrl`: what it has learned, and how it decides with it and plays a market. NumPy only: no torch is needed to play.
+"""What `mahdrl` has learned, and how it decides with it. NumPy only: no torch is needed to play."""
 
-``Brain`` holds the networks and decides; ``Player`` remembers a run; ``Mahdrl`` plays an agent from a file.
-"""
-
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from des.records import Feedback, Observation, Offer
-from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
+from des.records import Observation, Offer
+from fl.arrays import Float32Array, FloatArray
 from fl.elementary import sigmoid
 from learning.checks import require_finite
-from learning.mahdrl import agent_file
-from learning.mahdrl.agent_file import Reasons, Trained
+from learning.mahdrl.agent_file import Reasons
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
     CONTEXT,
@@ -25,17 +20,13 @@ from learning.mahdrl.features import (
     client_features,
     context,
     elapsed,
-    knowledge,
     means,
 )
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
-from learning.mahdrl.settings import DEFAULTS, FORMER, Payments, Settings
+from learning.mahdrl.settings import DEFAULTS, Payments, Settings
 from learning.mahdrl.win_probability import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
-from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
-
-NAME, SINGLE = "mahdrl", "mahdrl-single"
 
 QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
 """q: what a client adds to the mean quality of its set. The same network for every client."""
@@ -212,93 +203,3 @@ def random_offer(observation: Observation, rng: Generator, payments: Payments = 
         kept = int(rng.integers(1, len(offer.clients)))
         return Offer(offer.clients[:kept], offer.payments[:kept])
     return offer
-
-
-class Player(Policy):
-    """Plays the networks of an agent."""
-
-    def __init__(self, context: PolicyContext, brain: Brain) -> None:
-        """Play one agent's networks in a market, of which nothing is remembered yet."""
-        super().__init__(context)
-        self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
-
-    def act(self, observation: Observation) -> Offer:
-        return self._brain.decide(observation, self._memory)
-
-    def reasons(self, observation: Observation) -> Reasons:
-        """Return what ``act`` returns, and what it follows from."""
-        return self._brain.reasons(observation, self._memory)
-
-    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        self.remember(observation, offer, feedback.won)
-
-    def remember(self, observation: Observation, offer: Offer, won: BoolArray) -> None:
-        """Remember which offers of a round won [k], if the agent ``remembers`` at all."""
-        if self.remembers:
-            self._memory = self._memory.after(observation, offer, won)
-
-    @property
-    def remembers(self) -> bool:
-        return self._brain.settings.context
-
-    @property
-    def draws_lots(self) -> bool:
-        """Whether a random draw decides among clients that are worth the same to it."""
-        return self._brain.settings.lots
-
-    def state(self) -> dict[str, AnyArray]:
-        return {"memory": self._memory.sums}
-
-    def restore(self, state: Mapping[str, AnyArray]) -> None:
-        self._memory = replace(self._memory, sums=np.asarray(state["memory"], dtype=np.float64))
-
-
-class Mahdrl(Player):
-    """The learned policy that comes with flmarket, or one that you trained yourself."""
-
-    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
-
-    def __init__(
-        self,
-        context: PolicyContext,  # the market
-        *,
-        checkpoint: str | None = None,  # file of ``flmarket train``; if not given, the agent that comes with flmarket
-        # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
-        # as it was trained
-        payments: Payments | None = None,
-        # whether it is told the learning curve that was fitted to its data set, if it was trained to look at one;
-        # without, it plays as if nobody had fitted any
-        curve: bool = True,
-    ) -> None:
-        if payments not in ("plan", "bid", None):
-            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
-        if curve is not True and curve is not False:
-            raise ValueError(f"curve must be true or false, not {curve!r}")
-        told = context if curve else replace(context, curve=None)
-        super().__init__(told, _loaded(agent_file.load(checkpoint, NAME, context.service), payments))
-
-    @classmethod
-    def agent_digest(cls, checkpoint: str | None) -> str:
-        return agent_file.digest(checkpoint, NAME)
-
-
-class MahdrlSingle(Mahdrl):
-    """The agent that was trained in the paper's market alone."""
-
-    summary = "learned in the market of `paper` alone, on images; what `mahdrl` was before it could play any market"
-
-    def __init__(self, context: PolicyContext, *, payments: Payments | None = None) -> None:
-        super().__init__(context, checkpoint=str(agent_file.shipped(SINGLE)), payments=payments)
-
-    @classmethod
-    def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
-        return agent_file.digest(None, SINGLE)
-
-
-def _loaded(found: Trained, payments: Payments | None) -> Brain:
-    """Return the networks of the agent that a checkpoint holds for a service."""
-    settings: Settings = found.settings(Settings, FORMER)
-    found.require_shapes(Brain.shapes(settings))
-    if payments is not None:
-        settings = replace(settings, payments=payments)
-    return Brain(**found.tensors, settings=settings)

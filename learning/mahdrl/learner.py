@@ -24,9 +24,10 @@ from fl.streams import stream
 from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Credits, Lived
-from learning.mahdrl.agent import PLAIN, Brain, Networks, Player, networks_of, random_offer, see
+from learning.mahdrl.agent import PLAIN, Brain, Networks, networks_of, random_offer, see
 from learning.mahdrl.features import Memory, knowledge
 from learning.mahdrl.networks import Tensors
+from learning.mahdrl.policy import Player
 from learning.mahdrl.replay import Replay
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.training import Shape

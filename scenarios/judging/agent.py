@@ -12,9 +12,9 @@ from des.rows import Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
 from fl.streams import stream_key
-from learning.mahdrl.agent import Mahdrl
 from learning.mahdrl.agent_file import Reasons
 from learning.mahdrl.paper.policy import MahdrlPaper
+from learning.mahdrl.policy import Mahdrl
 from learning.policy import load
 from scenarios.build import create_policy, policy_context
 from scenarios.file.switches import services_over_time

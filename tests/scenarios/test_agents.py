@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from learning.mahdrl import agent_file
-from learning.mahdrl.agent import NAME
 from learning.mahdrl.agent_file import shipped
+from learning.mahdrl.policy import NAME
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError

@@ -9,8 +9,9 @@ import pytest
 
 from fl.streams import stream
 from learning.mahdrl import agent_file
-from learning.mahdrl.agent import Brain, Mahdrl
+from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_file import CheckpointError, load, shipped
+from learning.mahdrl.policy import Mahdrl
 from learning.mahdrl.settings import Settings
 from learning.policy import PolicyOptionsError, create
 

@@ -13,9 +13,10 @@ from fl.fitted import read
 from fl.streams import stream
 from fl.surrogate import Curve
 from learning.mahdrl import agent_file
-from learning.mahdrl.agent import START, Brain, Player
+from learning.mahdrl.agent import START, Brain
 from learning.mahdrl.features import CONTEXT, NUMBERS, Memory, client_features, context, knowledge, means
 from learning.mahdrl.learner import UNTOLD, Learner
+from learning.mahdrl.policy import Player
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.training import Shape
 from learning.policy import create
