@@ -28,46 +28,27 @@ from learning.mahdrl.settings import DEFAULTS, Payments, Settings
 from learning.mahdrl.win_probability import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
 from learning.selection import fill_budget
 
-QUALITY = Mlp((CLIENT_FEATURES, 64, 32, 1))
-"""q: what a client adds to the mean quality of its set. The same network for every client."""
-
-COUNT = Mlp((2, 16, 3))
-"""kappa's three coefficients, given the time and the budget: the best number early on may not be the best later."""
-
-WIN = Mlp((RIVAL_FEATURES, 32, 1))  # logit of the chance that a rival outbids an offer
-
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The networks of a design."""
+    """The networks of an agent."""
 
-    quality: Mlp
+    quality: Mlp  # q: what a client adds to the mean quality of its set; the same network for every client
+    # kappa's three coefficients, given the time and the budget: the best number early on may not be the best later
     count: Mlp
-    win: Mlp
-
-
-PLAIN = Networks(QUALITY, COUNT, WIN)  # of an agent for one market
-
-WIDE = Networks(
-    Mlp((CLIENT_FEATURES + len(CONTEXT), 64, 32, 1)),
-    Mlp((2 + len(CONTEXT), 32, 3)),
-    Mlp((RIVAL_FEATURES + len(FOR_CHANCES), 32, 1)),
-)
-"""Of an agent that sees the context, for any market."""
-
-KNOWING = Networks(
-    Mlp((CLIENT_FEATURES + len(CONTEXT) + len(NUMBERS), 64, 32, 1)),
-    Mlp((2 + len(CONTEXT) + len(NUMBERS), 32, 3)),
-    WIDE.win,
-)
-"""Of an agent that also knows how its data set is learned."""
+    win: Mlp  # logit of the chance that a rival outbids an offer
 
 
 def networks_of(settings: Settings) -> Networks:
-    """Return the networks of an agent with the settings."""
-    if settings.context:
-        return KNOWING if settings.curve else WIDE
-    return PLAIN
+    """Return the networks of an agent with the settings: wider ones for any market."""
+    if not settings.context:
+        return Networks(Mlp((CLIENT_FEATURES, 64, 32, 1)), Mlp((2, 16, 3)), Mlp((RIVAL_FEATURES, 32, 1)))
+    known = len(CONTEXT) + (len(NUMBERS) if settings.curve else 0)
+    return Networks(
+        Mlp((CLIENT_FEATURES + known, 64, 32, 1)),
+        Mlp((2 + known, 32, 3)),
+        Mlp((RIVAL_FEATURES + len(FOR_CHANCES), 32, 1)),
+    )
 
 
 class Seen(NamedTuple):

@@ -24,7 +24,7 @@ from fl.streams import stream
 from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Credits, Lived
-from learning.mahdrl.agent import PLAIN, Brain, Networks, networks_of, random_offer, see
+from learning.mahdrl.agent import Brain, Networks, networks_of, random_offer, see
 from learning.mahdrl.features import Memory, knowledge
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.policy import Player
@@ -292,7 +292,7 @@ def set_values(
     count: Tensor,  # [A, P] parameters of that network
     # ``clients`` [A, B, k, features], ``served`` [A, B, k] and ``situation`` [A, B, inputs]
     batch: Mapping[str, Tensor],
-    networks: Networks = PLAIN,  # their sizes
+    networks: Networks,  # their sizes
 ) -> Tensor:
     """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B]."""
     served = batch["served"]
@@ -307,7 +307,7 @@ def set_values(
     return torch.where(number > 0, some, nobody)
 
 
-def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], networks: Networks = PLAIN) -> Tensor:
+def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], networks: Networks) -> Tensor:
     """Return the mean squared error of V(S) against the advantages, summed over agents: eq. (10)."""
     error = batch["advantage"][..., 0] - set_values(quality, count, batch, networks)
     return error.square().mean(dim=1).sum()
@@ -320,7 +320,7 @@ def win_loss(
     # did not deliver
     batch: Mapping[str, Tensor],
     most: int,  # the largest K
-    networks: Networks = PLAIN,  # their sizes
+    networks: Networks,  # their sizes
 ) -> Tensor:
     """Return the cross-entropy of which contested offers won, mean over offers, summed over agents."""
     won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]

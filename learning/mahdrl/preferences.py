@@ -1,7 +1,6 @@
 """What an agent prefers: which clients it takes, by the order of their bids and of their DQI, and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,50 +9,45 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 
 FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI
 
-COLUMNS = (
-    "episode",
-    "service",
-    "offers",
-    "served",
-    "markup",
-    *(f"bid_{part}" for part in range(1, FIFTHS + 1)),
-    *(f"dqi_{part}" for part in range(1, FIFTHS + 1)),
-)
+SHARES = tuple(f"{kind}_{part}" for kind in ("bid", "dqi") for part in range(1, FIFTHS + 1))
 
-
-@dataclass(slots=True)
-class _Counts:
-    """What one service has done so far."""
-
-    rounds: int = 0
-    offers: int = 0
-    served: int = 0
-    bid: float = 0.0
-    offered: float = 0.0
-    bids: IntArray = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
-    dqis: IntArray = field(default_factory=lambda: np.zeros(FIFTHS, np.int64))
+COLUMNS = ("episode", "service", "offers", "served", "markup", *SHARES)
 
 
 class Preferences:
     """Counts the offers of an evaluation: all its markets and seats together, service by service."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, _Counts] = {}
+        # by service: rounds, offers, served, the sums of bids and of payments, and the offers to each fifth
+        self._sums: dict[str, FloatArray] = {}
 
     def add(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Count one service's offers of a round."""
-        counts = self._counts.setdefault(observation.service, _Counts())
-        counts.rounds += 1
-        counts.offers += len(offer.clients)
-        counts.served += int(np.sum(feedback.served))
-        counts.bid += float(observation.own_bids[offer.clients].sum())
-        counts.offered += float(offer.payments.sum())
-        for total, values in ((counts.bids, observation.own_bids), (counts.dqis, observation.dqi)):
-            total += np.bincount(fifths(values, observation.available)[offer.clients], minlength=FIFTHS)
+        clients, bids = offer.clients, observation.own_bids
+        parts = [
+            np.bincount(fifths(values, observation.available)[clients], minlength=FIFTHS)
+            for values in (bids, observation.dqi)
+        ]
+        sums = [1, len(clients), np.sum(feedback.served), bids[clients].sum(), offer.payments.sum()]
+        counted = np.concatenate([sums, *parts]).astype(np.float64)
+        self._sums[observation.service] = self._sums.get(observation.service, 0.0) + counted
 
     def rows(self, episode: int) -> list[Mapping[str, object]]:
         """Return a row for each service, by column; what there is no number for is empty."""
-        return [{"episode": episode, "service": name, **_row(counts)} for name, counts in self._counts.items()]
+        found: list[Mapping[str, object]] = []
+        for name, sums in self._sums.items():
+            rounds, offers, served, bid, offered, *parts = sums.tolist()
+            row = {
+                "episode": episode,
+                "service": name,
+                "offers": offers / rounds,
+                "served": served / offers if offers else "",
+                "markup": offered / bid - 1.0 if bid > 0 else "",
+            }
+            found.append(
+                row | {column: part / offers if offers else "" for column, part in zip(SHARES, parts, strict=True)}
+            )
+        return found
 
 
 def fifths(
@@ -66,14 +60,3 @@ def fifths(
     order = chosen[np.argsort(values[chosen], kind="stable")]
     parts[order] = np.arange(len(order)) * FIFTHS // max(1, len(order))
     return parts
-
-
-def _row(counts: _Counts) -> dict[str, object]:
-    shares = [*(f"bid_{part}" for part in range(1, FIFTHS + 1)), *(f"dqi_{part}" for part in range(1, FIFTHS + 1))]
-    found = [*counts.bids.tolist(), *counts.dqis.tolist()]
-    return {
-        "offers": counts.offers / counts.rounds,
-        "served": counts.served / counts.offers if counts.offers else "",
-        "markup": counts.offered / counts.bid - 1.0 if counts.bid > 0 else "",
-        **{name: count / counts.offers if counts.offers else "" for name, count in zip(shares, found, strict=True)},
-    }

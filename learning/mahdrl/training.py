@@ -191,10 +191,10 @@ def train(
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
     done: int = 0
     curve: list[dict[str, Any]] = []
-    if resume and (found := resumed(learner, out, identity)) is not None:
-        done, curve = found.episode, found.curve
-        plan = replace(plan, epsilon_episodes=found.epsilon_episodes)
-        identity["plan"]["epsilon_episodes"] = found.epsilon_episodes
+    if resume and (found := resumed(out, identity, learner.restore)) is not None:
+        done, curve, explored = found["episode"], found["curve"], found["plan"]["epsilon_episodes"]
+        plan = replace(plan, epsilon_episodes=explored)
+        identity["plan"]["epsilon_episodes"] = explored
         if plan.episodes < done:
             raise CheckpointError(
                 f"{folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
@@ -226,7 +226,7 @@ def train(
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             preferences.sync()
             log.sync()
-            write_state(out, learner, identity, episode, curve)
+            write_state(out, learner.state(), identity, episode, curve)
     agent_file.write(
         out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
     )

@@ -10,11 +10,11 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from fl.errors import InputError
 from fl.extras import needs_extra
@@ -169,47 +169,31 @@ def _replace(path: Path, content: str) -> None:
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-class Resumable(Protocol):
-    """What has a state: a learner."""
-
-    def state(self) -> Tensors: ...
-
-    def restore(self, state: Tensors) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The state of a training after an episode, apart from what was learned."""
-
-    episode: int
-    curve: list[dict[str, Any]]  # evaluations until then
-    epsilon_episodes: int  # how long the training was to explore when it was started
-
-
 def write_state(
     out: Path,  # file of the agent
-    learner: Resumable,
+    tensors: Tensors,  # what later learning depends on
     identity: Mapping[str, Any],  # what must be the same when the training is resumed
     episode: int,
-    curve: Sequence[Mapping[str, Any]],
+    curve: Sequence[Mapping[str, Any]],  # evaluations until then
 ) -> None:
     """Save a state, and delete all but the last ones."""
     folder = folder_of(out)
     path = folder / f"{_STATE}{episode:06d}{agent_file.TENSORS}"
-    agent_file.write(path, "training", learner.state(), {**identity, "episode": episode, "curve": curve})
+    agent_file.write(path, "training", tensors, {**identity, "episode": episode, "curve": curve})
     for old in list(_states(folder))[KEPT:]:
         old.with_suffix(agent_file.DESCRIPTION).unlink(missing_ok=True)
         old.unlink(missing_ok=True)
 
 
-def resumed(learner: Resumable, out: Path, identity: Mapping[str, Mapping[str, Any]]) -> State | None:
-    """Restore a new learner from the last state of a training; return the rest of it, or None if there is no state."""
+def resumed(
+    out: Path, identity: Mapping[str, Mapping[str, Any]], restore: Callable[[Tensors], None]
+) -> Mapping[str, Any] | None:
+    """Restore the last state of a training; return its description, or None if there is no state."""
     path = next(_states(folder_of(out)), None)
     if path is None:
         return None
     tensors, description = agent_file.read(path, "training")
     try:
-        found = State(description["episode"], description["curve"], description["plan"]["epsilon_episodes"])
         for part, now in identity.items():
             before = description[part]
             for key in sorted(now.keys() | before.keys()):
@@ -218,13 +202,13 @@ def resumed(learner: Resumable, out: Path, identity: Mapping[str, Mapping[str, A
                         f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
                         "train into another --out"
                     )
-        learner.restore(tensors)
+        restore(tensors)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(
             f"{path}: is no state of this training: {error!r}; delete it and {path.stem}{agent_file.DESCRIPTION} to "
             "resume from the state before it, or from the start"
         ) from error
-    return found
+    return description
 
 
 def has_state(out: Path) -> bool:

@@ -11,7 +11,7 @@ from fl.streams import stream, stream_key
 from learning.mahdrl import learner as selves
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Baseline, advantages, progress
-from learning.mahdrl.agent import COUNT, QUALITY, WIN, Brain, random_offer
+from learning.mahdrl.agent import Brain, networks_of, random_offer
 from learning.mahdrl.agent_file import shipped
 from learning.mahdrl.learner import Learner, Selves, critic_loss, set_values, win_loss
 from learning.mahdrl.settings import FORMER, Settings
@@ -19,6 +19,7 @@ from learning.mahdrl.training import Shape
 from learning.mahdrl.win_probability import STANDING, Rivals
 from learning.policy import PolicyContext, create
 
+PLAIN = networks_of(Settings())
 NOTHING = np.zeros(0, dtype=np.float32)
 
 
@@ -49,10 +50,10 @@ def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
         "situation": torch.zeros(1, 3, 2),
         "advantage": torch.tensor([[[0.0], [1.5], [0.0]]]),
     }
-    quality, count = constant(QUALITY, [0.5]), constant(COUNT, [-2.0, 0.3, 0.1])
+    quality, count = constant(PLAIN.quality, [0.5]), constant(PLAIN.count, [-2.0, 0.3, 0.1])
     two = 0.5 + (0.3 + 0.1 * np.log(2)) * np.log(2)
-    np.testing.assert_allclose(set_values(quality, count, batch)[0], [two, 0.5, -2.0], rtol=1e-5)
-    assert critic_loss(quality, count, batch).item() == pytest.approx((two**2 + 1.0 + 4.0) / 3, rel=1e-5)
+    np.testing.assert_allclose(set_values(quality, count, batch, PLAIN)[0], [two, 0.5, -2.0], rtol=1e-5)
+    assert critic_loss(quality, count, batch, PLAIN).item() == pytest.approx((two**2 + 1.0 + 4.0) / 3, rel=1e-5)
 
 
 def test_only_contested_offers_teach_the_chance_to_be_served():
@@ -64,20 +65,20 @@ def test_only_contested_offers_teach_the_chance_to_be_served():
         "contested": torch.tensor([[[1.0], [0.0]]]),
         "rivalry": torch.zeros(1, 2, 0),
     }
-    win = constant(WIN, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
+    win = constant(PLAIN.win, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
     one = -(np.log(1 / 16) + np.log(15 / 16)) / 2
     cores = {"cores": torch.ones(1, 2, 1)}
-    assert win_loss(win, batch | cores, most=1).item() == pytest.approx(one, rel=1e-5)
+    assert win_loss(win, batch | cores, most=1, networks=PLAIN).item() == pytest.approx(one, rel=1e-5)
     two = -(np.log(7 / 16) + np.log(9 / 16)) / 2
     cores = {"cores": torch.tensor([[[2.0], [1.0]]])}  # of markets with different K
-    assert win_loss(win, batch | cores, most=2).item() == pytest.approx(two, rel=1e-5)
+    assert win_loss(win, batch | cores, most=2, networks=PLAIN).item() == pytest.approx(two, rel=1e-5)
 
 
 @pytest.mark.parametrize(("cores", "chance"), [(1, 1 / 64), (2, 10 / 64), (3, 37 / 64)])
 def test_the_chance_to_be_served_is_that_of_fewer_than_k_who_outbid(cores, chance):
     # Each of three rivals outbids with a chance of 3/4, at each of 5 prices of each of 3 clients.
     brain = Brain.initial(stream(5, "test"))
-    brain = Brain(brain.quality, brain.count, constant(WIN, [np.log(3.0)]).numpy())
+    brain = Brain(brain.quality, brain.count, constant(PLAIN.win, [np.log(3.0)]).numpy())
     found = brain.chances(np.zeros((3, 5, 3, STANDING)), cores, NOTHING)
     np.testing.assert_allclose(found, np.full((3, 5), chance), rtol=1e-5)
 
@@ -117,11 +118,11 @@ def test_of_clients_that_are_alike_the_lot_decides(make_observation):
 def test_payments_frozen_at_the_bid(make_observation):
     rng = np.random.default_rng(0)
     seen = make_observation(rng.uniform(1, 9, size=(8, 20)), rng.random(20), cores=1)
-    win = np.zeros((1, WIN.parameters), dtype=np.float32)
-    win[0, WIN.sizes[1]] = 1.0  # the first hidden neuron sees whether a rival's bid reaches the price,
-    win[0, (WIN.sizes[0] + 1) * WIN.sizes[1]] = 12.0  # and then the rival all but surely outbids,
+    win = np.zeros((1, PLAIN.win.parameters), dtype=np.float32)
+    win[0, PLAIN.win.sizes[1]] = 1.0  # the first hidden neuron sees whether a rival's bid reaches the price,
+    win[0, (PLAIN.win.sizes[0] + 1) * PLAIN.win.sizes[1]] = 12.0  # and then the rival all but surely outbids,
     win[0, -1] = -6.0  # else it does not
-    nobody = constant(COUNT, [-5.0, 0.0, 0.0]).numpy()
+    nobody = constant(PLAIN.count, [-5.0, 0.0, 0.0]).numpy()
     quality = Brain.initial(stream(5, "test")).quality
     free, frozen = (Brain(quality, nobody, win, Settings(payments=p)).decide(seen) for p in ("plan", "bid"))
     assert (free.payments > seen.own_bids[free.clients] + 1e-3).any(), "this brain overbids where it may"
@@ -278,7 +279,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
             "cores": torch.ones(1, 40, 1),
             "rivalry": torch.zeros(1, 40, 0),
         }
-        adam.step(torch.autograd.grad(win_loss(win, batch, most=1), win)[0])
+        adam.step(torch.autograd.grad(win_loss(win, batch, most=1, networks=PLAIN), win)[0])
     brain = Brain.initial(stream(0, "test"))
     trained = Brain(brain.quality, brain.count, win.detach().numpy())
     low, high = trained.chances(standing(np.array([4.0, 6.1]), np.array([6.0, 6.0])), 1, NOTHING)[:, 0]
