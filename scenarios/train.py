@@ -131,6 +131,8 @@ def plan_training(
             raise InputError(f"{name} = {number!r}: must be an integer of at least {least}")
     if together != 1 and not rotate:
         raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+    if isinstance(rivals, str):
+        raise InputError(f"rivals = {rivals!r}: must be a list of policies")
     if ITSELF in rivals and policy != "mahdrl":
         raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
     if set(rivals) == {ITSELF}:
