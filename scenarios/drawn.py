@@ -21,8 +21,6 @@ from scenarios.file.schema import Scenario
 
 ROUNDS = 40  # N of a drawn market: half of the paper's, by which time most of what can be learned has been
 
-LARGEST_INDEX = 1_000_000
-
 SERVICES, CLIENTS, CORES = (1, 12), (8, 80), (1, 4)
 
 ALONE = 0.08  # share of the markets with a single service, in which nobody can be outbid
@@ -58,8 +56,6 @@ PRICE = 0.025  # money per image. Policies see prices relative to each other, so
 
 def drawn(seed: int, count: int, backend: str = "surrogate") -> list[Scenario]:
     """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one."""
-    if not 1 <= count <= LARGEST_INDEX:
-        raise InputError(f"--draw {count}: must be from 1 to {LARGEST_INDEX:,}")
     if backend not in (curves := [name for name, it in BACKENDS.items() if not it.trains]):
         raise InputError(f"--backend {backend}: drawn markets have learning curves; choose {' or '.join(curves)}")
     return [draw(seed, index, backend) for index in range(count)]

@@ -189,7 +189,7 @@ def train(
     torch.set_num_threads(1)
     # As it will be read from JSON: tuples become lists.
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
-    done: int = 0
+    done = 0
     curve: list[dict[str, Any]] = []
     if resume and (found := resumed(out, identity, learner.restore)) is not None:
         done, curve, explored = found["episode"], found["curve"], found["plan"]["epsilon_episodes"]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fl.errors import InputError
 from scenarios.drawn import BUDGETS, CLIENTS, CORES, SERVICES, draw, drawn
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
@@ -39,9 +38,3 @@ def test_a_market_depends_on_its_seed_and_place_alone() -> None:
     assert drawn(7, 3) == MARKETS[:3]
     assert draw(7, 150) == MARKETS[150]
     assert draw(8, 0) != MARKETS[0]
-
-
-@pytest.mark.parametrize("count", [0, -1, 1_000_001])
-def test_a_number_of_markets_out_of_range_is_refused(count: int) -> None:
-    with pytest.raises(InputError, match=f"--draw {count}: must be from 1 to 1,000,000"):
-        drawn(0, count)
