@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fl.errors import InputError
 from fl.locks import is_locked
@@ -25,7 +25,6 @@ NEEDED = ("episode", "phase", *METRICS)
 PARTS = 5  # fifths of the clients that preferences are counted in
 SUFFIXES = (".csv", ".safetensors", ".json", ".training")
 _HEADER = 2_000
-_END = 200
 _WINDOW = 60.0
 
 
@@ -58,20 +57,16 @@ class TrainingFeed:
     def __init__(self, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.log = log  # the file of the log
         self.state = INCOMPLETE  # a word of ``standing.STATES``
-        self.episodes: list[Point] = []  # every episode so far
-        self.evaluations: list[Point] = []  # every evaluation so far
+        self.episodes: list[Point] = []
+        self.evaluations: list[Point] = []
         self.plan: Mapping[str, Any] = {}  # what ``plan.json`` holds; empty until it is there
         # values of other policies by name and metric; empty where none are recorded
         self.baselines: Mapping[str, Mapping[str, float]] = {}
         self.preferences: list[Preference] = []  # in the order of the evaluations
         self.problem = ""  # what is wrong with the files, in a line; empty if nothing is
         self.pace = Pace(clock, window=_WINDOW)
-        self._columns: list[str] = []
-        self._read = self._number = 0  # bytes and lines
-        self._end = b""  # what comes before that place
         self._stamps: dict[Path, tuple[int, int]] = {}
         self._locked = False
-        self._looked = False
 
     @property
     def name(self) -> str:
@@ -80,18 +75,13 @@ class TrainingFeed:
     @property
     def what(self) -> str:
         """What is trained on what, in words; empty where that is not recorded."""
-        found = self.plan.get("provenance", self.plan)
-        words = [found.get(key) for key in ("policy", "scenario", "backend")] if isinstance(found, Mapping) else []
-        if not words or not all(isinstance(word, str) for word in words):
-            return ""
-        return f"{words[0]} on {words[1]} ({words[2]})"
+        found = self.plan.get("provenance")
+        return "{policy} on {scenario} ({backend})".format(**found) if found else ""
 
     @property
     def total(self) -> int | None:
         """How many episodes there will be; None where that is not recorded."""
-        plan = self.plan.get("plan")
-        total = plan.get("episodes") if isinstance(plan, Mapping) else None
-        return total if isinstance(total, int) else None
+        return self.plan["plan"]["episodes"] if self.plan else None
 
     @property
     def left(self) -> float | None:
@@ -100,20 +90,18 @@ class TrainingFeed:
         return None if rate is None or self.total is None else max(0, self.total - len(self.episodes)) / rate
 
     def look(self) -> None:
-        """Read what is new."""
-        changed = self._has_changed(self.log)
-        if changed:
-            self._read_log()
-        if self._has_changed(record := self.log.with_suffix(".training") / "record" / "plan.json"):
-            self.plan = _json(record)
-        elif not self.plan and self._has_changed(described := self.log.with_suffix(".json")):
-            self.plan = _json(described)  # of a version that recorded nothing else
-        if self._has_changed(record := record.with_name("baselines.csv")):
-            self.baselines = {row["policy"]: found for row in _table(record) if (found := _numbers(row))}
-        if self._has_changed(record := record.with_name("preferences.csv")):
-            self.preferences = [one for row in _table(record) if (one := _preference(row)) is not None]
+        """Read the files that have changed."""
+        looked = bool(self._stamps)
+        record = self.log.with_suffix(".training") / "record"
+        if changed := self._has_changed(self.log):
+            self._read_log(count=looked)
+        if self._has_changed(plan := record / "plan.json"):
+            self.plan = _plan(plan)
+        if self._has_changed(baselines := record / "baselines.csv"):
+            self.baselines = {row["policy"]: found for row in _table(baselines) if (found := _numbers(row))}
+        if self._has_changed(preferences := record / "preferences.csv"):
+            self.preferences = [one for row in _table(preferences) if (one := _preference(row)) is not None]
         self._set_state(changed)
-        self._looked = True
 
     def _set_state(self, changed: bool) -> None:
         # Looked at only where it may be held: for the moment of the look, no other process can take it.
@@ -125,7 +113,7 @@ class TrainingFeed:
             return
         done = self.evaluations[-1].episode if self.evaluations else 0
         ended = self.total is None or done >= self.total
-        quiet = time.time() - self._changed() > QUIET
+        quiet = time.time() - self._stamps.get(self.log, (0, 0))[0] / 1e9 > QUIET
         if ended and self.log.with_suffix(".safetensors").exists():
             self.state = COMPLETE
         elif quiet or (before and not ended):
@@ -133,12 +121,6 @@ class TrainingFeed:
         elif not before:
             self.state = INCOMPLETE
         self.pace.stop()
-
-    def _changed(self) -> float:
-        try:
-            return self.log.stat().st_mtime
-        except OSError:
-            return 0.0
 
     def _has_changed(self, path: Path) -> bool:
         try:
@@ -149,52 +131,30 @@ class TrainingFeed:
         same, self._stamps[path] = self._stamps.get(path) == stamp, stamp
         return not same
 
-    def _read_log(self) -> None:
-        """Read the whole lines that are new; all lines if the file is another one, or has become shorter."""
+    def _read_log(self, *, count: bool) -> None:  # whether new episodes were played since the last look
+        known, self.problem = len(self.episodes), ""
+        episodes: list[Point] = []
+        evaluations: list[Point] = []
         try:
-            with self.log.open("rb") as file:
-                if not self._continues(file):
-                    self._read = self._number = 0
-                    self._columns, self.episodes, self.evaluations, self.problem = [], [], [], ""
-                    self.pace.stop()
-                    self._end, self._looked = b"", False
-                file.seek(self._read)
-                content = file.read()
+            content = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             self.problem = f"{self.log}: cannot be read: {error.strerror}"
             return
-        whole = content.rfind(b"\n") + 1
-        self._read, self._end = self._read + whole, (self._end + content[:whole])[-_END:]
-        try:
-            for row in csv.reader(io.StringIO(content[:whole].decode("utf-8", "replace"))):
-                self._number += 1
-                self._take(row)
-        except csv.Error as error:
-            self.problem = f"{self.log}:{self._number + 1}: is not a line of a training log: {error}"
-
-    def _continues(self, file: IO[bytes]) -> bool:
-        """Whether what has been read is still there; a file may have been replaced, or written anew."""
-        file.seek(self._read - len(self._end))
-        return file.read(len(self._end)) == self._end
-
-    def _take(self, row: list[str]) -> None:
-        if not self._columns:
-            self._columns = row
-        if not set(NEEDED) <= set(self._columns):
+        rows = csv.DictReader(io.StringIO(content[: content.rfind("\n") + 1]))  # the last line may be half written
+        if rows.fieldnames and not set(NEEDED) <= set(rows.fieldnames):
             self.problem = f"{self.log}: is not the log of a training"
-        if self._number == 1 or self.problem:
             return
-        found = dict(zip(self._columns, row, strict=False))
-        values, episode = _numbers(found), found.get("episode", "")
-        if set(values) != set(METRICS) or not (episode.isascii() and episode.isdigit()):
-            self.problem = f"{self.log}:{self._number}: is not a line of a training log"
-            return
-        point = Point(int(episode), values)
-        if found.get("phase") == "evaluate":
-            self.evaluations = [*self.evaluations, point]
-            return
-        self.episodes.append(point)
-        if self._looked:  # what was there before was not trained just now
+        try:
+            for row in rows:
+                points = evaluations if row["phase"] == "evaluate" else episodes
+                points.append(Point(int(row["episode"]), {metric: float(row[metric]) for metric in METRICS}))
+        except (ValueError, TypeError, csv.Error) as error:
+            line = rows.line_num + isinstance(error, csv.Error)
+            self.problem = f"{self.log}:{line}: is not a line of a training log"
+        self.episodes, self.evaluations = episodes, evaluations  # another thread may be reading
+        if len(self.episodes) < known:
+            self.pace.stop()
+        for _ in range(known if count else len(self.episodes), len(self.episodes)):
             self.pace.add()
 
 
@@ -269,9 +229,10 @@ def _table(path: Path) -> list[dict[str, str]]:
         return []
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def _plan(path: Path) -> Mapping[str, Any]:
+    """Return the plan of a training; nothing where it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if {"plan", "provenance"} <= set(found) else {}

@@ -111,15 +111,6 @@ def test_the_state_of_a_training_that_nobody_watched(log: Path) -> None:
     assert feed.state == "interrupted"
 
 
-def test_a_training_of_an_earlier_version_has_its_plan_in_the_agents_description(log: Path) -> None:
-    write(log, [row(1), row(1, "evaluate")])
-    agent = {"policy": "mahdrl", "scenario": "paper", "backend": "real", "plan": {"episodes": 1}}
-    log.with_suffix(".json").write_text(json.dumps(agent))
-    feed = TrainingFeed(log)
-    feed.look()
-    assert (feed.total, feed.what, feed.preferences, feed.baselines) == (1, "mahdrl on paper (real)", [], {})
-
-
 def test_half_written_files_are_read_as_far_as_they_go(log: Path) -> None:
     write(log, [row(1), row(2), row(2, "evaluate")])
     content = log.read_bytes()
@@ -151,7 +142,7 @@ def test_what_is_no_log_is_named_with_its_line(log: Path) -> None:
     with log.open("a") as file:
         file.write(f"2,train,{'x' * 200_000}\n")
     feed.look()
-    assert feed.problem.startswith(f"{log}:3: is not a line of a training log: field larger than field limit")
+    assert feed.problem.startswith(f"{log}:3: is not a line of a training log")
     log.unlink()
     feed.look()
     assert feed.state in {"incomplete", "interrupted"}
