@@ -17,7 +17,6 @@ class Result:
 
     service: int  # its place
     accuracy: float  # the accuracy of its model on test images, in [0, 1]
-    target: float  # in [0, 1]
     reached: int | None  # the round in which it met the target; None if it did not
     spent: float  # what it paid altogether, in units of money
 
@@ -43,7 +42,7 @@ def results(history: History, rivalry: Rivalry, last: int) -> list[Result]:
     spent = rivalry.at(last).spent.tolist()
     found = []
     for m, row in enumerate(history[last].services):
-        found.append(Result(m, row.test_accuracy, row.target_accuracy, history.exit_of(m, last), spent[m] / MICRO))
+        found.append(Result(m, row.test_accuracy, history.exit_of(m, last), spent[m] / MICRO))
     return found
 
 

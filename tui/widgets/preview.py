@@ -184,13 +184,10 @@ def _run_preview(entry: Entry, faint: Style) -> RenderableType:
     number, rows = last_services(entry.path)
     rounds = f"{number} of {counted(scenario.rounds, 'round')}"
     words = f"{state}, {rounds}, policy {entry.path.parent.name}, {entry.path.name}"
-    table = Table(
-        "#", "service", accuracy_column(scenario), "target %", "status", "spent last", box=None, pad_edge=False
-    )
+    table = Table("#", "service", "status", accuracy_column(scenario), "spent last", box=None, pad_edge=False)
     for m, row in enumerate(rows):
         table.add_row(
-            sign(m), plain(row.service), percent(row.test_accuracy), percent(row.target_accuracy), row.status.value,
-            f"{row.spent / MICRO:.2f}",
+            sign(m), plain(row.service), row.status.value, percent(row.test_accuracy), f"{row.spent / MICRO:.2f}",
         )  # fmt: skip
     return Group(
         Text(scenario.name, "bold"), Text(words, "italic"), Text(str(entry.path), faint), Text(), table, Text(),

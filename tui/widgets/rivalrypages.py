@@ -188,16 +188,16 @@ class Summary(Page):
     """Who reached what, when and at what price, and the rounds that decided it."""
 
     TITLE = "summary"
-    WIDTHS = (15, 9, 10, 9, 8)
+    WIDTHS = (14, 17, 10, 9)
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
         history, scenario = moment.session.history, moment.session.scenario
         self.lines: list[tuple[Text, Text, int | None]] = []
         for result in results(history, moment.rivalry, moment.last):
-            met = "not met" if result.reached is None else f"✔ {result.reached}"
+            met = "not met" if result.reached is None else f"✔ round {result.reached}"
             price = (f"{result.spent:.2f}", f"{result.per_point:.2f}")
-            words = self._columns((percent(result.accuracy), percent(result.target), met, *price))
+            words = self._columns((met, percent(result.accuracy), *price))
             style = "" if result.reached is None else tint(moment.app, "success")
             self._add(moment.label(result.service), plain(words, style), result.reached)
         found = decisive(history, moment.rivalry, scenario, moment.last)
@@ -225,7 +225,7 @@ class Summary(Page):
 
     def head(self) -> Line:
         accuracy = accuracy_column(self.moment.session.scenario)
-        words = self._columns((accuracy, "target %", "round met", "spent", "a point"))
+        words = self._columns(("target met", accuracy, "spent", "a point"))
         return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
