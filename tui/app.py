@@ -71,8 +71,8 @@ class MarketApp(App[None]):
         super().__init__()
         self.crashed = False  # whether an exception has ended the app
         self._scenario, self._run_path = scenario, run
-        self._batch, self._trainings = batch, trainings
-        self.out, self.folder = out, folder or Path()
+        self._follow, self._trainings = batch, trainings
+        self.out, self.batch, self.folder = out, batch or out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
         self._memory = Memory(settings)
@@ -141,7 +141,7 @@ class MarketApp(App[None]):
             self.notify(f"{problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
         elif self.settings.keys:
             self.call_after_refresh(self._check_keys)
-        if self._scenario is not None or self._run_path is not None or self._batch is not None or self._trainings:
+        if self._scenario is not None or self._run_path is not None or self._follow is not None or self._trainings:
             self.call_after_refresh(self._begin)
 
     def _check_keys(self) -> None:
@@ -154,8 +154,8 @@ class MarketApp(App[None]):
     def _begin(self) -> None:
         if self._run_path is not None:
             self.show_market(self.runs.open(self._run_path))
-        elif self._batch is not None:
-            self.show_batch(self._batch)
+        elif self._follow is not None:
+            self.show_batch(self._follow)
         elif self._trainings:
             self.show_trainings(self._trainings)
         elif self._scenario is not None:
@@ -166,11 +166,6 @@ class MarketApp(App[None]):
             self.ask_and_run(path.read_text(encoding="utf-8"), str(path))
 
     # What screens ask for: see tui.screens.navigation.Navigator.
-
-    def show_home(self) -> None:
-        """Go back to the home screen; runs continue."""
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
 
     def show_market(self, session: "Session", *, replacing: bool = False) -> None:
         """Watch one run, on top of the current screen or replacing it."""

@@ -176,7 +176,7 @@ or in the folder given with --out. The newest come first."""
                 self.action_replay()
 
     def action_batch(self) -> None:
-        self._navigator.show_batch(self._navigator.out)
+        self._navigator.show_batch(self._navigator.batch)
 
     def action_run(self) -> None:
         if (file := self._scenario_file()) is not None:

@@ -69,7 +69,7 @@ class MarketScreen(TimeScreen):
                 Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}: Go to a panel", show=False)
                 for panel in PANELS
             ],
-            Binding("escape", "back", "Home: Go home; the run continues"),
+            Binding("escape", "back", "Back: Go back; the run continues"),
         ],
     )
     CSS_PATH = "market.tcss"
@@ -278,10 +278,10 @@ class MarketScreen(TimeScreen):
         self.app.push_screen(ExportDialog(self.session))
 
     def action_back(self) -> None:
-        """Clear the filter, else restore a maximised panel, else go home; the run continues."""
+        """Clear the filter, else restore a maximised panel, else go back; the run continues."""
         if self.query_one(EventsPanel).close_filter():
             return
         if self.panels.maximised:
             self.action_maximise()
             return
-        self._navigator.show_home()
+        self.app.pop_screen()

@@ -15,15 +15,13 @@ class Navigator(Protocol):
     """What screens ask of the app. Each method shows a screen on top of the one that asks, unless it says otherwise."""
 
     out: Path  # folder for run directories
+    batch: Path  # folder of the batch screen: the one given at the start, else that for run directories
     folder: Path  # folder for scenario files
     settings: Settings  # what is remembered between starts
 
     @property
     def runs(self) -> "Runs":
         """The open runs. The first access takes imports."""
-
-    def show_home(self) -> None:
-        """Go back to the home screen; runs continue."""
 
     def show_market(self, session: "Session", *, replacing: bool = False) -> None:
         """Watch one run, on top of the current screen or replacing it."""

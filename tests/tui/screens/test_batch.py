@@ -108,9 +108,7 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             assert isinstance(market, MarketScreen)
             await until(pilot, lambda: len(market.session.history) > 20 and market.session.phase is Phase.GROWING)
             await pilot.press("escape")
-            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-            await pilot.press("b")
-            screen = await batch(pilot)
+            await until(pilot, lambda: app.screen is screen)
 
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
@@ -195,6 +193,23 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert app.screen is screen
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
+
+
+async def test_the_way_back_leads_to_the_batch_and_from_home_to_the_same_folder(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "given"
+    assert flmarket("run", str(small / "small.toml"), "--out", str(folder), "-q").returncode == 0
+    app = MarketApp(batch=folder, out=tmp_path / "runs", folder=tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await batch(pilot)
+        await until(pilot, lambda: screen.query_one(BatchTable).lines)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await pilot.press("escape")
+        assert app.screen is screen
+        await pilot.press("escape")
+        assert isinstance(app.screen, HomeScreen)
+        await pilot.press("b")
+        assert (await batch(pilot)).folder == folder
 
 
 def notes(app: MarketApp) -> list[str]:
