@@ -34,7 +34,7 @@ class PickRuns(Dialog[list[Session]]):
     def compose(self) -> ComposeResult:
         session = self._session
         options = [
-            Selection(Content(f"open: {other.label} ({other.phase.value})"), f"open:{i}")
+            Selection(Content(f"open: {self._named(other)}"), f"open:{i}", initial_state=self._is_original(other))
             for i, other in enumerate(self._runs.sessions)
             if other is not session
         ]
@@ -47,9 +47,19 @@ class PickRuns(Dialog[list[Session]]):
         options += [Selection(Content(f"run: {name}"), f"run:{path}") for name, path in self._earlier()]
         with Box():
             title = (f"Compare {session.label} with", "bold")
-            yield Static(Content.assemble(title, "  (mark with space, then press Compare)"))
+            yield Static(Content.assemble(title, "  (space marks several, enter compares)"))
             yield MarkList[str](*options, id="others", compact=True)
             yield from self.answers("Compare")
+
+    def _is_original(self, other: Session) -> bool:
+        """Whether the run is a fork of the other one, which it is most often compared with."""
+        own = self._session
+        same = (other.market, other.policy, other.seed) == (own.market, own.policy, own.seed)
+        return same and own.hurry > 0 and other.hurry == 0
+
+    def _named(self, other: Session) -> str:
+        words = ", the original" if self._is_original(other) else ""
+        return f"{other.label} ({other.phase.value}{words})"
 
     def _earlier(self) -> list[tuple[str, Path]]:
         """Return all runs on disk that are not open, those of the same market first, the newest first."""

@@ -4,9 +4,10 @@ from typing import TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
-from textual.widgets import Checkbox, SelectionList
+from textual.widgets import Button, Checkbox, SelectionList
 
 from tui.widgets.selection import BAR, barred
 
@@ -14,7 +15,14 @@ Value = TypeVar("Value")
 
 
 class MarkList(SelectionList[Value]):
-    """A list in which several entries can be marked: ``[x]`` or ``[ ]``."""
+    """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's button ``#go``."""
+
+    BINDINGS = [Binding("enter", "go", "Go")]
+
+    def action_go(self) -> None:
+        if not self.selected and self.highlighted is not None:
+            self.select(self.get_option_at_index(self.highlighted))
+        self.screen.query_one("#go", Button).press()
 
     def render_line(self, y: int) -> Strip:
         strip, place = barred(self, y, super().render_line(y)), self.scroll_offset.y + y

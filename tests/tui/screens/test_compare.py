@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.running.protocol import Start
-from support.screens import until
+from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -272,3 +272,17 @@ async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, smal
         app.push_screen(PickRuns(session, app.runs, app.out))
         await pilot.pause()
         assert app.screen.query_one(SelectionList).option_count == 250
+
+
+async def test_a_fork_is_compared_with_its_original_by_two_keys(app: MarketApp, play_small: Play) -> None:
+    session, fork = play_small(), play_small()
+    session.market = fork.market = "the same"
+    fork.hurry = 3
+    app.runs.sessions += [session, fork]
+    async with watching(app, fork) as (pilot, _):
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        assert isinstance(app.screen, CompareScreen)
+        assert app.screen.sessions == [fork, session]
