@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from rich.console import RenderableType
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -28,6 +29,7 @@ from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
 from tui.widgets.keybar import KeyBar
 from tui.widgets.keys import named
+from tui.widgets.preview import scenario_preview
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 
@@ -55,6 +57,7 @@ the words of [i]flmarket validate[/i]; [b]✎[/b] marks a change to the file. An
 Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     CSS_PATH = "configure.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]
 
     def __init__(self, text: str, file: str, own: Path | None, navigator: Navigator) -> None:
         """Edit a scenario; ``own`` is the file to save to, None for one that is never overwritten."""
@@ -68,24 +71,27 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="form-title")
-        with TabbedContent(id="form"):
-            with TabPane("Market", id="tab-market"), VerticalScroll():
-                yield from self._rows(fields(Scenario), (), MARKET)
-            with TabPane("Clients", id="tab-clients"), VerticalScroll():
-                yield from self._rows(fields(Clients), ("clients",))
-            with TabPane("Services", id="tab-services"), Horizontal():
-                with Vertical(id="service-side"):
-                    yield OptionList(id="service-list")
-                    yield Button("Add F2", id="add", compact=True)
-                    yield Button("Duplicate F3", id="duplicate", compact=True)
-                    yield Button("Remove F4", id="remove", compact=True)
-                yield VerticalScroll(id="service-form")
-            with TabPane("Training", id="tab-training"), VerticalScroll():
-                yield from self._rows(fields(Training), ("training",))
-            with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
-                yield from self._rows(fields(Timeline), ("timeline",))
-            with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
-                yield from self._rows(fields(Scenario), (), CHANGES)
+        with Horizontal(id="form-body"):
+            with TabbedContent(id="form"):
+                with TabPane("Market", id="tab-market"), VerticalScroll():
+                    yield from self._rows(fields(Scenario), (), MARKET)
+                with TabPane("Clients", id="tab-clients"), VerticalScroll():
+                    yield from self._rows(fields(Clients), ("clients",))
+                with TabPane("Services", id="tab-services"), Horizontal():
+                    with Vertical(id="service-side"):
+                        yield OptionList(id="service-list")
+                        yield Button("Add F2", id="add", compact=True)
+                        yield Button("Duplicate F3", id="duplicate", compact=True)
+                        yield Button("Remove F4", id="remove", compact=True)
+                    yield VerticalScroll(id="service-form")
+                with TabPane("Training", id="tab-training"), VerticalScroll():
+                    yield from self._rows(fields(Training), ("training",))
+                with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
+                    yield from self._rows(fields(Timeline), ("timeline",))
+                with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
+                    yield from self._rows(fields(Scenario), (), CHANGES)
+            with VerticalScroll(id="form-side"):
+                yield Static("", id="form-meaning")
         yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
@@ -175,15 +181,18 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     def _check(self) -> None:
         """Check the text as ``validate`` does; in a thread, because a large sweep takes a while."""
         problems: tuple[Problem, ...] = ()
+        meaning: RenderableType | None = None
         try:
-            parse(self.document.text, self.file)
+            meaning = scenario_preview(parse(self.document.text, self.file))
         except ScenarioError as error:
             problems = error.problems
-        hand_over(self.app, self._checked, problems)
+        hand_over(self.app, self._checked, problems, meaning)
 
-    def _checked(self, problems: tuple[Problem, ...]) -> None:
+    def _checked(self, problems: tuple[Problem, ...], meaning: RenderableType | None) -> None:
         self.problems = problems
         try:
+            if meaning is not None:  # else the last one that was valid stays
+                self.query_one("#form-meaning", Static).update(meaning)
             self._list_services()
             self._mark()
         except NoMatches:

@@ -38,7 +38,7 @@ def preview(entry: Entry, app: App[object]) -> RenderableType:
             return _run_preview(entry, tint(app, "foreground", dim=True))
         if entry.kind == "training":
             return _training_preview(entry.path, tint(app, "foreground", dim=True))
-        return _scenario_preview(load(entry.path))
+        return scenario_preview(load(entry.path))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
         return Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
@@ -46,7 +46,8 @@ def preview(entry: Entry, app: App[object]) -> RenderableType:
         return Text(f"{entry.path}: cannot be read: {error}", tint(app, "error"))
 
 
-def _scenario_preview(scenario: Scenario) -> RenderableType:
+def scenario_preview(scenario: Scenario) -> RenderableType:
+    """Return a scenario in sentences, with a table of its services."""
     parts: list[RenderableType] = [Text(scenario.name, "bold")]
     if scenario.description:
         parts.append(Text(scenario.description, "italic"))

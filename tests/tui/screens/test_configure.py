@@ -295,3 +295,22 @@ async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, smal
         assert [note.message for note in app._notifications] == [
             "There is no service to duplicate; press F2 to add one."
         ]
+
+
+async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_room(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen = form(app, small)
+        meaning = screen.query_one("#form-meaning", Static)
+
+        def said() -> str:
+            return " ".join(" ".join(strip.text for strip in meaning.render_lines(meaning.size.region)).split())
+
+        await until(pilot, lambda: "over at most 12 rounds" in said())
+        row(screen, "rounds").query_one(Input).value = "7"
+        await until(pilot, lambda: "over at most 7 rounds" in said())
+        row(screen, "rounds").query_one(Input).value = "0"
+        await until(pilot, lambda: screen.problems)
+        assert "over at most 7 rounds" in said()  # the last that was valid
+        await pilot.resize_terminal(120, 40)
+        await pilot.pause()
+        assert not screen.query_one("#form-side").size

@@ -107,7 +107,7 @@ async def test_with_a_panel_maximised_the_keys_that_lead_out_are_shown_and_work(
             await pilot.press("escape")
             await pilot.pause()
             assert [panel.display for panel in screen.panels.all] == before
-            assert "m Max esc Home q Quit" in bottom(app)
+            assert "m Max esc Back q Quit" in bottom(app)
         else:
             assert " Max " not in bottom(app)  # one panel has all the room anyway
         assert "? Help" in bottom(app)
