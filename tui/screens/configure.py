@@ -71,27 +71,26 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="form-title")
-        with Horizontal(id="form-body"):
-            with TabbedContent(id="form"):
-                with TabPane("Market", id="tab-market"), VerticalScroll():
-                    yield from self._rows(fields(Scenario), (), MARKET)
-                with TabPane("Clients", id="tab-clients"), VerticalScroll():
-                    yield from self._rows(fields(Clients), ("clients",))
-                with TabPane("Services", id="tab-services"), Horizontal():
-                    with Vertical(id="service-side"):
-                        yield OptionList(id="service-list")
-                        yield Button("Add F2", id="add", compact=True)
-                        yield Button("Duplicate F3", id="duplicate", compact=True)
-                        yield Button("Remove F4", id="remove", compact=True)
-                    yield VerticalScroll(id="service-form")
-                with TabPane("Training", id="tab-training"), VerticalScroll():
-                    yield from self._rows(fields(Training), ("training",))
-                with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
-                    yield from self._rows(fields(Timeline), ("timeline",))
-                with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
-                    yield from self._rows(fields(Scenario), (), CHANGES)
-            with VerticalScroll(id="form-side"):
-                yield Static("", id="form-meaning")
+        with TabbedContent(id="form"):
+            with TabPane("Market", id="tab-market"), VerticalScroll():
+                yield from self._rows(fields(Scenario), (), MARKET)
+            with TabPane("Clients", id="tab-clients"), VerticalScroll():
+                yield from self._rows(fields(Clients), ("clients",))
+            with TabPane("Services", id="tab-services"), Horizontal():
+                with Vertical(id="service-side"):
+                    yield OptionList(id="service-list")
+                    yield Button("Add F2", id="add", compact=True)
+                    yield Button("Duplicate F3", id="duplicate", compact=True)
+                    yield Button("Remove F4", id="remove", compact=True)
+                yield VerticalScroll(id="service-form")
+            with TabPane("Training", id="tab-training"), VerticalScroll():
+                yield from self._rows(fields(Training), ("training",))
+            with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
+                yield from self._rows(fields(Timeline), ("timeline",))
+            with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
+                yield from self._rows(fields(Scenario), (), CHANGES)
+        with VerticalScroll(id="form-side"):
+            yield Static("", id="form-meaning")
         yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 

@@ -300,6 +300,7 @@ async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, smal
 async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_room(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         screen = form(app, small)
+        await until(pilot, lambda: screen.query("#form-meaning"))
         meaning = screen.query_one("#form-meaning", Static)
 
         def said() -> str:
@@ -314,3 +315,13 @@ async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_roo
         await pilot.resize_terminal(120, 40)
         await pilot.pause()
         assert not screen.query_one("#form-side").size
+
+
+async def test_a_text_longer_than_its_field_is_shown_as_far_as_it_goes(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        editor = row(screen, "description").query_one(Input)
+        editor.value = "long " * 60
+        await pilot.pause()
+        assert editor.scrollable_content_region.height == 1  # a scroll bar would take its only line
