@@ -229,9 +229,11 @@ class MarketApp(App[None]):
             self.notify(f"{found}; mend the scenario first", title="Not run", severity="error", timeout=6)
         else:
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
+            self.runs.prepare()
 
     def _start_runs(self, choice: "Choice | None") -> None:
         if choice is None:
+            self.runs.release()
             return
         known = set(self.runs.sessions)
         starts = choice.starts
@@ -239,6 +241,7 @@ class MarketApp(App[None]):
             starts = tuple((replace(start, speed=None if speed == inf else speed), label) for start, label in starts)
         sessions = [self.runs.start(start, label) for start, label in starts]
         sessions += [self.runs.open(path) for path in choice.replay]
+        self.runs.release()
         if choice.resumes and not known.issuperset(sessions):
             from tui.screens.run import RESUMES
 

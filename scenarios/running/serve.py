@@ -18,16 +18,22 @@ from des.rows import RoundReport
 from fl.blame import represent
 from fl.cores import usable_cores
 from fl.crash import guarded, outcome
+from fl.datasets import Dataset, load
 from fl.errors import InputError, RunError
 from learning.play import Stopped
+from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, dumps, parse, settled
 from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import rounds_text
 from scenarios.plugins import unpack
 from scenarios.running.apart import apart_from_user
+from scenarios.running.origin import begin_fork, original_of
+from scenarios.running.planning import plan
 from scenarios.running.protocol import GRACE, Hello, ProtocolError, Start, message
 from scenarios.running.record import Record
+from scenarios.running.runner import execute
+from scenarios.running.watch import CreateWatched
 
 _TICK = 1.0  # seconds between two looks at what the policies are doing
 
@@ -118,17 +124,8 @@ class Server:
         return 0
 
     def _run(self, start: Start, control: Control) -> None:
-        self._send("opening", text="starting Python and PyTorch")
         unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
-        # Not at the top: they bring torch, and a bad scenario is reported before that.
-        from fl.datasets import Dataset, load
-        from scenarios.build import Shelf
-        from scenarios.running.origin import begin_fork, original_of
-        from scenarios.running.planning import plan
-        from scenarios.running.runner import execute
-        from scenarios.running.watch import CreateWatched
-
         def load_and_say(name: str) -> Dataset:
             self._send("opening", text=f"reading {name}")
             return load(name)

@@ -251,6 +251,7 @@ class MarketScreen(TimeScreen):
         if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
             first = max(1, head.round)
         self.app.push_screen(ShockDialog(self.session, first, self.selected[0]), self._fork)
+        self._runs.prepare()
 
     def _all_left(self, first: int) -> bool:
         history = self.session.history
@@ -258,6 +259,7 @@ class MarketScreen(TimeScreen):
 
     def _fork(self, shocked: tuple[str, int] | None) -> None:
         if shocked is None:
+            self._runs.release()
             return
         scenario, round_ = shocked
         fork = self._runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)

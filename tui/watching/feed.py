@@ -24,28 +24,43 @@ _ENDS = {"complete": Phase.COMPLETE, "failed": Phase.FAILED, "stopped": Phase.ST
 _TAIL = 2_000
 
 
+class Runner:
+    """A process that waits for the line that says what to run; it imports PyTorch meanwhile."""
+
+    def __init__(self, command: Sequence[str] = RUNNER) -> None:
+        # Until the run has a log, this is where the process writes errors.
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        # In its own group: an interrupt from the keyboard is for the app, which then sends quit.
+        self.process = subprocess.Popen(  # noqa: S603 - our own module
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+
+    def end(self) -> None:
+        """End a process that has nothing to run."""
+        self.process.kill()
+        with self.process, self.errors:
+            pass
+
+
 class RunnerFeed:
     """One runner process and the session it fills.
 
     ``read`` runs in its own thread; everything else is called by the screens and does not wait, except ``close``.
     """
 
-    def __init__(self, session: Session, start: Start, command: Sequence[str] = RUNNER) -> None:
+    def __init__(self, session: Session, start: Start, runner: Runner | None = None) -> None:
         self.session = session
         self._closing = self._reading = False
-        # Until the run has a log, this is where the process writes errors.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        # In its own group: an interrupt from the keyboard is for the app, which then sends quit.
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        runner = runner or Runner()
+        self._process, self._errors = runner.process, runner.errors
+        session.open_with("starting Python and PyTorch")
         self._write(replace(start, plugins=packed()).line())
 
     @property

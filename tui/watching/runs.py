@@ -19,7 +19,7 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
 from scenarios.running.protocol import Start
 from tui.watching.catalogue import find_run
-from tui.watching.feed import RUNNER, RunnerFeed
+from tui.watching.feed import RUNNER, Runner, RunnerFeed
 from tui.watching.identity import Identity, identity_of, identity_of_start
 from tui.watching.session import Phase, Session
 from tui.watching.tail import DirectoryFeed
@@ -54,7 +54,20 @@ class Runs:
         self._waiting: dict[Session, Start] = {}  # in the order in which they begin
         self._held: set[Session] = set()  # those that the user has paused
         self._lock = threading.RLock()
-        self._work, self._runner = work, runner
+        self._work, self._command = work, runner
+        self._ready: Runner | None = None  # a process for the run that may be asked for next
+
+    def prepare(self) -> None:
+        """Start a process for the run that the user is being asked about, so that it begins at once."""
+        if self._ready is None and self._playing() < self.most:
+            with suppress(OSError):  # starting the run says so
+                self._ready = Runner(self._command)
+
+    def release(self) -> None:
+        """End the process that was prepared, if nothing was run."""
+        runner, self._ready = self._ready, None
+        if runner is not None:
+            runner.end()
 
     def start(self, start: Start, label: str, *, at_once: bool = False) -> Session:
         """Start a run in its own process, or put it on the waiting list.
@@ -164,6 +177,7 @@ class Runs:
 
     def close(self) -> None:
         """End all processes, all at the same time."""
+        self.release()
         with self._lock:
             self._waiting.clear()
             feeds, self._feeds = list(self._feeds.values()), {}
@@ -201,8 +215,10 @@ class Runs:
         return sum(session not in self._held for session in self._processes())
 
     def _begin(self, session: Session, start: Start) -> None:
+        runner, self._ready = self._ready, None
         try:
-            self._feeds[session] = RunnerFeed(session, replace(start, speed=session.speed), self._runner)
+            feed = RunnerFeed(session, replace(start, speed=session.speed), runner or Runner(self._command))
+            self._feeds[session] = feed
         except OSError as error:  # no memory or no process to be had
             session.move(Phase.FAILED, f"the runner cannot be started: {error.strerror}")
 

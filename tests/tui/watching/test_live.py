@@ -292,10 +292,10 @@ async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runne
 def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> None:
     """SIGKILL leaves the app no chance; the runner sees its input end."""
     program = (
-        "from tui.watching.feed import RunnerFeed\nfrom tui.watching.session import Session\n"
+        "from tui.watching.feed import Runner, RunnerFeed\nfrom tui.watching.session import Session\n"
         "from scenarios.running.protocol import Start\n"
         f"start = Start(open({str(small / 'small.toml')!r}).read(), 'x', {str(small / 'runs')!r}, paused=True)\n"
-        f"feed = RunnerFeed(Session('x'), start, {fake_runner('formula')!r})\n"
+        f"feed = RunnerFeed(Session('x'), start, Runner({fake_runner('formula')!r}))\n"
         "print(feed.pid, flush=True)\nfeed.read()\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
