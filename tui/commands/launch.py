@@ -1,5 +1,6 @@
 """What ``flmarket tui`` and ``flmarket replay`` share: finding the scenario or run, and starting the app."""
 
+import codecs
 import gc
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,11 @@ def start(what: str | None, out: Path) -> None:
         raise InputError(
             "the terminal user interface needs a terminal, but standard input, output or error is not one; "
             "use `flmarket run`, or `flmarket tui --web` for a browser"
+        )
+    if codecs.lookup(sys.stderr.encoding).name != "utf-8":
+        raise InputError(
+            f"the terminal user interface draws in UTF-8, but this terminal is set to {sys.stderr.encoding}; "
+            "set LANG, for example to C.UTF-8"
         )
     hide()  # the terminal is the app's
     opening = resolve(what)._asdict()

@@ -40,6 +40,12 @@ def test_starts_in_a_terminal_and_quits(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+def test_a_terminal_that_is_not_set_to_utf_8_is_named(tmp_path: Path) -> None:
+    with Terminal([*CLI, "tui"], tmp_path, env={"PYTHONIOENCODING": "latin-1"}) as terminal:
+        assert terminal.end() == 2
+        assert b"draws in UTF-8, but this terminal is set to iso8859-1" in terminal.seen.replace(b"\r\n", b" ")
+
+
 BROKEN = """\
 import sys
 from tui.app import MarketApp
