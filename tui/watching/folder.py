@@ -87,7 +87,7 @@ class RunsFolder:
             self._note_scenario(one.path)
         self._name_markets()
         runs = [self._line(one) for one in found.values() if one.state != WAITING or self._is_awaited(one)]
-        return Look(tuple(runs), _left(runs), len(found) - len(runs))
+        return Look(tuple(runs), time_left(runs), len(found) - len(runs))
 
     def _is_awaited(self, found: Standing) -> bool:
         return self._clock() - self._played < QUIET or self._is_fresh(found)
@@ -170,7 +170,7 @@ def _usual(runs: Iterable[Standing]) -> float | None:
     return sum(run.round for run in ended) / sum(run.changed - run.begun for run in ended) if ended else None
 
 
-def _left(runs: Iterable[RunLine]) -> float | None:
+def time_left(runs: Iterable[RunLine]) -> float | None:
     """Return the seconds until all runs that play or wait have ended, at the pace of those that play.
 
     None where nothing plays, or where it is not known how much there is to do.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui.watching.folder import RunLine
+from tui.watching.folder import RunLine, time_left
 from tui.watching.standing import COMPLETE, STATES, Standing
 
 Order = Callable[[RunLine], Any]
@@ -89,8 +89,8 @@ class RunGroup:
 
     @property
     def left(self) -> float | None:
-        """Seconds until those that play have ended, at most; None where none plays or that is not known."""
-        return max((run.left for run in self.runs if run.left is not None), default=None)
+        """Seconds until those that play or wait have ended, at most; None where that is not known."""
+        return time_left(self.runs)
 
 
 def grouped(runs: Sequence[RunLine]) -> list[RunGroup]:

@@ -165,6 +165,8 @@ def test_time_left_follows_the_pace_of_what_plays(write: Callable[..., Path], tm
         one = next(run for run in look.runs if run.standing.path == place)
         assert (one.standing.round, one.rate, one.left) == (10, 2.0, 1.0)
         assert look.left == (2 + 12 + 12) / 2.0
+        group = next(group for group in grouped(look.runs) if group.first.policy == "hqfa")
+        assert group.left == look.left  # what waits counts there, too
 
 
 def test_what_an_earlier_batch_did_not_begin_is_not_waited_for(write: Callable[..., Path], tmp_path: Path) -> None:
