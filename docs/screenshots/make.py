@@ -52,6 +52,7 @@ async def pictures(folder: Path) -> None:
         app.push_screen(form)
         await until(pilot, lambda: form.query("FieldRow"))
         form.query_one("#form").active = "tab-services"  # type: ignore[attr-defined]
+        await until(pilot, lambda: form.query("#service-form FieldRow"))
         row = next(row for row in form.query("FieldRow") if row.path[-1] == "budget")  # type: ignore[attr-defined]
         row.query_one("Input").value = "-5"  # type: ignore[attr-defined]
         await until(pilot, lambda: form.problems)

@@ -33,6 +33,15 @@ from tui.widgets.preview import scenario_preview
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 
+PANES = {
+    "Market": "tab-market",
+    "Clients": "tab-clients",
+    "Services": "tab-services",
+    "Training": "tab-training",
+    "Timeline": "tab-timeline",
+    "Sweep, shocks": "tab-changes",
+}
+
 MARKET = ("name", "description", "rounds", "dqi", "market")
 CHANGES = ("sweep", "runs", "interventions")
 
@@ -72,23 +81,17 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     def compose(self) -> ComposeResult:
         yield Static("", id="form-title")
         with TabbedContent(id="form"):
-            with TabPane("Market", id="tab-market"), VerticalScroll():
-                yield from self._rows(fields(Scenario), (), MARKET)
-            with TabPane("Clients", id="tab-clients"), VerticalScroll():
-                yield from self._rows(fields(Clients), ("clients",))
-            with TabPane("Services", id="tab-services"), Horizontal():
-                with Vertical(id="service-side"):
-                    yield OptionList(id="service-list")
-                    yield Button("Add F2", id="add", compact=True)
-                    yield Button("Duplicate F3", id="duplicate", compact=True)
-                    yield Button("Remove F4", id="remove", compact=True)
-                yield VerticalScroll(id="service-form")
-            with TabPane("Training", id="tab-training"), VerticalScroll():
-                yield from self._rows(fields(Training), ("training",))
-            with TabPane("Timeline", id="tab-timeline"), VerticalScroll():
-                yield from self._rows(fields(Timeline), ("timeline",))
-            with TabPane("Sweep, shocks", id="tab-changes"), VerticalScroll():
-                yield from self._rows(fields(Scenario), (), CHANGES)
+            for name, pane in PANES.items():
+                if name != "Services":
+                    yield TabPane(name, VerticalScroll(), id=pane)
+                    continue
+                with TabPane(name, id=pane), Horizontal():
+                    with Vertical(id="service-side"):
+                        yield OptionList(id="service-list")
+                        yield Button("Add F2", id="add", compact=True)
+                        yield Button("Duplicate F3", id="duplicate", compact=True)
+                        yield Button("Remove F4", id="remove", compact=True)
+                    yield VerticalScroll(id="service-form")
         with VerticalScroll(id="form-side"):
             yield Static("", id="form-meaning")
         yield Static("", id="form-problems", markup=False)
@@ -100,11 +103,33 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                 path = (*prefix, *field.path)
                 yield FieldRow(field, path, self.document.get(path))
 
-    async def on_mount(self) -> None:
+    def _rows_of(self, pane: str) -> ComposeResult:
+        match pane:
+            case "tab-market":
+                yield from self._rows(fields(Scenario), (), MARKET)
+            case "tab-clients":
+                yield from self._rows(fields(Clients), ("clients",))
+            case "tab-training":
+                yield from self._rows(fields(Training), ("training",))
+            case "tab-timeline":
+                yield from self._rows(fields(Timeline), ("timeline",))
+            case "tab-changes":
+                yield from self._rows(fields(Scenario), (), CHANGES)
+            case "tab-services" if self.document.services:
+                yield from self._rows(fields(Service), ("services", self.service))
+
+    def on_mount(self) -> None:
         for tab in self.query(Tab):
             self.watch(tab, "virtual_size", partial(self._underline, tab), init=False)
-        await self._show_services()
+        self._list_services()
         self._check()
+
+    @on(TabbedContent.TabActivated, "#form")
+    async def _fill(self, event: TabbedContent.TabActivated) -> None:
+        """Make the rows of a tab when it is first shown; those of all tabs would take most of a second."""
+        if not event.pane.query(FieldRow):
+            await event.pane.query_one(VerticalScroll).mount_all(self._rows_of(str(event.pane.id)))
+            self._mark()
 
     # Services
 
@@ -113,8 +138,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self._list_services()
         form = self.query_one("#service-form", VerticalScroll)
         await form.remove_children()
-        if self.document.services:
-            await form.mount_all(self._rows(fields(Service), ("services", self.service)))
+        await form.mount_all(self._rows_of("tab-services"))
         self._mark()
 
     def _list_services(self) -> None:
@@ -220,21 +244,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def _mark_tabs(self) -> None:
         form = self.query_one("#form", TabbedContent)
-        heads = {
-            "tab-clients": "clients",
-            "tab-services": "services",
-            "tab-training": "training",
-            "tab-timeline": "timeline",
-        }
-        names = {
-            "tab-market": "Market",
-            "tab-clients": "Clients",
-            "tab-services": "Services",
-            "tab-training": "Training",
-        }
-        names |= {"tab-timeline": "Timeline", "tab-changes": "Sweep, shocks"}
-        for pane, name in names.items():
-            keys = {heads[pane]} if pane in heads else set(MARKET if pane == "tab-market" else CHANGES)
+        for name, pane in PANES.items():
+            head = pane.removeprefix("tab-")
+            keys = {"market": MARKET, "changes": CHANGES}.get(head, (head,))
             count = sum(problem.key.partition(".")[0] in keys for problem in self.problems)
             form.get_tab(pane).label = f"{name} ✘{count}" if count else name
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
 from des.mechanisms import MECHANISMS
@@ -18,7 +19,7 @@ from support.screens import until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.editing.fields import fields
-from tui.screens.configure import ConfigureScreen
+from tui.screens.configure import PANES, ConfigureScreen
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
 
@@ -28,6 +29,15 @@ def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
     screen = ConfigureScreen(path.read_text(), str(path), path if own else None, app)
     app.push_screen(screen)
     return screen
+
+
+async def fill(pilot: Pilot[None], screen: ConfigureScreen) -> None:
+    """Show each tab once: only then are its rows made."""
+    await until(pilot, lambda: screen.query(FieldRow))
+    tabs = screen.query_one("#form", TabbedContent)
+    for pane in reversed(PANES.values()):
+        tabs.active = pane
+        await until(pilot, lambda pane=pane: screen.query(f"#{pane} FieldRow") or pane == "tab-services")  # type: ignore[misc]
 
 
 def row(screen: ConfigureScreen, *path: str | int) -> FieldRow:
@@ -62,7 +72,7 @@ def test_every_key_of_the_schema_has_a_field_with_its_description() -> None:
 async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
+        await fill(pilot, screen)
         row(screen, "rounds").query_one(Input).value = "-3"
         await until(pilot, lambda: screen.problems)
         try:
@@ -156,7 +166,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
 async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
+        await fill(pilot, screen)
         row(screen, "timeline", "deadline").query_one(Input).value = "30"
         row(screen, "training", "momentum").query_one(Input).value = "0.5"
         await until(pilot, lambda: parse(screen.document.text).training.momentum == 0.5)
@@ -213,6 +223,7 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
     path.write_text(f"{path.read_text()}\n{wrong}")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = form(app, small)
+        await fill(pilot, screen)
         await until(pilot, lambda: screen.problems)
         keys = {".".join(str(part) for part in found.path if part != 0) for found in screen.query(FieldRow)}
         assert keys >= {
@@ -253,6 +264,7 @@ async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
     path.write_text(f"{line}\n{text}")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = form(app, small)
+        await fill(pilot, screen)
         await until(pilot, lambda: screen.problems)
         assert any(problem.key == key[0] or problem.key.startswith("clients") for problem in screen.problems)
         row(screen, *key).query_one(Input).value = "1"

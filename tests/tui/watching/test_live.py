@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, Input, Select, SelectionList, Static
+from textual.widgets import Button, Input, Select, SelectionList, Static, TabbedContent
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
@@ -58,6 +58,9 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
         await until(pilot, lambda: isinstance(app.screen, ConfigureScreen), "the form")
         form = app.screen
         assert isinstance(form, ConfigureScreen)
+        await until(pilot, lambda: form.query("FieldRow"))
+        form.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: form.query("#service-form FieldRow"))
         row = next(row for row in form.query("FieldRow") if row.path == ("services", 0, "budget"))  # type: ignore[attr-defined]
         row.query_one(Input).value = "7.5"
         await until(pilot, lambda: form.document.get(("services", 0, "budget")) == 7.5, "the edit")
