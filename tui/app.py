@@ -212,7 +212,7 @@ class MarketApp(App[None]):
         try:
             form = ConfigureScreen(text, file, own, self)
         except ScenarioError as error:
-            self.notify(f"{error}; mend it in a text editor", title="Not opened", severity="error", timeout=8)
+            self.notify(f"{error}; correct it in a text editor", title="Not opened", severity="error", timeout=8)
         else:
             self.push_screen(form)
 
@@ -226,7 +226,7 @@ class MarketApp(App[None]):
         except ScenarioError as error:
             # The screen below lists them.
             found = counted(len(error.problems), "problem")
-            self.notify(f"{found}; mend the scenario first", title="Not run", severity="error", timeout=6)
+            self.notify(f"{found}; correct the scenario first", title="Not run", severity="error", timeout=6)
         else:
             self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
             self.runs.prepare()

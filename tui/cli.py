@@ -57,7 +57,7 @@ def _run() -> object:
 
 
 def _on_ctrl_c(handler: "signal._HANDLER") -> None:
-    """Set what Ctrl-C does, unless whoever started this process wants it to be ignored."""
+    """Set what Ctrl-C does, unless the process was started with it ignored."""
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end):
         signal.signal(signal.SIGINT, handler)
 

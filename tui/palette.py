@@ -1,4 +1,4 @@
-"""What the command palette offers besides Textual's own: every key of the screen, every scenario, every run."""
+"""The palette's commands in addition to Textual's own: every key of the screen, every scenario, every run."""
 
 from collections.abc import Iterator
 from functools import partial

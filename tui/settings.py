@@ -1,4 +1,4 @@
-"""What the app remembers between starts, in one TOML file that its user may edit: theme, speed, panel, keys."""
+"""Settings that are kept between starts, in one TOML file that the user may edit: theme, speed, panel, keys."""
 
 import os
 import tomllib
@@ -21,7 +21,7 @@ class SettingsError(InputError):
 
 @dataclass
 class Settings:
-    """What is remembered."""
+    """The settings."""
 
     theme: str = ""  # the name of a theme; empty for Textual's own choice
     # rounds per second of a run that is started; infinite for full speed, None until the user has chosen one

@@ -17,7 +17,7 @@ from textual.drivers import linux_driver
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# Textual panics at input that is no UTF-8; what it decodes with is the only place at which it can be told to ignore it.
+# Textual fails on input that is not UTF-8; its decoder is the only place where such bytes can be ignored.
 _LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
 linux_driver.getincrementaldecoder = lambda _: _LENIENT  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What dialogs share: a centred box, a line for problems, esc to cancel; and a dialog for yes-or-no questions."""
+"""The base of all dialogs: a centred box, a line for problems, esc to cancel; and a dialog for yes-or-no questions."""
 
 from typing import TypeVar
 

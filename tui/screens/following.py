@@ -1,4 +1,4 @@
-"""What the screens share that follow files of other programs: they look again and again, in a thread, at a pace."""
+"""The base of screens that follow files of other programs: they look again and again, in a thread, at a pace."""
 
 from time import perf_counter
 from typing import Generic, TypeVar

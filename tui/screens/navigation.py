@@ -1,4 +1,4 @@
-"""How a screen leads to another: it asks the app, so that no screen needs to know those that come after it."""
+"""Leading from one screen to another: a screen asks the app, and needs to know none of the others."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Navigator(Protocol):
-    """What screens ask of the app. Each method shows a screen on top of the one that asks, unless it says otherwise."""
+    """The app, as screens see it. Each method shows a screen on top of the one that asks, unless it says otherwise."""
 
     out: Path  # folder for run directories
     batch: Path  # folder of the batch screen: the one given at the start, else that for run directories

@@ -1,4 +1,4 @@
-"""What to compare a run with: open runs, earlier ones, or the same market under another policy, started now."""
+"""The runs to compare one with: open runs, earlier ones, or the same market under another policy, started now."""
 
 from pathlib import Path
 

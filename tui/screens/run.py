@@ -37,7 +37,7 @@ MOST_RUNS = 100  # runs that the dialog starts or opens at a time
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user chose."""
+    """The user's choice."""
 
     starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
     replay: tuple[Path, ...]  # the directories of complete runs to open

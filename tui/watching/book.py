@@ -258,7 +258,7 @@ class Book:
             if (other := self._offers.get((m, offer.client))) is not None and other.outcome is Outcome.OUTBID
         ]
         if not beaten:
-            return f"{won}; nobody was outbid"
+            return f"{won}; no one was outbid"
         best = max(beaten, key=lambda other: other.payment)
         if best.payment < offer.payment:
             compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"

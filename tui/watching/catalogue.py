@@ -1,4 +1,4 @@
-"""What the home screen lists: the scenarios and runs found on this machine."""
+"""The entries of the home screen: the scenarios and runs found on this machine."""
 
 import time
 import tomllib

@@ -74,7 +74,7 @@ def common_rounds(sessions: Sequence[Session]) -> list[int]:
 
     A run that is complete because all its services have left counts with its last round: nothing changes after it. One
     that was interrupted or stopped, or that failed, does not: its services might have gone further. A run that has no
-    round yet keeps nobody back.
+    round yet holds none of the others back.
     """
     played = [len(session.history) for session in sessions]
     bounds = [n for n, session in zip(played, sessions, strict=True) if n and not _finished(session, n)]

@@ -1,4 +1,4 @@
-"""What distinguishes markets of one name: the values in which their scenarios differ, such as the points of a sweep."""
+"""The values in which markets of one name differ, such as the points of a sweep."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a screen writes to files: a run's tables as CSV, and pictures of the screen."""
+"""Files that a screen writes: a run's tables as CSV, and pictures of the screen."""
 
 import csv
 import io

@@ -50,7 +50,7 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at the folder found."""
+    """The result of one look at the folder."""
 
     runs: tuple[RunLine, ...]  # by scenario, policy and seed
     left: float | None  # seconds until all that play or wait have ended, at most; None where that is not known
@@ -82,7 +82,7 @@ class RunsFolder:
         self._usual = _usual(found.values())
         if any(one.state == RUNNING for one in found.values()):
             self._played = self._clock()
-        # Nobody will play what waits where nothing plays, unless a batch has only just begun.
+        # Where nothing plays, waiting runs will not be played, unless a batch has only just begun.
         for one in found.values():
             self._note_scenario(one.path)
         self._name_markets()

@@ -25,12 +25,12 @@ class Heat:
 
     @cached_property
     def served(self) -> NDArray[np.int64]:
-        """How many clients of each group each service got, [groups, M]; in a walk, of those paid by then."""
+        """The number of clients of each group that each service got, [groups, M]; in a walk, of those paid by then."""
         return self._counted(Verdict.SERVED)
 
     @cached_property
     def outbid(self) -> NDArray[np.int64]:
-        """How many clients of each group each service was outbid for, [groups, M]; in a walk, once that is known."""
+        """The number of clients of each group that each service was outbid for, [groups, M]; in a walk, once known."""
         return self._counted(Verdict.OUTBID)
 
     def _counted(self, verdict: Verdict) -> NDArray[np.int64]:

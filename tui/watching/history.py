@@ -50,7 +50,7 @@ class History:
             self.exits.append(logged.number)
         if logged.conflicts:
             self.conflicts.append(logged.number)
-        # Last: whoever reads the round finds it in the lists above.
+        # Last: a reader of the round finds it in the lists above.
         self.rounds.append(logged)
 
     def keep_elsewhere(self, number: int, text: Mapping[str, str]) -> None:
@@ -60,7 +60,7 @@ class History:
     def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
         """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
 
-        Rounds in which the metric has no value are left out, such as the price where nobody was served.
+        Rounds in which the metric has no value are left out, such as the price where no client served.
         """
         stride = max(1, last // points)
         chosen = np.arange(0, last, stride)

@@ -1,4 +1,4 @@
-"""What makes two runs the same one: what they write goes into the same directory."""
+"""The identity of a run: two runs are the same if they write into the same directory."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from tui.watching.session import Session
 
 
 class Identity(NamedTuple):
-    """What a run's directory depends on. The data sets are left out: on one machine they are the same."""
+    """The values that a run's directory depends on. The data sets are left out: on one machine they are the same."""
 
     out: Path  # the folder of run directories
     name: str  # the scenario's name

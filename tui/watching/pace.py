@@ -1,4 +1,4 @@
-"""How fast a run is: rounds a second over the last seconds."""
+"""The pace of a run: rounds a second over the last seconds."""
 
 from collections import deque
 from collections.abc import Callable

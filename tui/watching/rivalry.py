@@ -1,4 +1,4 @@
-"""Who outbids whom over a run, what that costs, and what clients earn: sums over the rounds. Plain data, no Textual.
+"""Rivalry over a run: who outbids whom, at what cost, and the clients' earnings, as sums over rounds. Plain data.
 
 Each round is read once, into a few numbers. Going from one round to another adds or takes away those of the rounds
 between, so it takes as long as the way is far, however many rounds there are.
@@ -18,7 +18,7 @@ from tui.watching.history import History
 
 
 class _Digest(NamedTuple):
-    """What one round adds. Money in micro-units."""
+    """The contribution of one round. Money in micro-units."""
 
     pays: IntArray  # [served, 2] client, and what it was paid
     beaten: IntArray  # [outbid, 3] the service that held the core, the one it outbid, and by how much

@@ -135,7 +135,7 @@ class Runs:
         return ours and not session.over
 
     def send(self, session: Session, do: str, **content: Any) -> None:
-        """Send a command to the process that plays a run; one that waits begins as it was told to."""
+        """Send a command to the process that plays a run; a waiting one begins accordingly."""
         with self._lock:
             if do == "resume":
                 self._held.discard(session)

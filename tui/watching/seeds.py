@@ -29,7 +29,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over seeds; without an interval for fewer than ``FEWEST`` seeds, and while a run goes on."""
+    """A mean over seeds; without an interval for fewer than ``FEWEST`` seeds, and while a run is in progress."""
 
     value: float
     interval: Interval | None = None
@@ -172,7 +172,7 @@ def band_series(
 ) -> tuple[list[float], list[float], list[float]]:
     """Return the 95 % intervals of a mean curve at some rounds: the rounds, the lower ends, and the upper ends.
 
-    There are none for fewer than ``FEWEST`` seeds, and while a run goes on. Rounds in which a run has no value are left
+    There are none for fewer than ``FEWEST`` seeds, or while a run is in progress. Rounds without a value are left
     out. The arguments are those of ``mean_series``.
     """
     if len(sessions) < FEWEST or not all(rounds) or not all(session.over for session in sessions):

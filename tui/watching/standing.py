@@ -1,4 +1,4 @@
-"""How a run in a directory stands: its state, its last round, its result. The one place that reads this.
+"""The standing of a run in a directory: its state, its last round, its result. The one place that reads this.
 
 A look costs a few calls of the system where nothing has changed since the one before, and reads the end of one table
 and meta.json where something has: hundreds of runs can be looked at every second.
@@ -49,7 +49,7 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one run stands."""
+    """The standing of one run."""
 
     path: Path  # its directory
     state: str
@@ -66,7 +66,7 @@ class Standing:
 
     @property
     def result(self) -> str:
-        """How many services have met their targets, in words; empty before the first round."""
+        """The number of services that have met their targets, in words; empty before the first round."""
         return f"{self.met} of {counted(self.services, 'target')}" if self.services else ""
 
     @property

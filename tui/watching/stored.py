@@ -62,7 +62,7 @@ def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
 
 
 class Spill:
-    """Where the rounds of a run that is being played will be in its files, and whether they are there already."""
+    """The places of a live run's rounds in its files, and whether they are written already."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

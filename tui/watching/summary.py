@@ -1,4 +1,4 @@
-"""How a run has gone: who reached what, when and at what price, and the rounds that decided it. Plain data."""
+"""The summary of a run: the targets met, when and at what price, and the rounds that decided it. Plain data."""
 
 from dataclasses import dataclass
 

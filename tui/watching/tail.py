@@ -62,7 +62,7 @@ class DirectoryFeed:
             self.session.move(Phase.FAILED, str(error))
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
             self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
-        except Exception as error:  # in a thread, whose failure nobody would see
+        except Exception as error:  # in a thread, where a failure would go unseen
             self.session.move(Phase.FAILED, crash_line(error))
         finally:
             for file in self._files.values():

@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What a service did in one evaluation."""
+    """A service's behaviour in one evaluation."""
 
     episode: int  # the episode before it
     service: str  # its name
@@ -74,13 +74,13 @@ class TrainingFeed:
 
     @property
     def what(self) -> str:
-        """What is trained on what, in words; empty where that is not recorded."""
+        """The policy, the scenario and the backend of the training, in words; empty where that is not recorded."""
         found = self.plan.get("provenance")
         return "{policy} on {scenario} ({backend})".format(**found) if found else ""
 
     @property
     def total(self) -> int | None:
-        """How many episodes there will be; None where that is not recorded."""
+        """The number of episodes that there will be; None where that is not recorded."""
         return self.plan["plan"]["episodes"] if self.plan else None
 
     @property
@@ -187,7 +187,7 @@ def logs_at(path: Path) -> list[Path]:
     """Return what ``find_logs`` finds; raise InputError if that is nothing."""
     if found := find_logs(path):
         return found
-    raise InputError(f"{path}: there is no training; flmarket train writes NAME.csv beside the agent")
+    raise InputError(f"{path}: there is no training; flmarket train writes NAME.csv next to the agent")
 
 
 def _numbers(row: Mapping[str, str]) -> dict[str, float]:

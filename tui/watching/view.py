@@ -57,7 +57,7 @@ class View:
 
     @property
     def split(self) -> bool:
-        """Whether accuracies are measured on validation images; the one on test images is logged beside them."""
+        """Whether accuracies are measured on validation images; the one on test images is logged as well."""
         return self.scenario is not None and self.scenario.split
 
     @cached_property

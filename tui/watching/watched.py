@@ -1,4 +1,4 @@
-"""What screens watch: they are told of changes, from any thread, and not more often than they look."""
+"""The base of what screens watch: it announces changes, from any thread, no more often than screens look."""
 
 import threading
 from collections.abc import Callable

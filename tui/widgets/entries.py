@@ -106,7 +106,7 @@ class EntryList(OptionList, Generic[Entry]):
             self.highlighted = at
 
     def _list(self) -> None:
-        room = self.scrollable_content_region.width - 2  # without the cells beside a line
+        room = self.scrollable_content_region.width - 2  # without the cells next to a line
         runs = [found for _, entries in self._sections for _, found, _ in entries if found["policy"]]
         wanted = {column.key: max((cell_len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
         heads = max((cell_len(found["name"].partition(" (")[0]) for found in runs), default=0)

@@ -17,7 +17,7 @@ from tui.widgets.panel import Panel
 from tui.widgets.words import event_words
 
 KIND = 12  # width of the column with the kind of an event
-ROOMY = 58  # cells from which on there is such a column; the sentence beside it says the same
+ROOMY = 58  # cells from which on there is such a column; the sentence next to it says the same
 
 
 class EventLines(LineView):

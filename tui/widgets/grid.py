@@ -110,7 +110,7 @@ class ClientGrid(LineView):
         return label, cells
 
     def _detail(self, m: int, client: int) -> str:
-        """Return what fits beside the sign: the core, and the price paid; for an unpaid offer, the payment."""
+        """Return the text next to the sign: the core, and the price paid; for an unpaid offer, the payment."""
         view = self._view
         offer = view.book.offer(m, client) if view and view.book else None
         if offer is None or (view is not None and view.event is not None and not view.allocated):

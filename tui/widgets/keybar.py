@@ -1,6 +1,6 @@
 """The line of keys at the bottom of every screen.
 
-Textual's own ``Footer`` makes a widget of each key, makes them all anew whenever the focus moves, and keeps the old
+Textual's own ``Footer`` makes a widget of each key, makes all of them again whenever the focus moves, and keeps the old
 ones as long as the screen lives (Textual's issue 6666). This one is a line of text.
 """
 

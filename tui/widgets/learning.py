@@ -1,4 +1,4 @@
-"""What a training shows: its learning curve beside the levels of heuristics, and what the agent prefers."""
+"""The widgets of the training screen: the learning curve with the levels of heuristics, and the agent's preferences."""
 
 from collections.abc import Sequence
 
@@ -108,7 +108,7 @@ def state_words(feed: TrainingFeed, widget: TableView) -> tuple[str, str]:
 
 
 class PreferenceTable(TableView):
-    """What an agent did in its last evaluation, service by service, beside its first."""
+    """An agent's behaviour in its last evaluation, service by service, next to that in its first."""
 
     COLUMNS = (
         Column("service", "service"), Column("offers", "clients a round", True), Column("served", "served %", True),
@@ -148,7 +148,7 @@ class PreferenceTable(TableView):
 
 
 def bars(shares: Sequence[float]) -> str:
-    """Return a bar for each share, of 1 at most; every second cell is free, so that they can be told apart."""
+    """Return a bar for each share, of 1 at most; every second cell is empty, which separates them."""
     return " ".join(BLOCKS[min(len(BLOCKS) - 1, int(share * len(BLOCKS)))] for share in shares)
 
 

@@ -16,7 +16,7 @@ GUTTER = 1  # cells at the left for the bar of the chosen line
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines with a cursor, below a fixed header and beside a fixed column of labels.
+    """Lines with a cursor, below a fixed header and next to a fixed column of labels.
 
     Subclasses provide the lines: ``head()`` and ``line(index)`` return the fixed part and the part that scrolls.
     """
@@ -52,7 +52,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 self.virtual_size = size
             else:
                 # The number of lines changes in every round; setting it the plain way would lay out, and paint, the
-                # whole screen anew.
+                # whole screen again.
                 self.set_reactive(LineView.virtual_size, size)
                 self._scroll_update(size)
                 self._refresh_scrollbars()

@@ -1,4 +1,4 @@
-"""How things look on every screen: colours of the theme, bars, numbers.
+"""The look of all screens: colours of the theme, bars, numbers.
 
 Whatever a colour shows, a sign or a word shows too.
 """
@@ -22,7 +22,7 @@ SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4D
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
-BESIDE = 0.5  # how far what is drawn beside a curve moves towards the background
+BESIDE = 0.5  # how far the band of a curve moves towards the background
 
 FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
 
@@ -50,7 +50,7 @@ def series_color(place: int) -> str:
 
 
 def faint_color(place: int) -> str:
-    """Return a fainter colour of a service or run, for what is drawn beside its curve; the same one in ANSI themes."""
+    """Return a fainter colour of a service or run, for the band of its curve; the same one in ANSI themes."""
     color, app = series_color(place), active_app.get(None)
     behind = _behind(app) if app is not None else ()
     return Color.parse(color).blend(Color.parse(behind[0]), BESIDE).hex if behind else color

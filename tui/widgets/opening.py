@@ -1,4 +1,4 @@
-"""What is shown instead of the panels until the first round is over: what the process does, and what it will play."""
+"""The picture until the first round is over: the steps of the process, and the market that it will play."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text

@@ -39,6 +39,6 @@ class Panel(Vertical):
         title = shortened(plain(title), self.outer_size.width - FRAME).plain
         if title != self._title:
             self._title = title
-            # Setting ``border_title`` would paint the whole panel anew, in every round.
+            # Setting ``border_title`` would paint the whole panel again in every round.
             self._border_title = Content(title)
             self.refresh(Region(-1, -1, self.outer_size.width, 1))

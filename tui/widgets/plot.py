@@ -50,7 +50,7 @@ class Axis:
 def rounded(low: float, high: float) -> tuple[float, float, float]:
     """Return limits around numbers, which change only at multiples of a step, and the step.
 
-    Limits of more numbers are never narrower, but for what is next to nothing beside the step: each step, of 1, 5, 10,
+    Limits of more numbers are never narrower, but for numbers negligible against the step: each step, of 1, 5, 10,
     50 and so on, is a multiple of those before it.
     """
     span = max(high - low, LEAST * max(abs(low), abs(high))) or 1.0
@@ -83,7 +83,7 @@ def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0)
 
 
 class Curve(NamedTuple):
-    """What is drawn of a curve; in a shared cell those of the highest rank show their colour."""
+    """The dots of a curve; in a shared cell those of the highest rank show their colour."""
 
     xs: NDArray[np.float64]
     ys: NDArray[np.float64]
@@ -121,7 +121,7 @@ class Plot(Widget):
     def curve(
         self, xs: Sequence[float], ys: Sequence[float], style: str, sign: str = "", *, chosen: bool = False
     ) -> None:
-        """Draw a curve, with a sign at its end, or beside it where another one stands; one without a sign is fainter.
+        """Draw a curve, with a sign at its end, or next to it where another one stands; one without a sign is fainter.
 
         A cell of several curves shows the dots of all in the colour of the chosen one; else those with signs take
         turns.
@@ -131,7 +131,7 @@ class Plot(Widget):
             self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, bool(sign) + chosen))
 
     def notify_style_update(self) -> None:
-        """Draw anew in other colours."""
+        """Draw again in other colours."""
         super().notify_style_update()
         self._lines = []
 

@@ -1,4 +1,4 @@
-"""What every line of the screen goes through last: no text of others reaches the terminal as a control sequence."""
+"""The last filter of every line of the screen: foreign text reaches the terminal without control sequences."""
 
 from rich.cells import cell_len
 from rich.segment import Segment

@@ -32,7 +32,7 @@ Line = tuple[Text, Text]
 
 @dataclass(frozen=True)
 class Moment:
-    """What a page is made of."""
+    """The data of a page."""
 
     app: App[object]
     session: Session
@@ -79,7 +79,7 @@ class Page:
 
 
 class Rivals(Page):
-    """How often each service outbid each other one, and by how much in the mean."""
+    """The number of times that each service outbid each other one, and the mean margin."""
 
     TITLE = "who outbid whom"
 
@@ -118,7 +118,7 @@ class Rivals(Page):
 
 
 class Money(Page):
-    """What each service spent, its price per point, and the money that refused offers tied up."""
+    """Each service's spending, its price per point, and the money that refused offers tied up."""
 
     TITLE = "money"
     WIDTHS = {"spent": 9, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 13}
@@ -153,7 +153,7 @@ class Money(Page):
 
 
 class Earnings(Page):
-    """What each client earned, the highest first."""
+    """Each client's earnings, the highest first."""
 
     TITLE = "clients' earnings"
 
@@ -185,7 +185,7 @@ class Earnings(Page):
 
 
 class Summary(Page):
-    """Who reached what, when and at what price, and the rounds that decided it."""
+    """The targets met, when and at what price, and the rounds that decided the run."""
 
     TITLE = "summary"
     WIDTHS = (14, 17, 10, 9)

@@ -64,7 +64,7 @@ class StatusLine(Static):
 
     def _second(self, view: View, session: Session) -> Text:
         if session.phase is Phase.FAILED:
-            # There is no room for the run's directory beside the reason, and the screen is about the run anyway.
+            # There is no room for the run's directory after the reason, and the screen is about the run anyway.
             where, words = session.directory, session.error or "failed"
             words = words.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
             return plain(f" {words}", tint(self.app, "error", bold=True))
