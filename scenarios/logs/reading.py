@@ -68,10 +68,10 @@ class LoggedRound:
         return logged
 
     @classmethod
-    def glance(cls, text: Mapping[str, str], rounds: str | None = None) -> "LoggedRound":
+    def glance(cls, text: Mapping[str, str]) -> "LoggedRound":
         """Return a round from its lines of the three tables, most of which are read when they are looked at."""
         try:
-            rows = list(csv.reader(io.StringIO(text["rounds"] if rounds is None else rounds)))
+            rows = list(csv.reader(io.StringIO(text["rounds"])))
             return cls(
                 number=int(rows[0][0]),
                 end=float(rows[0][1]),
@@ -82,10 +82,6 @@ class LoggedRound:
             )
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
             raise LogError(f"not a round of rounds.csv: {shortened(error)}") from error
-
-    def forget(self) -> None:
-        """Drop what was read of the text; it is read again if it is looked at again."""
-        self.__dict__.pop("services", None)
 
     @cached_property
     def services(self) -> tuple[ServiceReport, ...]:

@@ -248,7 +248,7 @@ class MarketScreen(TimeScreen):
             return
         head, newest = self.head, len(self.session.history)
         first = (newest if head.following else head.round) + 1
-        if first > self.session.scenario.rounds or (self.session.history.rounds[-1:] and self._all_left(first)):
+        if first > self.session.scenario.rounds or (newest and self._all_left(first)):
             first = max(1, head.round)
         self.app.push_screen(ShockDialog(self.session, first, self.selected[0]), self._fork)
         self._runs.prepare()

@@ -15,12 +15,11 @@ def write_csv(session: Session, table: TableName, path: Path) -> int:
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
     keys += map(sweep_text, session.sweep.values())
-    rounds = list(session.history.rounds)
     count = 0
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*KEYS, *session.sweep, *names_beside_keys(ALL_TABLES[table])])
-        for logged in rounds:
+        for logged in session.history:
             for row in csv.reader(io.StringIO(logged.text[table])):
                 writer.writerow([*keys, *row])
                 count += 1

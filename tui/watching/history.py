@@ -1,8 +1,8 @@
 """The rounds of a run so far. Plain data, no Textual."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from des.records import Status
 from learning.targets import RoundsToTarget
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
+from tui.watching.stored import StoredRounds
 
+KEPT = 256  # the newest rounds that stay in memory, at least; up to twice as many
+LOOKED = 256  # older rounds that are kept after they were read from the files
 _ROOM = 256  # rounds that there is room for at first; the room doubles
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
@@ -20,25 +23,38 @@ COMPARED = ("test_accuracy", *METRICS[1:])  # curves of several runs: of accurac
 
 
 class History:
-    """All complete rounds, in order. One thread may append while another reads."""
+    """All complete rounds, in order; those that the run's files hold are read from there when they are looked at.
+
+    One thread may append while another reads.
+    """
 
     def __init__(self) -> None:
-        self.rounds: list[LoggedRound] = []  # the rounds; round n is ``rounds[n - 1]``
+        self.stored: StoredRounds | None = None  # the rounds' places in files; None for a run without files
         self.exits: list[int] = []  # rounds in which a service left, in order
         self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
+        self._count = 0
+        self._held: dict[int, LoggedRound] = {}  # the newest, by number
+        self._met: dict[int, int] = {}  # the rounds in which services met their targets, by the services' places
+        self._load = lru_cache(LOOKED)(self._read)
         self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
 
     def __len__(self) -> int:
-        return len(self.rounds)
+        return self._count
 
     def __getitem__(self, number: int) -> LoggedRound:
-        return self.rounds[number - 1]
+        if not 1 <= number <= self._count:
+            raise IndexError(number)
+        held = self._held.get(number)
+        return self._load(number) if held is None else held
 
-    def append(self, logged: LoggedRound) -> None:
-        """Add the next round."""
-        if logged.number != len(self.rounds) + 1:
-            raise LogError(f"round {logged.number} follows round {len(self.rounds)}")
-        figures, number = logged.figures, len(self.rounds)
+    def __iter__(self) -> Iterator[LoggedRound]:
+        return (self[number] for number in range(1, self._count + 1))
+
+    def append(self, logged: LoggedRound, *, hold: bool = True) -> None:
+        """Add the next round; ``hold`` it in memory, unless ``stored`` has its place in a file that is complete."""
+        if logged.number != self._count + 1:
+            raise LogError(f"round {logged.number} follows round {self._count}")
+        figures, number = logged.figures, self._count
         if not number:
             self._figures = np.empty((_ROOM, *figures.shape))
         elif number == len(self._figures):
@@ -48,14 +64,29 @@ class History:
         self._figures[number] = figures
         if logged.exits:
             self.exits.append(logged.number)
+            for service, row in enumerate(logged.services):
+                if row.status is Status.REACHED:
+                    self._met[service] = logged.number
         if logged.conflicts:
             self.conflicts.append(logged.number)
-        # Last: a reader of the round finds it in the lists above.
-        self.rounds.append(logged)
+        if hold:
+            self._held[logged.number] = logged
+            self._release()
+        # Last: a reader of the round finds it in all of the above.
+        self._count = logged.number
 
-    def keep_elsewhere(self, number: int, text: Mapping[str, str]) -> None:
-        """Let a round's text be held by something else, such as the run's files."""
-        self.rounds[number - 1] = replace(self.rounds[number - 1], text=text)
+    def _release(self) -> None:
+        """Drop from memory the rounds that the files hold, all but the newest."""
+        if self.stored is None or len(self._held) < 2 * KEPT:
+            return
+        last = max(self._held) - KEPT
+        if self.stored.written(last):
+            for number in [number for number in self._held if number <= last]:
+                del self._held[number]
+
+    def _read(self, number: int) -> LoggedRound:
+        assert self.stored is not None  # noqa: S101 - else all rounds are held
+        return LoggedRound.glance(self.stored.read(number))
 
     def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
         """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
@@ -86,8 +117,8 @@ class History:
 
     def exit_of(self, service: int, last: int) -> int | None:
         """Return the round in which a service met its target; None if it did not up to round ``last``."""
-        met = (n for n in self.exits if n <= last and self.rounds[n - 1].services[service].status is Status.REACHED)
-        return next(met, None)
+        met = self._met.get(service)
+        return met if met is not None and met <= last else None
 
 
 def after(rounds: Sequence[int], number: int) -> int | None:

@@ -1,7 +1,6 @@
 """A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
 import tomllib
-from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -23,7 +22,7 @@ from scenarios.world import World
 from tui.watching.book import Book
 from tui.watching.history import History
 from tui.watching.pace import Pace
-from tui.watching.stored import Spill, StoredText
+from tui.watching.stored import Spans, StoredRounds
 from tui.watching.watched import Watched
 
 
@@ -40,10 +39,6 @@ class Phase(StrEnum):
     INTERRUPTED = "interrupted"  # the directory of a run that did not end
     FAILED = "failed"
 
-
-KEPT = 256  # rounds of a live run whose text is kept in memory, at least; up to twice as many
-
-LOOKED = 64  # rounds that are kept as read, because the user may look at them again
 
 OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
 
@@ -87,10 +82,6 @@ class Session(Watched):
         self.hurry = hurry  # the rounds that a fork shares with its original, and plays again first
         self._label = label
         self._book: Book | None = None
-        self._unseen: set[int] = set()  # rounds that have not been checked yet
-        self._looked: deque[LoggedRound] = deque()
-        self._places: Spill | None = None
-        self._kept: deque[tuple[int, dict[str, tuple[int, int]]]] = deque()  # rounds in memory, and where they will be
 
     @property
     def label(self) -> str:
@@ -130,56 +121,27 @@ class Session(Watched):
 
     def add(self, text: Mapping[str, str]) -> None:
         """Add a round."""
+        if self.directory is not None:
+            self.history.stored = self.history.stored or StoredRounds(self.directory)
+            self.history.stored.add_text(text)
         self.history.append(LoggedRound.read(text))
         self.pace.add()
         if len(self.history) == self.hurry:
             self.pace.stop()  # what it shares with its original comes faster
-        self._spill(text)
         self.slow = None
         self.changed()
 
     def add_whole(
         self,
-        # of each round, its lines of rounds.csv, and those of all tables
-        rounds: Iterable[tuple[str, Mapping[str, str]]],
+        directory: Path,  # the run's
+        rounds: Iterable[tuple[str, Spans]],  # of each round, its lines of rounds.csv, and its place in all files
     ) -> None:
         """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown."""
-        for lines, text in rounds:
-            logged = LoggedRound.glance(text, lines)
-            self._unseen.add(logged.number)
-            self.history.append(logged)
+        self.history.stored = StoredRounds(directory)
+        for lines, spans in rounds:
+            self.history.stored.add(spans)
+            self.history.append(LoggedRound.glance({"rounds": lines}), hold=False)
         self.changed()
-
-    def _spill(self, text: Mapping[str, str]) -> None:
-        """Keep the text of the newest rounds only; the others are in the files."""
-        if self.directory is None:
-            return
-        self._places = self._places or Spill(self.directory)
-        self._kept.append((len(self.history), self._places.place(text)))
-        # In runs of many rounds: each look at the files is worth some.
-        if len(self._kept) < 2 * KEPT:
-            return
-        if not self._places.written(self._kept[KEPT - 1][1]):
-            return
-        while len(self._kept) > KEPT:
-            number, spans = self._kept.popleft()
-            self.history.keep_elsewhere(number, StoredText(self.directory, spans))
-
-    def look(self, number: int) -> LoggedRound:
-        """Return a round to be shown."""
-        logged = self.history[number]
-        if logged not in self._looked:
-            self._looked.append(logged)
-            if len(self._looked) > LOOKED:
-                self._looked.popleft().forget()
-        return self._checked(number)
-
-    def _checked(self, number: int) -> LoggedRound:
-        logged = self.history[number]
-        if number in self._unseen and self.scenario is not None:
-            logged.check([service.name for service in self.scenario.services], self.scenario.clients.count)
-            self._unseen.discard(number)
-        return logged
 
     def book(self, logged: LoggedRound) -> Book | None:
         """Return a round's order book; None as long as the world is not known."""
@@ -188,7 +150,7 @@ class Session(Watched):
         # Screens look at one round again and again, while the user moves around in it.
         if self._book is None or self._book.logged is not logged:
             try:
-                self._book = Book(logged, self.world, self._checked)
+                self._book = Book(logged, self.world, self.history.__getitem__)
             except BehaviourError as error:
                 raise LogError(f"round {logged.number}: {error}") from error
         return self._book

@@ -1,30 +1,65 @@
-"""Rounds whose text stays in the run's files until it is looked at, so that a long run takes little memory."""
+"""Rounds whose text is in the run's files and read when it is looked at, so that a long run takes little memory."""
 
 import os
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fl.files import open_own, read_own
-from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in, tables_of
+from scenarios.logs.columns import ALL_TABLES, tables_in
 from scenarios.logs.reading import LogError, round_spans
 
+Spans = Mapping[str, tuple[int, int]]  # of each table: the first byte of a round, and the byte after its last
 
-class StoredText(Mapping[str, str]):
-    """A round's lines of each table, read from the run's files each time."""
 
-    __slots__ = ("_directory", "_spans")
+class StoredRounds:
+    """The places of a run's rounds in its files: 16 bytes for each round and table."""
 
-    def __init__(
-        self,
-        directory: Path,  # the run's
-        spans: Mapping[str, tuple[int, int]],  # the first byte of the round in each table, and the byte after its last
-    ) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._spans = tuple(spans[table] for table in tables_of(truthful=CLIENTS.name not in spans))
+        self._tables: tuple[str, ...] = ()
+        self._spans = array("q")
 
-    def __getitem__(self, table: str) -> str:
-        start, stop = self._spans[self._names.index(table)]
-        path = ALL_TABLES[table].path(self._directory)
+    def add(self, spans: Spans) -> None:
+        """Add the place of the next round."""
+        self._tables = self._tables or tuple(spans)
+        for table in self._tables:
+            self._spans.extend(spans[table])
+
+    def add_text(self, text: Mapping[str, str]) -> None:
+        """Add the place that the next round has, or will have, directly after the one before it."""
+        before = self.spans(self.count) if self.count else {}
+        spans = {}
+        for table, lines in text.items():
+            start = before[table][1] if before else len(ALL_TABLES[table].header.encode())
+            spans[table] = start, start + len(lines.encode())
+        self.add(spans)
+
+    @property
+    def count(self) -> int:
+        return len(self._spans) // (2 * len(self._tables)) if self._tables else 0
+
+    def spans(self, number: int) -> dict[str, tuple[int, int]]:
+        """Return the place of a round."""
+        first = 2 * len(self._tables) * (number - 1)
+        return {
+            table: (self._spans[first + 2 * place], self._spans[first + 2 * place + 1])
+            for place, table in enumerate(self._tables)
+        }
+
+    def written(self, number: int) -> bool:
+        """Whether the files hold a round."""
+        try:
+            return all(self._path(table).stat().st_size >= stop for table, (_, stop) in self.spans(number).items())
+        except OSError:
+            return False
+
+    def read(self, number: int) -> dict[str, str]:
+        """Return a round's lines of each table; raise LogError if the files do not have them."""
+        return {table: self._read(table, *span) for table, span in self.spans(number).items()}
+
+    def _read(self, table: str, start: int, stop: int) -> str:
+        path = self._path(table)
         try:
             descriptor = open_own(path, os.O_RDONLY)
             try:
@@ -39,48 +74,15 @@ class StoredText(Mapping[str, str]):
         except UnicodeDecodeError as error:
             raise LogError(f"{path.name}: is not UTF-8 text") from error
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    @property
-    def _names(self) -> list[str]:
-        return list(ALL_TABLES)[: len(self._spans)]  # clients.csv, which not every run has, is the last one
+    def _path(self, table: str) -> Path:
+        return ALL_TABLES[table].path(self._directory)
 
 
-def stored_rounds(directory: Path) -> Iterator[tuple[str, StoredText]]:
-    """Yield the lines in rounds.csv, and the text, of all rounds of a run directory whose last round is whole."""
+def stored_rounds(directory: Path) -> Iterator[tuple[str, Spans]]:
+    """Yield the lines in rounds.csv, and the place, of all rounds of a run directory whose last round is whole."""
     contents = {name: read_own(table.check(directory)) for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     rounds = contents.pop("rounds")
     contents.clear()
     for number, (start, stop) in spans["rounds"].items():
-        text = StoredText(directory, {table: found.get(number, (0, 0)) for table, found in spans.items()})
-        yield rounds[start:stop].decode(), text
-
-
-class Spill:
-    """The places of a live run's rounds in its files, and whether they are written already."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._ends: dict[str, int] = {}
-
-    def place(self, text: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-        """Return where the next round will be; rounds come in order."""
-        spans = {}
-        for table in text:
-            end = self._ends.setdefault(table, len(ALL_TABLES[table].header.encode()))
-            self._ends[table] = end + len(text[table].encode())
-            spans[table] = (end, self._ends[table])
-        return spans
-
-    def written(self, spans: Mapping[str, tuple[int, int]]) -> bool:
-        """Whether a round is in the files."""
-        try:
-            sizes = {table: ALL_TABLES[table].path(self._directory).stat().st_size for table in spans}
-        except OSError:
-            return False
-        return all(sizes[table] >= stop for table, (_, stop) in spans.items())
+        yield rounds[start:stop].decode(), {table: found.get(number, (0, 0)) for table, found in spans.items()}

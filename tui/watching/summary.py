@@ -61,8 +61,10 @@ def decisive(history: History, rivalry: Rivalry, scenario: Scenario | None, last
     for change in scenario.interventions if scenario else ():
         if change.round <= last:
             found.append(Decisive(change.round, f"shock: {change.key} = {value_text(change.value)}"))
-    for m, number, money in rivalry.worst(last):
-        row = history[number].services[m]
-        words = f"worst of {row.service}: {row.refused} of {row.wanted} offers refused, {cash(money)} in them"
-        found.append(Decisive(number, words, m))
+    sums = rivalry.at(last)
+    for m, (number, money) in enumerate(zip(sums.worst.tolist(), sums.highest.tolist(), strict=True)):
+        if number:
+            row = history[number].services[m]
+            words = f"worst of {row.service}: {row.refused} of {row.wanted} offers refused, {cash(money)} in them"
+            found.append(Decisive(number, words, m))
     return sorted(found, key=lambda event: event.round)

@@ -94,7 +94,7 @@ class DirectoryFeed:
 
     def _take_all(self) -> None:
         """Read a complete run, whose rounds need no look at each of their lines to know where they end."""
-        self.session.add_whole(stored_rounds(self._path))
+        self.session.add_whole(self._path, stored_rounds(self._path))
         self._conclude()
 
     def _follow(self) -> None:

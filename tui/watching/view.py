@@ -53,7 +53,7 @@ class View:
     @cached_property
     def logged(self) -> LoggedRound | None:
         """The round's records; None before the first round."""
-        return self.session.look(self.round) if 0 < self.round <= len(self.session.history) else None
+        return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
 
     @property
     def split(self) -> bool:

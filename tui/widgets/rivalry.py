@@ -133,11 +133,11 @@ shock began, and the worst round of each service. It is the first page once the 
         if self._rivalry is None:
             names = [row.service for row in view.logged.services]
             others = session.world.mechanisms - {DEFAULT}  # of any round
-            self._rivalry = Rivalry(names, session.scenario.clients.count, next(iter(others), DEFAULT))
+            self._rivalry = Rivalry(session.history, names, session.scenario.clients.count, next(iter(others), DEFAULT))
         last = view.round if view.event is None else view.round - 1
         if self.kind is Summary and session.over:
             last = len(session.history)  # it leads to the decisive rounds, and still lists them there
-        if not self._rivalry.read(session.history, last):
+        if not self._rivalry.read(last):
             self.entitle(f"reading round {len(self._rivalry):,} of {last:,} …")
             if self._timer is None:
                 self._timer = self.set_timer(PAUSE, self._continue)

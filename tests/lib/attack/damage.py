@@ -75,7 +75,7 @@ def readers(run: Run, folder: Path) -> dict[str, Callable[[], object]]:
         session = Session("replay")
         DirectoryFeed(session, path).read()
         if session.phase is not Phase.FAILED:
-            for logged in session.history.rounds:
+            for logged in session.history:
                 _ = logged.offers, logged.events
 
     return {

@@ -36,7 +36,7 @@ def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> 
     assert other.policy == "d-first"
     assert other.accuracy_delta == other.accuracy - base.accuracy
     assert other.spent_delta == other.spent - base.spent
-    assert base.spent == sum(logged.services[1].spent for logged in sessions[0].history.rounds) / 1e6
+    assert base.spent == sum(logged.services[1].spent for logged in sessions[0].history) / 1e6
     assert compare(sessions, [12, 12], 1)[2].accuracy_delta == -other.accuracy_delta
     assert compare(sessions, [12, 0], 0)[1].run == 0  # one has no round yet
 

@@ -44,7 +44,7 @@ def write_run(session: Session, place: Path) -> Path:
     assert session.scenario is not None
     (place / "scenario.toml").write_text(dumps(session.scenario))
     for name, table in TABLES.items():
-        rows = "".join(logged.text[name] for logged in session.history.rounds)
+        rows = "".join(logged.text[name] for logged in session.history)
         table.path(place).write_text(table.header + rows)
     return place
 

@@ -39,7 +39,7 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
     session = play_small()
     assert session.world is not None
     seen = set()
-    for logged in session.history.rounds:
+    for logged in session.history:
         book = Book(logged, session.world)
         outcomes = {(offer.service, offer.client): offer for offer in logged.offers}
         for m, service in enumerate(logged.services):
@@ -66,7 +66,7 @@ def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Sessi
     """With one core, a client is won for sure at its bid, or just above the highest payment of a rival."""
     session = play_small()
     assert session.world is not None
-    for logged in session.history.rounds[:4]:
+    for logged in list(session.history)[:4]:
         book = Book(logged, session.world)
         for m, service in enumerate(logged.services):
             rivals = [
@@ -107,7 +107,7 @@ def test_another_mechanism_s_reasons_are_not_the_paper_s(
     session = play_small(text)
     assert session.world is not None
     served, refused = [], []
-    for logged in session.history.rounds:
+    for logged in session.history:
         book = Book(logged, session.world)
         assert not {client for client in book.holders if client % 2 == 0}
         for offer in logged.offers:
@@ -127,7 +127,7 @@ async def test_the_grid_shows_the_price_that_was_paid(play_small: Callable[..., 
     session = play_small(text)
     logged, offer = next(
         (logged, offer)
-        for logged in session.history.rounds
+        for logged in session.history
         for offer in logged.offers
         if offer.paid is not None and cash(offer.paid) != cash(offer.payment)
     )

@@ -33,7 +33,7 @@ def write(play_small: Play, tmp_path: Path) -> Callable[..., Path]:
         assert whole.scenario is not None
         (place / "scenario.toml").write_text(dumps(whole.scenario))
         for name, table in TABLES.items():
-            rows = "".join(logged.text[name] for logged in whole.history.rounds[:rounds])
+            rows = "".join(logged.text[name] for logged in list(whole.history)[:rounds])
             table.path(place).write_text(table.header + rows)
         (place / "run.log").touch()
         if status:

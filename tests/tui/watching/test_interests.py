@@ -47,7 +47,7 @@ def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(pla
     assert session.scenario is not None
     names = [service.name for service in session.scenario.services]
     for number in (8, 2, 5, 1, 8):
-        logged = session.look(number)
+        logged = session.history[number]
         book = session.book(logged)
         assert book is not None
         for offer in logged.offers:

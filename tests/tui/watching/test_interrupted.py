@@ -74,7 +74,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
         assert session.phase is Phase.PAUSED
         await pilot.press("space")
         await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
-        assert [logged.number for logged in session.history.rounds] == list(range(1, 13))
+        assert [logged.number for logged in session.history] == list(range(1, 13))
     assert session.directory == directory
     assert "continue after round 5" in (directory / "run.log").read_text()
     # Screen and files hold what a run that nothing interrupted gives.
@@ -83,7 +83,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
     async with elsewhere.run_test() as pilot:
         whole = elsewhere.runs.start(replace(start_of(small), out=str(again)), "small")
         await until(pilot, lambda: whole.phase is Phase.COMPLETE, "the end")
-    assert [logged.text for logged in session.history.rounds] == [logged.text for logged in whole.history.rounds]
+    assert [logged.text for logged in session.history] == [logged.text for logged in whole.history]
     for name in ("rounds.csv", "offers.csv", "events.csv"):
         assert (directory / name).read_bytes() == (again / directory.relative_to(small / "runs") / name).read_bytes()
 

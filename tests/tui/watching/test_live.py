@@ -150,7 +150,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         assert isinstance(fork_screen, MarketScreen)
         fork = fork_screen.session
         await until(pilot, lambda: len(fork.history) == 3 and fork.phase is Phase.PAUSED, "the shared rounds")
-        assert [r.text for r in fork.history.rounds] == [r.text for r in session.history.rounds]
+        assert [r.text for r in fork.history] == [r.text for r in session.history]
         await pilot.press("space")
         await until(pilot, lambda: fork.phase is Phase.COMPLETE, "the end of the fork")
         assert fork.directory != session.directory
@@ -257,7 +257,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         app.simulate_key("2")
         await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
         await until(pilot, lambda: len(session.history) == 3000, "all rounds")
-        assert [logged.number for logged in session.history.rounds] == list(range(1, 3001))
+        assert [logged.number for logged in session.history] == list(range(1, 3001))
         assert len(draws) < 3000 / 2  # how far apart they are: tests/tui/widgets/test_redraw.py
         await until(pilot, lambda: screen.head.round == 3000, "the newest")
 

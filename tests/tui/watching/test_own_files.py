@@ -49,7 +49,7 @@ def forget_labels(run: RunDirectory) -> None:
 def drawn_as_logged(session: Session) -> bool:
     """Whether the bids that are drawn again are those of the offers in the log."""
     assert session.world is not None
-    offers = [(logged.number, offer) for logged in session.history.rounds for offer in logged.offers]
+    offers = [(logged.number, offer) for logged in session.history for offer in logged.offers]
     assert offers
     return all(session.world.qualities(number).bid[0, offer.client] == offer.bid for number, offer in offers)
 

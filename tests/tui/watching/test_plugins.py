@@ -69,7 +69,7 @@ def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service:
     live = played(one_service, HERMIT, "hermit", tmp_path)
     assert (live.phase, live.error, live.policy) == (Phase.COMPLETE, None, "hermit")
     assert live.directory is not None
-    assert {row.policy for row in live.history.rounds[0].services} == {"hermit"}
+    assert {row.policy for row in live.history[1].services} == {"hermit"}
     assert replay(live.directory).phase is Phase.COMPLETE
 
     POLICIES._registered.clear()

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from des.rows import Outcome
-from scenarios.logs.reading import LoggedRound
 from tui.watching.book import Book
-from tui.watching.history import History
 from tui.watching.rivalry import Rivalry, Sums
 from tui.watching.session import Session
 from tui.watching.summary import decisive, results
@@ -19,7 +17,7 @@ Play = Callable[..., Session]
 def rivalry_of(session: Session, mechanism: str = "pay-as-offered") -> Rivalry:
     assert session.scenario is not None
     names = [service.name for service in session.scenario.services]
-    return Rivalry(names, session.scenario.clients.count, mechanism)
+    return Rivalry(session.history, names, session.scenario.clients.count, mechanism)
 
 
 def counted_anew(session: Session, last: int) -> Sums:
@@ -34,30 +32,36 @@ def counted_anew(session: Session, last: int) -> Sums:
         for offer in logged.offers:
             m = names.index(offer.service)
             if offer.outcome is Outcome.SERVED:
-                sums.services[m] += (offer.paid or 0, 0, 1, 0, 0)
+                sums.spent[m] += offer.paid or 0
+                sums.served[m] += 1
                 sums.earned[offer.client] += offer.paid or 0
                 sums.jobs[offer.client] += 1
             elif offer.outcome is Outcome.OUTBID:
-                sums.services[m] += (0, offer.payment, 0, 1, 0)
+                sums.tied[m] += offer.payment
+                sums.outbid[m] += 1
                 lowest = book.holders[offer.client][-1]
                 sums.times[names.index(lowest.service), m] += 1
                 sums.margin[names.index(lowest.service), m] += lowest.payment - offer.payment
             else:
-                sums.services[m] += (0, offer.payment, 0, 0, 1)
+                sums.tied[m] += offer.payment
+                sums.dropped[m] += 1
     return sums
 
 
 def same(one: Sums, other: Sums) -> bool:
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("times", "margin", "services", "earned", "jobs")
+        for name in ("times", "margin", "spent", "tied", "served", "outbid", "dropped", "earned", "jobs")
     )
 
 
-def test_sums_are_those_of_the_order_books_at_every_round_in_any_order(play_small: Play) -> None:
+def test_sums_are_those_of_the_order_books_at_every_round_in_any_order(
+    play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.watching.rivalry.STEP", 3)
     session = play_small()
     rivalry = rivalry_of(session)
-    assert rivalry.read(session.history, 12)
+    assert rivalry.read(12)
     assert rivalry.at(12).times.sum() > 0
     for number in (12, 11, 3, 4, 12, 1, 0, 7):
         found = rivalry.at(number)
@@ -68,10 +72,10 @@ def test_sums_are_those_of_the_order_books_at_every_round_in_any_order(play_smal
 def test_sums_agree_with_the_rounds_table(play_small: Play) -> None:
     session = play_small()
     rivalry = rivalry_of(session)
-    rivalry.read(session.history, 12)
+    rivalry.read(12)
     sums = rivalry.at(12)
     for m in range(3):
-        rows = [logged.services[m] for logged in session.history.rounds]
+        rows = [logged.services[m] for logged in session.history]
         assert sums.spent[m] == sum(row.spent for row in rows)
         assert sums.spent[m] + sums.tied[m] == sum(row.offered for row in rows)
         assert sums.served[m] == sum(row.served for row in rows)
@@ -83,47 +87,15 @@ def test_sums_agree_with_the_rounds_table(play_small: Play) -> None:
 def test_an_offer_that_was_outbid_by_several_counts_once(play_small: Play, scenario_text: str) -> None:
     session = play_small(scenario_text.replace("cores = 1", "cores = 2").replace('"random"', '"hqfa"'))
     rivalry = rivalry_of(session)
-    rivalry.read(session.history, 12)
+    rivalry.read(12)
     assert rivalry.at(12).times.sum() == rivalry.at(12).outbid.sum() > 0
     assert same(rivalry.at(12), counted_anew(session, 12))
-
-
-class Reads(History):
-    """A history that counts how often a round is looked at."""
-
-    def __init__(self, rounds: list[LoggedRound]) -> None:
-        super().__init__()
-        self.rounds = rounds
-        self.looked = 0
-
-    def __getitem__(self, number: int) -> LoggedRound:
-        self.looked += 1
-        return super().__getitem__(number)
-
-
-def test_each_round_is_read_once_and_a_step_adds_one_round_alone(
-    play_small: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = play_small()
-    rivalry, history = rivalry_of(session), Reads(session.history.rounds)
-    assert rivalry.read(history, 10)
-    rivalry.at(10)
-    assert history.looked == 10
-    added: list[int] = []
-    add = Sums.add
-    monkeypatch.setattr(Sums, "add", lambda sums, some, sign: (added.append(len(some)), add(sums, some, sign)))
-    assert rivalry.read(history, 11)
-    for number in (11, 10, 11, 12):
-        rivalry.read(history, number)
-        rivalry.at(number)
-    assert history.looked == 12
-    assert added == [1, 1, 1, 1]
 
 
 def test_a_long_run_is_read_in_pieces(play_small: Play) -> None:
     session = play_small()
     rivalry, pieces = rivalry_of(session), 1
-    while not rivalry.read(session.history, 12, most=10):
+    while not rivalry.read(12, most=10):
         assert len(rivalry) < 12
         pieces += 1
     assert pieces > 3
@@ -133,7 +105,7 @@ def test_a_long_run_is_read_in_pieces(play_small: Play) -> None:
 def test_under_another_mechanism_nobody_is_said_to_have_outbid(play_small: Play) -> None:
     session = play_small()
     rivalry = rivalry_of(session, "second-price")
-    rivalry.read(session.history, 12)
+    rivalry.read(12)
     assert not rivalry.knows_rivals
     assert rivalry.at(12).times.sum() == 0
     assert rivalry.at(12).outbid.sum() > 0
@@ -142,34 +114,34 @@ def test_under_another_mechanism_nobody_is_said_to_have_outbid(play_small: Play)
 def test_the_worst_round_is_the_first_with_the_most_money_in_refused_offers(play_small: Play) -> None:
     session = play_small()
     rivalry = rivalry_of(session)
-    rivalry.read(session.history, 12)
+    rivalry.read(12)
+    rounds = list(session.history)
     for last in (1, 5, 12):
-        for m, number, money in rivalry.worst(last):
+        sums = rivalry.at(last)
+        for m, name in enumerate(rivalry.names):
             tied = [
-                sum(
-                    offer.payment for offer in logged.offers if offer.service == rivalry.names[m] and offer.paid is None
-                )
-                for logged in session.history.rounds[:last]
+                sum(offer.payment for offer in logged.offers if offer.service == name and offer.paid is None)
+                for logged in rounds[:last]
             ]
-            assert money == max(tied) > 0
-            assert number == 1 + tied.index(money)
-    assert rivalry.worst(0) == []
+            assert sums.highest[m] == max(tied)
+            assert sums.worst[m] == (1 + tied.index(max(tied)) if max(tied) else 0)
+    assert not rivalry.at(0).worst.any()
 
 
 def test_the_summary_says_who_reached_what_and_which_rounds_decided(play_small: Play, scenario_text: str) -> None:
     shock = '[[interventions]]\nround = 3\nkey = "clients.offline"\nvalue = [1]\n'
     session = play_small(scenario_text + shock)
     rivalry = rivalry_of(session)
-    rivalry.read(session.history, 12)
+    rivalry.read(12)
     alpha, beta, _ = results(session.history, rivalry, 12)
     exit_ = session.history.exits[0]
     assert (alpha.reached, beta.reached) == (exit_, None)
-    assert alpha.spent == sum(logged.services[0].spent for logged in session.history.rounds) / 1e6
+    assert alpha.spent == sum(logged.services[0].spent for logged in session.history) / 1e6
     assert alpha.per_point == alpha.spent / (100 * alpha.accuracy)
     late = play_small(scenario_text.replace('name = "alpha"', 'name = "alpha"\narrival = 3'))
     assert results(late.history, rivalry_of(late), 0) == []
     rivalry = rivalry_of(late)
-    rivalry.read(late.history, 12)
+    rivalry.read(12)
     assert results(late.history, rivalry, 12)[0].reached == late.history.exits[0]  # not counted from its arrival
     found = decisive(session.history, rivalry, session.scenario, 12)
     assert [event.round for event in found] == sorted(event.round for event in found)

@@ -36,7 +36,7 @@ def place(tmp_path: Path, source: Session) -> Path:
 
 
 def whole(source: Session, table: str) -> str:
-    return TABLES[table].header + "".join(logged.text[table] for logged in source.history.rounds)
+    return TABLES[table].header + "".join(logged.text[table] for logged in source.history)
 
 
 def write_all(source: Session, place: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: 
     thread.join(20)
     assert session.phase is phase
     assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
-    assert [r.text for r in session.history.rounds] == [r.text for r in source.history.rounds]
+    assert [r.text for r in session.history] == [r.text for r in source.history]
     assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
     assert ("it diverged" in (session.error or "")) == (status == "failed")
 
@@ -85,8 +85,8 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
             files[table].write(text[len(text) * piece // 40 : len(text) * (piece + 1) // 40])
             files[table].flush()
             time.sleep(0.005)
-        for n, logged in enumerate(session.history.rounds):
-            assert logged.text == source.history.rounds[n].text
+        for n, logged in enumerate(session.history):
+            assert logged.text == list(source.history)[n].text
     for file in files.values():
         file.close()
     wait(lambda: len(session.history) == len(source.history))

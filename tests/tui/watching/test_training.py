@@ -191,7 +191,7 @@ def test_a_training_is_found_by_any_of_its_names(tmp_path: Path) -> None:
     for suffix in (".csv", ".safetensors", ".json", ".training"):
         assert find_logs(tmp_path / f"a-seed1{suffix}") == [two]
     assert find_logs(tmp_path / "c") == []
-    with pytest.raises(InputError, match=r"data.csv: there is no training; flmarket train writes NAME.csv beside"):
+    with pytest.raises(InputError, match=r"data.csv: there is no training; flmarket train writes NAME.csv next to"):
         logs_at(tmp_path / "data.csv")
 
 
