@@ -253,6 +253,12 @@ class MarketApp(App[None]):
 
     # Keys
 
+    def action_command_palette(self) -> None:
+        from tui.palette import Palette
+
+        if not Palette.is_open(self):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_help(self) -> None:
         from tui.screens.help import HelpScreen
 

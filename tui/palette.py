@@ -5,7 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
 from textual.screen import ModalScreen, Screen
+from textual.widgets import OptionList
 
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
@@ -13,6 +15,14 @@ from tui.widgets.keys import once, working
 
 if TYPE_CHECKING:
     from tui.watching.catalogue import Entry
+
+
+class Palette(CommandPalette):
+    """Textual's command palette; there, page up and page down fail on a list that is empty as yet."""
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(OptionList).option_count:
+            super()._action_command_list(action)
 
 
 def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Screen[object]) -> Iterator[SystemCommand]:

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from textual.widgets import OptionList
 
 from support.screens import until
 from tui.app import MarketApp
@@ -16,6 +17,13 @@ from tui.settings import Settings, SettingsError, load, save, settings_file
 from tui.watching.session import Session
 
 Play = Callable[..., Session]
+
+
+async def test_keys_in_the_palette_do_no_harm_while_its_list_is_empty(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+p")
+        app.screen.query_one(OptionList).clear_options()  # as it is until the commands have been gathered
+        await pilot.press("pageup", "pagedown", "escape")
 
 
 def test_settings_are_written_beside_comments_and_read_again(tmp_path: Path) -> None:
