@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Palette(CommandPalette):
-    """Textual's command palette; there, page up and page down fail on a list that is empty as yet."""
+    """Textual's command palette; there, page up and page down fail while the list is not shown yet."""
 
     def _action_command_list(self, action: str) -> None:
-        if self.query_one(OptionList).option_count:
+        if self.query_one(OptionList).scrollable_content_region:
             super()._action_command_list(action)
 
 
