@@ -23,8 +23,10 @@ async def test_keys_in_the_palette_do_no_harm_while_its_list_is_not_shown(app: M
     async with app.run_test() as pilot:
         await pilot.press("ctrl+p")
         found = app.screen.query_one(OptionList)
-        found.add_option("a command")
+        found.clear_options()
         found.display = False  # as it is until there are commands
+        await pilot.pause()
+        found.add_option("a command")
         await pilot.press("pageup", "pagedown", "escape")
 
 
