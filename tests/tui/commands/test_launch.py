@@ -53,7 +53,7 @@ def test_what_holds_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains no run and no training; name another folder"):
         resolve(str(tmp_path))
     (tmp_path / "half.csv").write_text(HEAD[:20])
-    with pytest.raises(InputError, match=r"half.csv: there is no training; flmarket train writes NAME.csv beside"):
+    with pytest.raises(InputError, match=r"half.csv: there is no training; flmarket train writes NAME.csv next to"):
         resolve(str(tmp_path / "half.csv"))
     with pytest.raises(InputError, match="nothing"):
         resolve(str(tmp_path / "nothing"))

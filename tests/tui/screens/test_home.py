@@ -99,7 +99,7 @@ async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run
         await until(pilot, lambda: "did you mean 'hqfa'?" in text(screen.query_one("#preview", Static)))
         await pilot.press("enter")
         assert pilot.app.screen is screen
-        assert [it.message for it in pilot.app._notifications] == ["1 problem; mend the scenario first"]
+        assert [it.message for it in pilot.app._notifications] == ["1 problem; correct the scenario first"]
 
 
 async def test_a_file_that_is_no_toml_is_listed_as_having_problems_and_previewed_with_its_line(
@@ -292,7 +292,7 @@ async def test_a_file_with_a_syntax_error_is_not_opened_in_the_form_and_its_line
         await pilot.press("slash", *"typo", "enter", "e")
         assert pilot.app.screen is screen
         assert f"{typo}:14: is not valid TOML" in notes(app)
-        assert "mend it in a text editor" in notes(app)
+        assert "correct it in a text editor" in notes(app)
 
 
 async def test_a_file_that_is_not_utf_8_is_neither_run_nor_edited(app: MarketApp, small: Path) -> None:
