@@ -80,7 +80,7 @@ def test_a_folder_of_another_league_is_refused(small_league: MakeLeague, tmp_pat
     ("name", "content", "problem"),
     [
         ("games.csv", "round,game\n1,2\n", "cannot be read as the games of a league"),
-        ("games.csv", "visitor,resident,seat,seed,auc\nhqfa,lcfa,mnist,0,much\n", "cannot be read as the games of a league"),
+        ("games.csv", "visitor,resident,seat,seed,auc\na,b,mnist,0,much\n", "cannot be read as the games of a league"),
         ("league.json", "[" * 9, "cannot be read"),
         ("league.json", "3", "cannot be read"),
         ("league.json", None, "cannot be read: .*No such file"),
