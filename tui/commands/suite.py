@@ -1,6 +1,5 @@
 """``flmarket suite``: plays policies in the frozen benchmark, and compares submissions."""
 
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def suite(
-    policies: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="POLICY...", help="NAME, NAME:CHECKPOINT, or FILE.py:NAME for one that a plug-in file registers."
-        ),
-    ] = None,
+    policies: Annotated[list[str] | None, typer.Argument(metavar="POLICY...", help="NAME or NAME:CHECKPOINT.")] = None,
     mode: Annotated[
         Literal["resident", "visitor"] | None,
         typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
@@ -57,6 +51,7 @@ def suite(
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
     from fl.files import asked_for
+    from scenarios.file.policy_choice import PolicyChoice
     from scenarios.logs.outside import require_folder_place, require_place
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
@@ -69,18 +64,20 @@ def suite(
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
     if not policies and (mode or markets or seeds or seed):
         raise InputError("--mode, --markets, --seeds and --seed choose what is played; name a policy")
+    load_plugins(plugin)
     frozen = read()
     played: list[Submission] = []
     if policies:
-        chosen = frozen.cells(
+        cells = frozen.cells(
             (mode,) if mode else MODES,
             None if markets is None else [name.strip() for name in markets.split(",")],
             seeds_of(seeds, seed, frozen.seeds),
         )
-        if not chosen:
+        if not cells:
             raise InputError("nothing to play: a market with one service has no visitors")
         begun: dict[Path, tuple[str, Submission]] = {}
-        for policy, label in _load(policies, plugin).items():
+        for policy in dict.fromkeys(policies):
+            label = PolicyChoice.parse(policy, "policy").label
             path = out if out.suffix == ".json" else out / f"{label}.json"
             if path in begun:
                 raise InputError(f"--out {path}: is one file for several policies; name a folder")
@@ -94,7 +91,7 @@ def suite(
         for path, (policy, submission) in begun.items():
             if fresh:
                 submission.write(path, frozen)
-            played.append(_play(policy, submission, path, frozen, chosen, jobs))
+            played.append(_play(policy, submission, path, frozen, cells, jobs))
             if not quiet:
                 note(f"{path}: {counted(len(played[-1].results), 'run')}")
     shown = standings(read_all(board, frozen) if board else played, frozen)
@@ -105,33 +102,6 @@ def suite(
     if page is not None:
         with asked_for(page) as file:
             file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
-
-
-def _load(policies: Sequence[str], plugins: Sequence[Path] | None) -> dict[str, str]:
-    """Load plug-in files; return the policies as they are registered, each with its label."""
-    from scenarios.file.policy_choice import PolicyChoice
-
-    asked = {policy: _FILE.fullmatch(policy) for policy in policies}
-    load_plugins(list(dict.fromkeys([*(plugins or ()), *(Path(it["file"]) for it in asked.values() if it)])))
-    names = [
-        _registered(it["file"], it["name"]) + (it["checkpoint"] or "") if it else policy for policy, it in asked.items()
-    ]
-    return {name: PolicyChoice.parse(name, "policy").label for name in names}
-
-
-_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]+)(?P<checkpoint>:.*)?")
-
-
-def _registered(file: str, name: str) -> str:
-    """Return the name with which a file registers a policy, given that name or the class's."""
-    from learning.policy import POLICIES
-
-    found = {known: it.thing for known, it in POLICIES.registered.items() if it.source == str(Path(file))}
-    for known, thing in found.items():
-        if name in (known, getattr(thing, "__name__", None)):
-            return known
-    known = ", ".join(found) or "none"
-    raise InputError(f"{file}:{name}: the file registers no such policy; those that it registers: {known}")
 
 
 def _play(
