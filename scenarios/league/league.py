@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from des.market import Market
 from fl.errors import InputError
 from learning.evaluation import Entrant
-from learning.policy import Policy, is_privileged
+from learning.policy import is_privileged
 from learning.seats import MarketFactory
-from scenarios.build import Shelf, agents_of, backend_of, build_policy
-from scenarios.factory import market_factory
+from scenarios.build import Shelf, agents_of, backend_of
+from scenarios.factory import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
@@ -78,17 +77,8 @@ class League:
 
     def entrant(self, game: Game) -> Entrant:
         """Return who plays a game."""
-
-        def take_seats(market: Market) -> dict[str, Policy]:
-            found = {}
-            for name in self.services:
-                scenario = self.played[game.visitor if name == game.seat else game.resident]
-                service = scenario.service(name)
-                policy = found[name] = build_policy(scenario, service)
-                market.seat(name, service.policy, privileged=policy.privileged)
-            return found
-
-        return take_seats
+        played = [self.played[game.visitor if name == game.seat else game.resident] for name in self.services]
+        return entrant([it.service(name) for it, name in zip(played, self.services, strict=True)])
 
     def factory(self, shelf: Shelf, *, workers: int = 1) -> MarketFactory:
         """Return what makes the market from a seed."""

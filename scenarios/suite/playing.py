@@ -1,17 +1,17 @@
 """Plays a policy in the suite's markets: each run by itself, in this process or in several, with the same results."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 
 from fl.errors import InputError, RunError
 from fl.installation import version
 from fl.ordered import mean
-from learning.evaluation import evaluate, lineup
+from learning.evaluation import evaluate
 from learning.policy import agent_digest, is_privileged
-from scenarios.build import policy_options
-from scenarios.factory import market_factory
+from scenarios.factory import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
 from scenarios.plugins import packed, plugins_of
 from scenarios.running.fanout import as_they_end
@@ -30,14 +30,13 @@ def entry(
 ) -> Submission:
     """Return the submission of a policy that has played nothing yet."""
     choice = PolicyChoice.parse(policy, "policy")
-    seated = with_policy(next(iter(suite.markets.values())).scenario, policy)
     return Submission(
         suite=suite.version,
         digest=suite.digest,
         method=method or choice.label,
         policy=choice.name,
         agent=agent_digest(choice.name, choice.checkpoint),
-        plugins=plugins_of(seated, [choice.name]),
+        plugins=plugins_of(_seated(policy, suite), [choice.name]),
         privileged=is_privileged(choice.name),
         flmarket=version(),
         results={},
@@ -55,37 +54,28 @@ def play(
 ) -> Submission:
     submission = begun or entry(policy, suite)
     due = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
-    with closing(_aucs(policy, suite, due, jobs)) as aucs:
+    tasks = [(suite.market(cell.market).scenario, cell) for cell in due]
+    with closing(as_they_end(partial(_play, policy), tasks, jobs, packed(_seated(policy, suite)), ENDED)) as aucs:
         for place, auc in aucs:
             submission = submission.with_results({due[place]: auc})
             keep(submission)
     return submission
 
 
-def _aucs(policy: str, suite: Suite, cells: Sequence[Cell], jobs: int) -> Generator[tuple[int, float], None, None]:
-    """Yield the place and the AUC of each run as soon as it is over.
-
-    Where there are plug-ins, one job has a process of its own, too, which is all that they can end.
-    """
-    task = partial(_play, policy, suite)
-    sent = packed(with_policy(next(iter(suite.markets.values())).scenario, policy))
-    if cells and (sent or jobs > 1):
-        yield from as_they_end(task, cells, jobs, sent, ENDED)
-    else:
-        yield from enumerate(map(task, cells))
+def _seated(policy: str, suite: Suite) -> Scenario:
+    """Return a market of the suite with a policy in all seats."""
+    return with_policy(next(iter(suite.markets.values())).scenario, policy)
 
 
-def _play(policy: str, suite: Suite, cell: Cell) -> float:
+def _play(policy: str, task: tuple[Scenario, Cell]) -> float:
     """Return the AUC of one run: the mean over services for residents, that of its seat for a visitor."""
-    scenario = suite.market(cell.market).scenario
+    scenario, cell = task
     try:
         seated = with_policy(scenario, policy)
         services = [
             seated.service(it.name) if cell.mode == RESIDENT or it.name == cell.seat else it for it in scenario.services
         ]
-        names = {it.name: it.policy for it in services}
-        options = {it.name: policy_options(it) for it in services}
-        found = evaluate(market_factory(scenario), {cell.place: lineup(names, options)}, [cell.seed])
+        found = evaluate(market_factory(scenario), {cell.place: entrant(services)}, [cell.seed])
     except InputError as error:
         raise InputError(f"{policy} cannot play {cell.place} of the suite: {error}") from error
     except RunError as error:

@@ -55,7 +55,6 @@ def league(
     check_policies(names)
     (scenario,) = load_all([source], assignments or [], rounds)
 
-    from scenarios.build import Shelf
     from scenarios.judging.drawing import save
     from scenarios.league.league import League
     from scenarios.league.picture import picture
@@ -71,7 +70,7 @@ def league(
         count = len(list(made.games()))
         note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
     try:
-        standing = play_league(made, out, Shelf(), jobs=jobs, workers=threads(jobs, workers))
+        standing = play_league(made, out, jobs=jobs, workers=threads(jobs, workers))
     except KeyboardInterrupt:
         note("interrupted; the same command plays the rest")
         raise

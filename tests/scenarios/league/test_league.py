@@ -20,7 +20,7 @@ MakeLeague = Callable[..., League]
 
 
 def played(league: League, folder: Path) -> Standing:
-    return play_league(league, folder, Shelf())
+    return play_league(league, folder)
 
 
 def test_every_policy_visits_every_seat_among_every_other_one(small_league: MakeLeague) -> None:
@@ -61,7 +61,7 @@ def test_games_that_the_folder_holds_are_not_played_again(
     games.write_text("".join(lines[:8]) + lines[8][:-5])  # killed in the middle of a line
     again: list[Game] = []
     true = playing._play
-    monkeypatch.setattr(playing, "_play", lambda *args, **how: again.append(args[1]) or true(*args, **how))
+    monkeypatch.setattr(playing, "_play", lambda *args: again.append(args[2]) or true(*args))
     assert played(league, tmp_path).cells == whole.cells
     assert 0 < len(again) < len(list(league.games()))
     assert games.read_text() == text
