@@ -61,7 +61,7 @@ def read(path: Path, suite: Suite) -> Submission:
         return TypeAdapter(Submission).validate_python(found)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path}: is not a submission to version {suite.version} of the suite") from error
 
 

@@ -39,6 +39,7 @@ def test_a_submission_is_read_as_it_was_written(small: Suite, played: Submission
         ("0.25", "NaN", "is not a submission"),
         ("0.25}", "0.2", "is not a submission"),  # truncated
         ('"results": {', '"results": [', "is not a submission"),
+        ("{", "[" * 100_000, "is not a submission"),
     ],
 )
 def test_a_file_that_cannot_be_compared_is_refused(
