@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.arguments import Plugins, Quiet, load_plugins
+from tui.commands.arguments import Plugins, Quiet, load_plugins, parse_options
 from tui.commands.console import result, stdout
 
 
@@ -46,7 +46,6 @@ def certify(
     from scenarios.certify.players import SIDES
     from scenarios.certify.sampling import Shape
     from scenarios.certify.witness import write_witness
-    from scenarios.hyper_parameters import parse_options
     from scenarios.logs.outside import require_outside_runs
 
     require_outside_runs(out / "witness.toml")
