@@ -77,10 +77,14 @@ class Bench:
 
     def truly(self, side: Side, party: int, report: Report) -> tuple[Played, Micro]:
         """Play a party's report against the truth of all others; return what came of it, and what the party has."""
+        played = self.play(*self.reports(side, party, report))
+        return played, played.gain(side, party, self.market)
+
+    def reports(self, side: Side, party: int, report: Report) -> tuple[MicroArray, MicroArray]:
+        """Return the values and the bids that are reported if all parties but one tell the truth."""
         values, bids = self.market.values.copy(), self.market.costs.copy()
         of(party, side, values if side == "services" else bids)[:] = report
-        played = self.play(values, bids)
-        return played, played.gain(side, party, self.market)
+        return values, bids
 
     def play(
         self,

@@ -16,12 +16,11 @@ from des.holdings import draw_pairs
 from des.mechanisms import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key
-from fl.errors import InputError
 from fl.files import asked_for
 from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.certify.certificate import Plan
-from scenarios.certify.players import Bench, of
+from scenarios.certify.players import Bench
 from scenarios.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
 from scenarios.certify.search import Gain
 from scenarios.loader import parse, points
@@ -40,16 +39,12 @@ class NoScenarioError(Exception):
 
 
 def write_witness(plan: Plan, gain: Gain, folder: Path) -> str:
-    """Write the market of a gain as a scenario file; return a line about it."""
+    """Write the market of a gain as a scenario file into a folder; return a line about it."""
     path = folder / f"{plan.mechanism}-{gain.side}.toml"
     try:
         scenario = witness(plan, gain)
     except NoScenarioError as error:
         return f"{words(gain)} (not written as a scenario: {error})"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
     with asked_for(path) as file:
         file.write(scenario)
     return f"{path}: {words(gain)}\n  flmarket run {path} --seed {gain.market.seed}"
@@ -75,9 +70,9 @@ def witness(plan: Plan, gain: Gain) -> str:
     """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
     market = gain.market
     bench = Bench(create(plan.mechanism, plan.options), market)
-    values, bids = [market.values, market.values.copy()], [market.costs, market.costs.copy()]
-    of(gain.party, gain.side, (values if gain.side == "services" else bids)[1])[:] = gain.report
-    played = [bench.play(*reports) for reports in zip(values, bids, strict=True)]
+    reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
+    played = [bench.play(*each) for each in reports]
+    values, bids = map(list, zip(*reports, strict=True))
     if bench.posted:  # the policy does not know that nobody is paid more: it is given what services offer
         values = [np.maximum(it.offered, 0) for it in played]
     scenario = _comments(plan, gain) + tomlkit.dumps(_scenario(plan, gain, values, bids))

@@ -46,9 +46,9 @@ def certify(
     from scenarios.certify.players import SIDES
     from scenarios.certify.sampling import Shape
     from scenarios.certify.witness import write_witness
-    from scenarios.logs.outside import require_outside_runs
+    from scenarios.logs.outside import require_folder_place
 
-    require_outside_runs(out / "witness.toml")
+    require_folder_place(out)
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
