@@ -9,13 +9,14 @@ references would submit, so `--submissions` writes that. A version that has been
 
 import argparse
 import hashlib
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from scenarios.suite.frozen import FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, manifest_of, unfrozen
+from scenarios.suite.frozen import CONTENTS, FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, unfrozen
 from scenarios.suite.playing import entry, play
-from scenarios.suite.submission import Submission, read
+from scenarios.suite.submission import Submission, continued
 
 GAP = 0.01
 """What the reference of residents must be above `random`, so that scores say something."""
@@ -32,6 +33,9 @@ def main() -> None:
 
 def freeze(folder: Path, work: Path, submissions: Path | None = None, jobs: int = 1) -> str:
     """Play the references of the suite in a folder, write its files, and return its digest."""
+    for made in (work, submissions):
+        if made is not None:
+            made.mkdir(parents=True, exist_ok=True)
     suite = unfrozen(folder)
     played = references(suite, work, jobs)
     (folder / REFERENCES).write_text(table(suite, played))
@@ -53,7 +57,7 @@ def references(suite: Suite, work: Path, jobs: int) -> dict[str, Submission]:
     for seed in suite.seeds:
         for policy in (FLOOR, *PRIVILEGED, *suite.rivals):
             path = work / f"{policy}.json"
-            begun = read(path, suite) if path.exists() else entry(policy, suite)
+            begun = continued(path, entry(policy, suite), suite)
             cells = suite.cells(seeds=(seed,))
             keep = partial(Submission.write, path=path, suite=suite)
             found[policy] = play(policy, suite, cells=cells, begun=begun, jobs=jobs, keep=keep)
@@ -68,6 +72,13 @@ def table(suite: Suite, played: dict[str, Submission]) -> str:
         aucs = [f"{submission.results[cell]:.6f}" for submission in played.values()]
         lines.append([cell.market, cell.mode, cell.seat, str(cell.seed), *aucs])
     return "".join(",".join(line) + "\n" for line in lines)
+
+
+def manifest_of(folder: Path) -> bytes:
+    """Return the manifest of a suite's files as they are."""
+    paths = [folder / CONTENTS, folder / REFERENCES, *sorted((folder / "markets").iterdir())]
+    files = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    return (json.dumps(files, indent=2) + "\n").encode()
 
 
 def gap(suite: Suite, name: str, played: dict[str, Submission]) -> float:

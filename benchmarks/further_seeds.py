@@ -17,11 +17,11 @@ import numpy as np
 
 from scenarios.judging.render import Table, markdown_table
 from scenarios.suite.board import leaderboard
-from scenarios.suite.continuing import Begun
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
 from scenarios.suite.frozen import read as frozen
+from scenarios.suite.playing import entry, play
 from scenarios.suite.scoring import Standing, standings
-from scenarios.suite.submission import read_all
+from scenarios.suite.submission import continued, keep, read_all
 
 SEEDS = tuple(range(7201, 7211))
 METHOD = "mahdrl"
@@ -57,8 +57,10 @@ def references(suite: Suite) -> tuple[str, ...]:
 
 def fill(policy: str, name: str, suite: Suite, folder: Path, jobs: int) -> None:
     """Play what a submission, ``folder/name.json``, lacks. Agents are trainings of one method."""
-    begun = Begun.of(policy, suite, folder / f"{name}.json", method=name.partition("@")[0])
-    begun.play(suite, suite.cells(), jobs=jobs)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    begun = continued(path, entry(policy, suite, name.partition("@")[0]), suite)
+    play(policy, suite, begun=begun, jobs=jobs, keep=lambda so_far: keep(path, so_far, suite))
 
 
 def standings_of(suite: Suite, folder: Path) -> list[Standing]:

@@ -26,7 +26,8 @@ from scenarios.build import Shelf, build_federation, build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 from scenarios.running.seeds import parse_seeds
-from scenarios.train import Training, parse_options, run
+from scenarios.train import Training, run
+from tui.commands.arguments import parse_options
 
 HEURISTICS = ("random", "lcfa", "hqfa", "greedy", "ucb", "oort", "pacing", "dearest", "d-first", "oracle")
 

@@ -1,9 +1,12 @@
-"""From a scenario to what makes its market from a seed, for environments, leagues and evaluations."""
+"""From a scenario to what makes its market from a seed, and who plays there: environments, leagues and evaluations."""
+
+from collections.abc import Sequence
 
 from des.market import Market
+from learning.evaluation import Entrant, lineup
 from learning.seats import MarketFactory
-from scenarios.build import Shelf, build_federation, build_market
-from scenarios.file.schema import Scenario
+from scenarios.build import Shelf, build_federation, build_market, policy_options
+from scenarios.file.schema import Scenario, Service
 from scenarios.seats import require_no_switches, require_one_point
 
 
@@ -22,3 +25,8 @@ def market_factory(
         return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
 
     return make
+
+
+def entrant(services: Sequence[Service]) -> Entrant:
+    """Return the entrant whose services play the policies that they name."""
+    return lineup({it.name: it.policy for it in services}, {it.name: policy_options(it) for it in services})

@@ -42,8 +42,6 @@ from scenarios.build import (
     known_curve,
     policy_context,
 )
-from scenarios.file.addresses import AddressError
-from scenarios.file.overrides import read_value
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
@@ -158,23 +156,6 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     found = stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
     require_outside_runs(found)
     return found
-
-
-def parse_options(texts: Sequence[str]) -> dict[str, Any]:
-    """Read ``--option key=value``; values as in TOML, and bare words as text."""
-    options: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--option {text!r}: must be KEY=VALUE")
-        try:
-            parsed = read_value(value.strip())
-        except AddressError as error:
-            raise InputError(f"--option {text}: {error}") from error
-        if (name := key.strip()) in options:
-            raise InputError(f"--option {name}: is given twice; leave one out")
-        options[name] = tuple(parsed) if isinstance(parsed, list) else parsed
-    return options
 
 
 def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:

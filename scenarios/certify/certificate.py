@@ -1,15 +1,16 @@
 """A certificate: what an attack on a mechanism found, over many sampled markets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
 from des.mechanisms import create
+from des.money import text
+from fl.counting import counted
 from fl.tracking import tracked
-from scenarios.certify.players import Bench
-from scenarios.certify.sampling import Dice, SampledMarket, Shape, sample
-from scenarios.certify.search import SIDES, Gain, Side, attack
+from scenarios.certify.players import SIDES, Bench, Side
+from scenarios.certify.sampling import Dice, Shape, sample
+from scenarios.certify.search import Gain, attack
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +23,6 @@ class Plan:
     markets: int = 50  # how many are sampled
     tries: int = 200  # misreports that are played for each party of a market, at most
     seed: int = 0  # of all draws
-    seconds: float | None = None  # after so long no further market is begun; None for no limit
-
-
-@dataclass(slots=True)
-class Found:
-    """What was found on one side of the market."""
-
-    parties: int = 0  # how many were attacked
-    gaining: int = 0  # how many of them gain by a misreport, by more than rounding
-    market: SampledMarket | None = None  # the one with the largest gain
-    gain: Gain | None = None  # the largest gain; None if there is none
-
-    def add(self, market: SampledMarket, gain: Gain) -> None:
-        """Count what was found for one more party."""
-        self.parties += 1
-        if gain.found:
-            self.gaining += 1
-            if self.gain is None or gain.amount > self.gain.amount:
-                self.market, self.gain = market, gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +30,55 @@ class Certificate:
     """What came of a plan."""
 
     plan: Plan
-    markets: int  # how many markets were attacked
     # how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within the budget.
     clearings: int
-    found: Mapping[Side, Found]  # what was found, by side
+    attacked: Mapping[Side, list[Gain]]  # what each party could gain
+
+    def gaining(self, side: Side) -> list[Gain]:
+        """Return the gains of those that gain by misreporting, the largest first."""
+        return sorted((it for it in self.attacked[side] if it.found), key=lambda it: -it.amount)
+
+    def title(self) -> str:
+        """Return what was attacked, and how hard."""
+        plan, shape = self.plan, self.plan.shape
+        name = " ".join([plan.mechanism, *(f"{key}={value}" for key, value in plan.options.items())])
+        services = counted(shape.services, "service") if shape.services else "2 to 4 services"
+        clients = counted(shape.clients, "client") if shape.clients else "2 to 5 clients"
+        cores = counted(shape.cores, "core") if shape.cores else "1 to 2 cores"
+        budgets = "budgets that can bind" if shape.budgets else "budgets that never bind"
+        return (
+            f"{name}: {counted(plan.markets, 'market')} with {services}, {clients}, {cores} and {budgets}; "
+            f"seed {plan.seed}, at most {plan.tries:,} misreports for each party"
+        )
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each property, whether it held, and what was found."""
+        held = f"in all {counted(self.clearings, 'clearing')}"
+        yield "individual rationality of clients", "held", f"price at least the bid {held}"
+        yield "individual rationality of services", "held", f"price at most the offer {held}"
+        yield "budget balance", "held", f"clients get what services pay, within the budgets, {held}"
+        for side in SIDES:
+            parties, gaining = counted(len(self.attacked[side]), side[:-1]), self.gaining(side)
+            if not gaining:
+                yield f"truthfulness of {side}", "no gain found", f"{parties} attacked"
+                continue
+            best = gaining[0]
+            share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
+            found = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
+            yield f"truthfulness of {side}", "fails", found
 
 
 def certify(plan: Plan) -> Certificate:
     """Attack a mechanism."""
-    found: dict[Side, Found] = {side: Found() for side in SIDES}
-    clearings, attacked, end = 0, 0, monotonic() + (float("inf") if plan.seconds is None else plan.seconds)
     create(plan.mechanism, plan.options)
+    attacked: dict[Side, list[Gain]] = {side: [] for side in SIDES}
+    clearings = 0
     for number in tracked(range(plan.markets), "markets attacked"):
-        if attacked and monotonic() >= end:
-            break
         market = sample(plan.shape, plan.seed, number)
         bench = Bench(create(plan.mechanism, plan.options), market)
-        services, clients = market.values.shape
-        for side, count in zip(SIDES, (services, clients), strict=True):
+        for side, count in zip(SIDES, market.values.shape, strict=True):
             for party in range(count):
                 dice = Dice(plan.seed, side, number, party)
-                found[side].add(market, attack(bench, side, party, plan.tries, dice))
+                attacked[side].append(attack(bench, side, party, plan.tries, dice))
         clearings += bench.plays
-        attacked += 1
-    return Certificate(plan, attacked, clearings, found)
+    return Certificate(plan, clearings, attacked)

@@ -14,16 +14,15 @@ from fl.draws import draw_key, uniforms
 
 IMAGES = 5_000  # D of every data set
 
-TICK: Micro = 1_000
-"""Bids are multiples of this many micro-units: that much money is in one step of the EMD of ``IMAGES`` images."""
+TICK: Micro = 1_000  # bids are multiples of it: the money that is in one step of the EMD of ``IMAGES`` images
 
 LEAST_BID: Micro = 100_000
-MOST_BID: Micro = 4_600_000  # the range of bids; nobody is worth the highest
+MOST_BID: Micro = 4_600_000  # more than any client is worth
 
-COSTS = 500_000, 3_000_000
-VALUES = 500_000, 4_500_000  # where costs and values are drawn from, micro-units
+COSTS = 500_000, 3_000_000  # where costs are drawn from, micro-units
+VALUES = 500_000, 4_500_000
 
-AMPLE: Micro = 10**9  # A budget that never binds, micro-units
+AMPLE: Micro = 10**9  # a budget that never binds
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +80,23 @@ def _numbers(seed: int, *purpose: str | int) -> Iterator[float]:
         block += 1
 
 
-def sample(
-    shape: Shape,  # how large the market is
-    seed: int,  # of the certificate
-    number: int,  # which of its markets, from 0
-) -> SampledMarket:
+def sample(shape: Shape, seed: int, number: int) -> SampledMarket:
     """Draw a market.
 
-    Costs and values are drawn between limits, the values of one client around a level of its own, so that services
-    compete for the same clients. A budget pays between a fifth and all of what the clients are worth to the service.
+    The values of one client are drawn around a level of its own, so that services compete for the same clients. A
+    budget pays between a fifth and all of what the clients are worth to the service.
     """
     dice = Dice(seed, "market", number)
     services = shape.services or dice.between(2, 4)
     clients = shape.clients or dice.between(2, 5)
     cores = shape.cores or dice.between(1, 2)
-    lowest, highest = VALUES
     alike = dice.uniform()  # how much services agree on what clients are worth
-    levels = [dice.between(lowest, highest) for _ in range(clients)]
+    levels = [dice.between(*VALUES) for _ in range(clients)]
     values = np.array(
-        [[round(alike * levels[c] + (1 - alike) * dice.between(lowest, highest)) for c in range(clients)]
-         for _ in range(services)], dtype=np.int64,
-    )  # fmt: skip
+        [[round(alike * level + (1 - alike) * dice.between(*VALUES)) for level in levels] for _ in range(services)]
+    )
     cheapest, dearest = (cost // TICK for cost in COSTS)
     costs = np.array([[dice.between(cheapest, dearest) for _ in range(clients)] for _ in range(services)]) * TICK
     shares = [0.2 + 0.8 * dice.uniform() for _ in range(services)]
-    budgets = np.array([round(share * total) for share, total in zip(shares, values.sum(axis=1).tolist(), strict=True)])
-    if not shape.budgets:
-        budgets = np.full(services, AMPLE)
-    return SampledMarket(number, values, costs.astype(np.int64), budgets.astype(np.int64), cores)
+    budgets = [round(share * total) for share, total in zip(shares, values.sum(axis=1).tolist(), strict=True)]
+    return SampledMarket(number, values, costs, np.array(budgets if shape.budgets else [AMPLE] * services), cores)

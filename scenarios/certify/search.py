@@ -1,23 +1,18 @@
 """The search for a misreport that pays: random restarts, and coordinate search from each.
 
-A party's report is a list of amounts: what each client is worth to a service, or what a client asks of each service.
-From a start (the truth first, then random ones) the amounts are changed one at a time, in random order, as long as the
-party's true gain rises. What is tried for an amount: the truth, leaving the trade alone, what binds (the bid, the
-rivals' offers, just above and below), a step up and down, and a random amount. When nothing helps any more the step is
-divided by four, and below ``SMALLEST`` the next start follows.
+From a start (the truth first, then random ones) the amounts of a report are changed one at a time, in random order, as
+long as the party's true gain rises. What is tried for an amount: the truth, leaving the trade alone, what binds (the
+bid, the rivals' offers, just above and below), a step up and down, and a random amount. When nothing helps any more the
+step is divided by four, and below ``SMALLEST`` the next start follows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
 from des.money import MICRO, Micro
-from scenarios.certify.players import Bench, Played
-from scenarios.certify.sampling import LEAST_BID, MOST_BID, TICK, VALUES, Dice
-
-Side = Literal["services", "clients"]
-SIDES: tuple[Side, ...] = ("services", "clients")
+from scenarios.certify.players import Bench, Report, Side, of
+from scenarios.certify.sampling import LEAST_BID, MOST_BID, TICK, VALUES, Dice, SampledMarket
 
 FIRST_STEP: Micro = MICRO
 SMALLEST: Micro = 2_000
@@ -27,8 +22,6 @@ MOST_IDLE = 100  # so many starts in a row that lead to no report that is new en
 
 ROUNDING: Micro = 1  # gains up to this are rounding: prices are whole micro-units
 
-Report = tuple[Micro, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Gain:
@@ -36,14 +29,15 @@ class Gain:
 
     side: Side
     party: int  # its index
-    truth: Report  # [C] or [M] its true values, or costs
+    truth: Report  # its true values, or costs
     report: Report  # what it reports instead
-    truthful: Micro  # what it has of the round if it reports the truth, micro-units
-    misreporting: Micro  # what it has if it misreports, micro-units
+    truthful: Micro  # what it has of the round if it reports the truth
+    misreporting: Micro  # what it has if it misreports
+    market: SampledMarket = field(compare=False, repr=False)
 
     @property
     def amount(self) -> Micro:
-        """What misreporting adds, micro-units; 0 if nothing was found."""
+        """What misreporting adds; 0 if nothing was found."""
         return self.misreporting - self.truthful
 
     @property
@@ -58,12 +52,13 @@ def attack(bench: Bench, side: Side, party: int, tries: int, dice: Dice) -> Gain
     idle = 0
     with suppress(_OutOfTriesError):
         while idle < MOST_IDLE:
-            known = search.played
+            known = len(search.known)
             search.climb(start, dice)
-            idle = idle + 1 if search.played == known else 0
+            idle = idle + 1 if len(search.known) == known else 0
             start = search.random(dice)
-    best, most = search.best, search.most
-    return Gain(side, party, search.truth, search.simplified(best, most), truthful, most)
+    best = max(search.known, key=search.known.__getitem__)
+    most = search.known[best]
+    return Gain(side, party, search.truth, search.simplified(best, most), truthful, most, bench.market)
 
 
 class _OutOfTriesError(Exception):
@@ -71,49 +66,36 @@ class _OutOfTriesError(Exception):
 
 
 class _Search:
-    """One party's search.
-
-    Attributes:
-        best, most: the best report of all that were tried, and its worth.
-    """
+    """One party's search."""
 
     def __init__(self, bench: Bench, side: Side, party: int, tries: int) -> None:
+        self._bench, self._side, self._party, self._left = bench, side, party, tries + 1
         market = bench.market
-        self._bench, self._party, self._left = bench, party, tries + 1
-        self._services = side == "services"
         # its true amounts
-        self.truth: Report = tuple((market.values[party] if self._services else market.costs[:, party]).tolist())
-        self.best, self.most = self.truth, -(10**18)
-        self._known: dict[Report, Micro] = {}
-        self._rounded: Callable[[int], Micro] = _value if self._services else _bid
-        self._turning = self._turning_points(bench.play())
-
-    @property
-    def played(self) -> int:
-        return len(self._known)
+        self.truth: Report = tuple(of(party, side, market.values if side == "services" else market.costs).tolist())
+        self.known: dict[Report, Micro] = {}  # what the party truly has of the round with each report that was tried
+        self._turning = [list(dict.fromkeys(map(self._rounded, amounts))) for amounts in self._turning_points()]
 
     def worth(self, report: Report) -> Micro:
-        """Return what the party truly has of the round with a report, micro-units."""
-        if report not in self._known:
+        """Return what the party truly has of the round with a report."""
+        if report not in self.known:
             if not self._left:
                 raise _OutOfTriesError
             self._left -= 1
-            worth = self._known[report] = truly(self._bench, self._services, self._party, report)[1]
-            if worth > self.most:
-                self.best, self.most = report, worth
-        return self._known[report]
+            self.known[report] = self._bench.truly(self._side, self._party, report)[1]
+        return self.known[report]
 
     def simplified(self, report: Report, worth: Micro) -> Report:
         """Return the report with the truth in every place where a lie adds nothing. Costs a play for each place."""
         for place, truth in enumerate(self.truth):
-            changed = (*report[:place], truth, *report[place + 1 :])
             self._left = 1
-            if changed != report and self.worth(changed) == worth:
+            changed = (*report[:place], truth, *report[place + 1 :])
+            if self.worth(changed) == worth:
                 report = changed
         return report
 
     def climb(self, report: Report, dice: Dice) -> None:
-        """Change one amount at a time until none helps any more; ``best`` takes note of what is found."""
+        """Change one amount at a time until none helps any more."""
         worth, step = self.worth(report), FIRST_STEP
         while step >= SMALLEST:
             better = False
@@ -128,8 +110,7 @@ class _Search:
     def random(self, dice: Dice) -> Report:
         """Return a start: some amounts true, some scaled, some at a turning point, some anything."""
         found = []
-        for place, truth in enumerate(self.truth):
-            turning = self._turning[place]
+        for truth, turning in zip(self.truth, self._turning, strict=True):
             match dice.below(4):
                 case 0:
                     found.append(truth)
@@ -148,42 +129,23 @@ class _Search:
         yield from (amount for amount in dict.fromkeys([*first, *near]) if amount != now)
 
     def _anything(self, dice: Dice) -> Micro:
-        highest = VALUES[1] if self._services else MOST_BID
-        return self._rounded(dice.between(0, highest))
+        return self._rounded(dice.between(0, VALUES[1] if self._side == "services" else MOST_BID))
 
-    def _turning_points(self, truthful: Played) -> list[Sequence[Micro]]:
-        """Return for each amount those at which the outcome may turn, and those that leave the trade alone."""
-        market = self._bench.market
-        found: list[Sequence[Micro]] = []
+    def _rounded(self, amount: int) -> Micro:
+        """Return the nearest amount that the party can report."""
+        if self._side == "services":
+            return min(max(amount, 0), MOST_VALUE)
+        return min(max(amount // TICK * TICK, LEAST_BID), MOST_BID)
+
+    def _turning_points(self) -> Iterator[list[Micro]]:
+        """Yield for each amount those at which the outcome may turn, and those that leave the trade alone."""
+        market, truthful = self._bench.market, self._bench.play()
         for place in range(len(self.truth)):
-            m, c = (self._party, place) if self._services else (place, self._party)
-            if self._services:
-                rivals = [amount for amount in truthful.offered[:, c].tolist() if amount >= 0]
-                amounts = [0, int(market.costs[m, c]), *(rival + by for rival in rivals for by in (-1, 0, 1))]
+            if self._side == "services":
+                rivals = [amount for amount in truthful.offered[:, place].tolist() if amount >= 0]
+                cost = int(market.costs[self._party, place])
+                yield [0, cost, *(rival + by for rival in rivals for by in (-1, 0, 1))]
             else:
-                worth = market.values[:, c].tolist()
-                amounts = [MOST_BID, LEAST_BID, worth[m], *worth, worth[m] - TICK, *(value + TICK for value in worth)]
-            found.append(list(dict.fromkeys(map(self._rounded, amounts))))
-        return found
-
-
-def truly(bench: Bench, services: bool, party: int, report: Report) -> tuple[Played, Micro]:  # noqa: FBT001
-    """Play a party's report against the truth of all others; return what came of it, and what the party truly has."""
-    market = bench.market
-    if services:
-        values = market.values.copy()
-        values[party] = report
-        played = bench.play(values=values)
-        return played, int(played.service_gains(market.values)[party])
-    bids = market.costs.copy()
-    bids[:, party] = report
-    played = bench.play(bids=bids)
-    return played, int(played.client_gains(market.costs)[party])
-
-
-def _value(amount: int) -> Micro:
-    return min(max(amount, 0), MOST_VALUE)
-
-
-def _bid(amount: int) -> Micro:
-    return min(max(amount // TICK * TICK, LEAST_BID), MOST_BID)
+                worth = market.values[:, self._party].tolist()
+                own = worth[place]
+                yield [MOST_BID, LEAST_BID, own, *worth, own - TICK, *(value + TICK for value in worth)]

@@ -1,30 +1,28 @@
 """A witness: a market in which somebody gains by misreporting, as a scenario that ``flmarket run`` plays.
 
-The scenario has two runs of one round each: all report the truth; and one party misreports. Services are of the policy
-``worth`` with the values that they report. Data sets all have the same size, so that a client's EMD makes its bid, and
-the list of EMDs is laid out such that the run's seed draws for each service and client the EMD of its bid. What the
-models learn from such data means nothing.
+It has two runs of one round each: all report the truth; and one party misreports. Services are of the policy ``worth``
+with the values that they report. Data sets all have the same size, so that a client's EMD makes its bid, and the list
+of EMDs is laid out such that the run's seed draws for each service and client the EMD of its bid.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomlkit
 
 from des.holdings import draw_pairs
 from des.mechanisms import create
 from des.money import MICRO, Micro, MicroArray, text
-from des.rows import RoundReport
-from fl.arrays import IntArray
 from fl.draws import draw_key
+from fl.files import asked_for
 from learning.play import play_round
 from scenarios.build import Shelf, build
-from scenarios.certify.certificate import Certificate
-from scenarios.certify.players import Bench, Played
+from scenarios.certify.certificate import Plan
+from scenarios.certify.players import Bench
 from scenarios.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
-from scenarios.certify.search import Gain, Side, truly
-from scenarios.file.toml_text import value_text
+from scenarios.certify.search import Gain
 from scenarios.loader import parse, points
 
 EMD_OF_TICK = 2 / IMAGES  # the smallest step of the EMD of a data set of ``IMAGES`` images
@@ -40,206 +38,148 @@ class NoScenarioError(Exception):
     """A market cannot be shown as a scenario; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A market that shows a gain."""
-
-    scenario: str  # the text of the scenario file
-    words: str  # who misreports what, and what it has of it
-    seed: int  # of the run that plays the market
-
-
-def witness(certificate: Certificate, side: Side) -> Witness:
-    """Return the market with the largest gain on one side.
-
-    The scenario is played by the market itself, and what comes of it compared.
-    """
-    found, plan = certificate.found[side], certificate.plan
-    if found.market is None or found.gain is None:
-        raise ValueError(f"none of the {side} gains")
-    market, gain = found.market, found.gain
-    bench = Bench(create(plan.mechanism, plan.options), market)
-    honest = bench.play()
-    lying, _ = truly(bench, side == "services", gain.party, gain.report)
-    scenario = _scenario(certificate, market, gain, (honest, lying), posted=bench.posted)
-    _replay(scenario, market.seed, (honest, lying))
-    return Witness(scenario, words(gain), market.seed)
+def write_witness(plan: Plan, gain: Gain, folder: Path) -> str:
+    """Write the market of a gain as a scenario file into a folder; return a line about it."""
+    path = folder / f"{plan.mechanism}-{gain.side}.toml"
+    try:
+        scenario = witness(plan, gain)
+    except NoScenarioError as error:
+        return f"{words(gain)} (not written as a scenario: {error})"
+    with asked_for(path) as file:
+        file.write(scenario)
+    return f"{path}: {words(gain)}\n  flmarket run {path} --seed {gain.market.seed}"
 
 
 def words(gain: Gain) -> str:
     """Return who misreports what, and what it has of it."""
+    lies = [
+        (place, _short(true), _short(lie))
+        for place, (true, lie) in enumerate(zip(gain.truth, gain.report, strict=True))
+        if true != lie
+    ]
     if gain.side == "services":
-        lies = [
-            f"{_short(lie)} for client {place}, who is worth {_short(true)} to it" for place, true, lie in _lies(gain)
-        ]
-        who = f"service-{gain.party + 1} reports {', '.join(lies)}"
+        told = ", ".join(f"{lie} for client {place}, who is worth {true} to it" for place, true, lie in lies)
+        who = f"service-{gain.party + 1} reports {told}"
     else:
-        lies = [
-            f"{_short(lie)} of service-{place + 1}, whose work costs it {_short(true)}"
-            for place, true, lie in _lies(gain)
-        ]
-        who = f"client {gain.party} asks {', '.join(lies)}"
+        told = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
+        who = f"client {gain.party} asks {told}"
     return f"{who}: it has {text(gain.misreporting)} of the round instead of {text(gain.truthful)}"
 
 
-def _lies(gain: Gain) -> Iterator[tuple[int, Micro, Micro]]:
-    """Yield the places of a report that are not true, with the truth and what is reported."""
-    for place, (true, lie) in enumerate(zip(gain.truth, gain.report, strict=True)):
-        if true != lie:
-            yield place, true, lie
+def witness(plan: Plan, gain: Gain) -> str:
+    """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
+    market = gain.market
+    bench = Bench(create(plan.mechanism, plan.options), market)
+    reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
+    played = [bench.play(*each) for each in reports]
+    values, bids = map(list, zip(*reports, strict=True))
+    if bench.posted:  # the policy does not know that nobody is paid more: it is given what services offer
+        values = [np.maximum(it.offered, 0) for it in played]
+    scenario = _comments(plan, gain) + tomlkit.dumps(_scenario(plan, gain, values, bids))
+    if _replayed(scenario, gain) != [gain.truthful, gain.misreporting]:
+        raise NoScenarioError("the policy worth offers something else than the players of this market")
+    return scenario
+
+
+def _comments(plan: Plan, gain: Gain) -> str:
+    market, name = gain.market, f"{plan.mechanism}-{gain.side}.toml"
+    amounts = (
+        f"#   service-{m + 1}  {_row(values)}   {_row(costs)}"
+        for m, (values, costs) in enumerate(zip(market.values.tolist(), market.costs.tolist(), strict=True))
+    )
+    lines = [
+        f"# {plan.mechanism}: a market in which one of the {gain.side} gains by misreporting.",
+        "#",
+        f"#     flmarket run {name} --seed {market.seed}",
+        "#",
+        "# The first run plays the truth, the second the misreport:",
+        f"# {words(gain)}.",
+        "#",
+        "# true values of the clients, and what their work costs them:",
+        *amounts,
+        "# The EMDs stand for bids, and what is learned means nothing.",
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _scenario(plan: Plan, gain: Gain, values: list[MicroArray], bids: list[MicroArray]) -> dict[str, Any]:
+    """Return the scenario; ``values`` and ``bids`` are what the services and the clients report in each of two runs."""
+    market, (services, clients) = gain.market, gain.market.values.shape
+    sizes, emds = _layout(market, *bids)
+    runs: list[dict[str, Any]] = [{}, {}]
+    for run, emd, worth in zip(runs, emds, values, strict=True):
+        if emds[0] != emds[1]:
+            run["clients.emd"] = emd
+        for m in range(services):
+            if (values[0][m] != values[1][m]).any():
+                run[f"services.service-{m + 1}.policy_options.values"] = (worth[m] / MICRO).tolist()
+    return {
+        "name": f"{plan.mechanism}-{gain.side}",
+        "description": words(gain),
+        "rounds": 1,
+        "dqi": "published",
+        "clients": {
+            "count": clients,
+            "cores": market.cores,
+            "data_size": [IMAGES] * sizes,
+            "emd": emds[0],
+            "cost": {"per_sample": PER_SAMPLE, "per_emd": PER_EMD},
+        },
+        "market": {"mechanism": plan.mechanism, "options": dict(plan.options)},
+        "training": {"backend": "surrogate"},
+        "services": [
+            {
+                "name": f"service-{m + 1}",
+                "dataset": "mnist",
+                "budget": int(budget) / MICRO,
+                "target_accuracy": 1.0,
+                "reward_base": 2,
+                "policy": "worth",
+                "policy_options": {"values": (values[0][m] / MICRO).tolist()},
+            }
+            for m, budget in enumerate(market.budgets)
+        ],
+        "runs": runs,
+    }
+
+
+def _layout(market: SampledMarket, costs: MicroArray, asked: MicroArray) -> tuple[int, list[list[float]]]:
+    """Return how often the size must be listed, and the list of EMDs for the costs and that for the bids ``asked``.
+
+    They are the shortest in which all bids have a place; pairs of a service and a client that do not ask the same in
+    both runs need places of their own. In places that are not drawn the EMD is 0.
+    """
+    key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
+    wanted = list(zip(costs.ravel().tolist(), asked.ravel().tolist(), strict=True))
+    for sizes, emds in product(range(1, LONGEST + 1), repeat=2):
+        places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
+        bids: dict[int, tuple[Micro, Micro]] = {}
+        if all(bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)):
+            found = [bids.get(place, (MOST_BID, MOST_BID)) for place in range(emds)]
+            return sizes, [[round((MOST_BID - it[run]) // TICK * EMD_OF_TICK, 4) for it in found] for run in (0, 1)]
+    raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
+
+
+def _replayed(scenario: str, gain: Gain) -> list[Micro]:
+    """Return what the party has of each run of a scenario, by the same truth."""
+    found = []
+    for point in points(parse(scenario, "witness")):
+        setup = build(point.scenario, gain.market.seed, Shelf())
+        report = play_round(setup.market, setup.policies)
+        setup.market.close()
+        has = 0
+        for offer in report.offers:
+            m = int(offer.service.removeprefix("service-")) - 1
+            if offer.paid is not None and gain.party == (m if gain.side == "services" else offer.client):
+                worth = int(gain.market.values[m, offer.client]) - offer.paid
+                has += worth if gain.side == "services" else offer.paid - int(gain.market.costs[m, offer.client])
+        found.append(has)
+    return found
 
 
 def _short(amount: Micro) -> str:
     return f"{amount / MICRO:.6f}".rstrip("0").rstrip(".")
 
 
-def _scenario(
-    certificate: Certificate, market: SampledMarket, gain: Gain, played: tuple[Played, Played], *, posted: bool
-) -> str:
-    plan, (services, clients) = certificate.plan, market.values.shape
-    costs, asked, truth, reported = market.costs, market.costs.copy(), market.values, market.values.copy()
-    if gain.side == "clients":
-        asked[:, gain.party] = gain.report
-    else:
-        reported[gain.party] = gain.report
-    if posted:  # the policy does not know that nobody is paid more: it is given what services offer
-        truth, reported = (np.maximum(it.offered, 0) for it in played)
-    layout = _layout(market, asked)
-    changed: list[dict[str, Any]] = [{}, {}]
-    for at, (bids, values) in enumerate(((costs, truth), (asked, reported))):
-        if (costs != asked).any():
-            changed[at]["clients.emd"] = layout.listed(bids)
-        for m in range(services):
-            if (truth[m] != reported[m]).any():
-                changed[at][f"services.service-{m + 1}.policy_options.values"] = _money(values[m])
-    lines = [
-        f"# {plan.mechanism}: a market in which one of the {gain.side} gains by misreporting.",
-        "#",
-        f"#     flmarket run {file_name(plan.mechanism, gain.side)} --seed {market.seed}",
-        "#",
-        "# The first run plays the truth, the second the misreport:",
-        f"# {words(gain)}.",
-        "#",
-        "# true values of the clients, and what their work costs them:",
-        *(f"#   service-{m + 1}  {_row(market.values[m])}   {_row(costs[m])}" for m in range(services)),
-        *(line for name, it in zip(("truth", "misreport"), played, strict=True) for line in _served(name, it)),
-        "# The EMDs stand for bids, and what is learned means nothing.",
-        "",
-        f"name = {value_text(file_name(plan.mechanism, gain.side).removesuffix('.toml'))}",
-        f"description = {value_text(words(gain))}",
-        "rounds = 1",
-        'dqi = "published"',
-        "",
-        "[clients]",
-        f"count = {clients}",
-        f"cores = {market.cores}",
-        f"data_size = {value_text([IMAGES] * layout.sizes)}",
-        f"emd = {value_text(layout.listed(costs))}",
-        f"cost = {{ per_sample = {PER_SAMPLE!r}, per_emd = {PER_EMD!r} }}",
-        "",
-        "[market]",
-        f"mechanism = {value_text(plan.mechanism)}",
-        f"options = {value_text(plan.options)}",
-        "",
-        "[training]",
-        'backend = "surrogate"',
-    ]
-    for m in range(services):
-        lines += [
-            "",
-            "[[services]]",
-            f'name = "service-{m + 1}"',
-            'dataset = "mnist"',
-            f"budget = {_short(int(market.budgets[m]))}",
-            "target_accuracy = 1.0",
-            "reward_base = 2",
-            'policy = "worth"',
-            f"policy_options = {{ values = {value_text(_money(truth[m]))} }}",
-        ]
-    for change in changed:
-        lines += ["", "[[runs]]", *(f'"{key}" = {value_text(value)}' for key, value in change.items())]
-    return "\n".join(lines) + "\n"
-
-
-def file_name(mechanism: str, side: Side) -> str:
-    """Return what the file of a witness is called."""
-    return f"{mechanism}-{side}.toml"
-
-
-def _row(amounts: MicroArray) -> str:
-    return " ".join(f"{amount / MICRO:8.6f}" for amount in amounts.tolist())
-
-
-def _served(name: str, played: Played) -> list[str]:
-    lines = [f"# {name}:"]
-    for m, c in np.argwhere(played.served).tolist():
-        lines.append(
-            f"#   service-{m + 1} offers client {c} {text(int(played.offered[m, c]))} "
-            f"and pays {text(int(played.price[m, c]))}"
-        )
-    return lines if len(lines) > 1 else [f"# {name}: nobody is served"]
-
-
-def _money(amounts: MicroArray) -> list[float]:
-    return [amount / MICRO for amount in amounts.tolist()]
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where the bids stand in a scenario's lists, of which the draw takes a pair."""
-
-    sizes: int  # how often the data size is listed
-    emds: int  # how many EMDs are listed
-    places: IntArray  # [M, C] which of them each client draws for each service
-
-    def listed(self, bids: MicroArray) -> list[float]:
-        """Return the EMDs by which clients make these bids, with 0 in the places that nobody draws."""
-        emds = [0.0] * self.emds
-        for place, bid in zip(self.places.ravel().tolist(), bids.ravel().tolist(), strict=True):
-            emds[place] = round((MOST_BID - bid) // TICK * EMD_OF_TICK, 4)
-        return emds
-
-
-def _layout(market: SampledMarket, asked: MicroArray) -> _Layout:
-    """Return the shortest lists in which both the costs and the bids of a misreport, ``asked`` [M, C], have a place.
-
-    Pairs of a service and a client that do not ask the same in both runs need places of their own.
-    """
-    key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
-    wanted = np.stack([market.costs, asked], axis=-1).reshape(-1, 2).tolist()
-    for sizes in range(1, LONGEST + 1):
-        for emds in range(1, LONGEST + 1):
-            places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
-            bids: dict[int, list[Micro]] = {}
-            pairs = zip(places.ravel().tolist(), wanted, strict=True)
-            if all(bids.setdefault(place, bid) == bid for place, bid in pairs):
-                return _Layout(sizes, emds, places)
-    raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
-
-
-def _replay(scenario: str, seed: int, expected: tuple[Played, Played]) -> None:
-    """Play both runs of a scenario as ``flmarket run`` does, and compare."""
-    runs = points(parse(scenario, "witness"))
-    for played, point in zip(expected, runs, strict=True):
-        setup = build(point.scenario, seed, Shelf())
-        report = play_round(setup.market, setup.policies)
-        setup.market.close()
-        if outcome(report) != _outcome(played):
-            raise NoScenarioError("the policy worth offers something else than the players of this market")
-
-
-Outcome = Mapping[tuple[int, int], tuple[Micro, Micro | None]]
-"""What was offered, and what was paid if it served, by service and client."""
-
-
-def outcome(report: RoundReport) -> Outcome:
-    """Return what came of a round of a market."""
-    names = [service.service for service in report.services]
-    return {(names.index(offer.service), offer.client): (offer.payment, offer.paid) for offer in report.offers}
-
-
-def _outcome(played: Played) -> Outcome:
-    return {
-        (m, c): (int(played.offered[m, c]), int(played.price[m, c]) if played.served[m, c] else None)
-        for m, c in np.argwhere(played.offered >= 0).tolist()
-    }
+def _row(amounts: list[Micro]) -> str:
+    return " ".join(f"{amount / MICRO:8.6f}" for amount in amounts)

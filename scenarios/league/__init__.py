@@ -1,1 +1,1 @@
-"""The league: policies against each other in all seats of a market, their ratings, and how each can be exploited."""
+"""The league, ``flmarket league``: policies visit each other in all seats of a market; see docs/league.md."""

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from des.market import Market
 from fl.errors import InputError
 from learning.evaluation import Entrant
-from learning.policy import Policy, is_privileged
+from learning.policy import is_privileged
 from learning.seats import MarketFactory
-from scenarios.build import Shelf, agents_of, backend_of, build_policy
-from scenarios.factory import market_factory
+from scenarios.build import Shelf, agents_of, backend_of
+from scenarios.factory import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
@@ -36,24 +35,24 @@ class League:
 
     scenario: Scenario  # the market
     played: Mapping[str, Scenario]  # the scenario with each policy in all seats, by the policy's label
-    policies: tuple[str, ...]  # labels of those that are in the league
     seeds: tuple[int, ...]  # the markets' seeds
 
     @classmethod
     def of(cls, scenario: Scenario, policies: Iterable[str], seeds: Sequence[int]) -> "League":
-        """Return the league of some policies."""
+        """Return the league of some policies, ``NAME`` or ``NAME:CHECKPOINT``."""
         if len(scenario.services) < 2:
             raise InputError(
                 f"a league needs rivals, but scenario {scenario.name!r} has one service; choose one with at least two"
             )
         require_no_switches(scenario, "a league")
         require_one_point(scenario, "a league is played in", "give one value in a file of your own")
-        chosen = [PolicyChoice.parse(policy) for policy in policies]
-        played: dict[str, Scenario] = {}
-        for choice in chosen:
-            played.setdefault(choice.label, with_policy(scenario, str(choice)))
-        labels = tuple(dict.fromkeys(choice.label for choice in chosen))
-        return cls(scenario, played, labels, tuple(seeds))
+        chosen = {it.label: it for it in map(PolicyChoice.parse, policies)}
+        return cls(scenario, {label: with_policy(scenario, str(it)) for label, it in chosen.items()}, tuple(seeds))
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The labels of the policies."""
+        return tuple(self.played)
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -71,28 +70,15 @@ class League:
         """Yield the games of the cross-play, seed by seed."""
         for seed in self.seeds:
             for resident in self.policies:
-                yield from self.visits(resident, self.policies, seed)
-
-    def visits(self, resident: str, visitors: Iterable[str], seed: int) -> Iterator[Game]:
-        """Yield the games among services that play one policy: that of all seats alike, and those of the visitors."""
-        yield Game(resident, resident, "", seed)
-        for visitor in visitors:
-            if visitor != resident:
-                yield from (Game(visitor, resident, seat, seed) for seat in self.services)
+                yield Game(resident, resident, "", seed)
+                for visitor in self.policies:
+                    if visitor != resident:
+                        yield from (Game(visitor, resident, seat, seed) for seat in self.services)
 
     def entrant(self, game: Game) -> Entrant:
         """Return who plays a game."""
-
-        def take_seats(market: Market) -> dict[str, Policy]:
-            found = {}
-            for name in self.services:
-                scenario = self.played[game.visitor if name == game.seat else game.resident]
-                service = scenario.service(name)
-                policy = found[name] = build_policy(scenario, service)
-                market.seat(name, service.policy, privileged=policy.privileged)
-            return found
-
-        return take_seats
+        played = [self.played[game.visitor if name == game.seat else game.resident] for name in self.services]
+        return entrant([it.service(name) for it, name in zip(played, self.services, strict=True)])
 
     def factory(self, shelf: Shelf, *, workers: int = 1) -> MarketFactory:
         """Return what makes the market from a seed."""

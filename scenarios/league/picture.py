@@ -1,18 +1,15 @@
-"""The picture of a league: who gains among whom, as a heat map, and beside it the ratings."""
+"""The picture of a league: who gains among whom as a heat map, with the ratings to its right."""
 
 import textwrap
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from learning.intervals import Interval
 from scenarios.judging.drawing import Figure
 from scenarios.judging.styles import colour
-from scenarios.league.report import Standing, gains_table, sentences, title
-
-_COLOURS = "RdBu"  # colorBrewer's, which colour-blind readers can tell apart: losses are red, and gains blue
+from scenarios.league.report import gains_table, sentences, title
+from scenarios.league.standing import Standing
 
 _CELL, _ROW, _RATINGS, _BAR = 0.54, 0.3, 1.8, 0.12
 """In inches: the width of a cell, its height, and the widths of the ratings and of the colour bar."""
@@ -31,7 +28,7 @@ def picture(standing: Standing) -> Figure:
 def _draw(standing: Standing, caption: str) -> Any:
     from matplotlib.figure import Figure as Canvas
 
-    (_, *names), rows = gains_table(standing)
+    (_, *names), *rows = gains_table(standing)
     space = _LETTER * max(map(len, names))
     width = max(space + _CELL * len(names) + _RATINGS + 1.7, 6)
     text = "\n".join(line for it in _legend(standing) for line in textwrap.wrap(it, int(19 * width)))
@@ -53,14 +50,14 @@ def _draw(standing: Standing, caption: str) -> Any:
     return figure
 
 
-def _legend(standing: Standing) -> Iterator[str]:
-    yield (
-        "A cell: what one service, the visitor, gains by playing the row's policy where all others play the column's."
-    )
-    yield "Grey: AUC where all play the policy."
+def _legend(standing: Standing) -> list[str]:
     bars = "; bars: 95 % intervals of the ratings" if any(it.rating.known for it in standing.ratings) else ""
-    yield f"Filled marks: policies with a part in the equilibrium{bars}."
-    yield from sentences(standing)
+    return [
+        "A cell: what one service, the visitor, gains by playing the row's policy where all others play the column's.",
+        "Grey: AUC where all play the policy.",
+        f"Filled marks: policies with a part in the equilibrium{bars}.",
+        *sentences(standing),
+    ]
 
 
 def _gains(axes: Any, standing: Standing, texts: list[list[str]]) -> Any:
@@ -68,14 +65,12 @@ def _gains(axes: Any, standing: Standing, texts: list[list[str]]) -> Any:
     import matplotlib as mpl
 
     order = [it.policy for it in standing.ratings]
-    found = {(it.visitor, it.resident): it for it in standing.cells}
-    gains = np.array([[found[a, b].gain.estimate for b in order] for a in order])
+    gains = np.array([[standing.cells[a, b].gain.estimate for b in order] for a in order])
     top = float(np.abs(gains).max()) or 0.001  # policies that are the same in all but name gain nothing
-    diagonal = np.eye(len(order), dtype=bool)
-    mesh = axes.pcolormesh(
-        np.ma.masked_array(gains, diagonal), cmap=mpl.colormaps[_COLOURS].with_extremes(bad="0.88"),
-        vmin=-top, vmax=top, edgecolors="white", linewidth=1,
-    )  # fmt: skip
+    # ColorBrewer's, which colour-blind readers can tell apart: losses are red, and gains blue
+    colours = mpl.colormaps["RdBu"].with_extremes(bad="0.88")
+    shown = np.ma.masked_array(gains, np.eye(len(order), dtype=bool))
+    mesh = axes.pcolormesh(shown, cmap=colours, vmin=-top, vmax=top, edgecolors="white", linewidth=1)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -84,12 +79,10 @@ def _gains(axes: Any, standing: Standing, texts: list[list[str]]) -> Any:
     axes.set(xlabel="residents", ylabel="visitor")
     for (i, j), gain in np.ndenumerate(gains):
         same = i == j
-        text = f"{found[order[i], order[i]].payoff.estimate:.4f}" if same else texts[i][j]
-        axes.text(
-            j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=_SMALL,
-            fontweight="bold" if text.endswith("!") else "normal",
-            color="black" if same else _ink(mesh.to_rgba(gain)),
-        )  # fmt: skip
+        text = f"{standing.cells[order[i], order[i]].payoff.estimate:.4f}" if same else texts[i][j]
+        ink = "black" if same else _ink(mesh.to_rgba(gain))
+        weight = "bold" if text.endswith("!") else "normal"
+        axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=_SMALL, fontweight=weight, color=ink)
     return mesh
 
 
@@ -101,19 +94,12 @@ def _ink(colour: tuple[float, ...]) -> str:
 
 def _ratings(axes: Any, standing: Standing, middles: Any) -> None:
     for y, it in zip(middles, standing.ratings, strict=True):
-        axes.errorbar(
-            it.rating.estimate, y, xerr=_spread(it.rating), marker="o", markersize=5, capsize=3, color=colour(0),
-            markerfacecolor=colour(0) if it.share > 0 else "white",
-        )  # fmt: skip
+        interval = it.rating
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]] if interval.known else None
+        marker = {"marker": "o", "markersize": 5, "markerfacecolor": colour(0) if it.share > 0 else "white"}
+        axes.errorbar(interval.estimate, y, xerr=ends, capsize=3, color=colour(0), **marker)
     axes.axvline(0, color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
     axes.tick_params(axis="y", labelleft=False, length=0)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("rating")
     axes.locator_params(axis="x", nbins=3)
-
-
-def _spread(interval: Interval) -> list[list[float]] | None:
-    """Return the distances to an interval's ends, as matplotlib has them; None where it is not known."""
-    if not interval.known:
-        return None
-    return [[interval.estimate - interval.low], [interval.high - interval.estimate]]

@@ -1,9 +1,8 @@
-"""Ratings at the equilibrium of the meta-game: Nash averaging, after Balduzzi et al.
+"""Ratings at the equilibrium of the meta-game: Nash averaging.
 
-"Re-evaluating evaluation", NeurIPS 2018: whoever chooses policies plays the symmetric zero-sum game whose payoffs are
-A[i, j], what i gets among j less what j gets among i. Its equilibrium of the highest entropy, p, says against whom it
-matters to be good, and A p rates each policy against these. A copy of a policy changes no rating, and neither does a
-rival that is beaten by all that matters, however badly it is beaten: with an average, or with Elo, both do.
+Source: Balduzzi et al., "Re-evaluating evaluation", NeurIPS 2018. Two people each choose a policy and play the
+symmetric zero-sum game with the payoffs A[i, j], what i gets among j less what j gets among i. Its equilibrium of the
+highest entropy, p, says against which policies it matters to be good, and A p rates each policy against these.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from fl.arrays import BoolArray, FloatArray
 from fl.streams import stream
 from learning.intervals import Interval, mean_interval
 
-RESAMPLES = 200  # how often seeds are drawn anew to see which policies stay in the equilibrium
+RESAMPLES = 200  # how often seeds are resampled to see which policies stay in the equilibrium
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +53,15 @@ def cycle(policies: Sequence[str], payoffs: FloatArray) -> tuple[tuple[str, str,
     games = payoffs - np.swapaxes(payoffs, 1, 2)
     found = {(i, j): mean_interval(games[:, i, j]) for i, j in permutations(range(len(policies)), 2)}
     beats = {pair: margin for pair, margin in found.items() if margin.low > 0}
-    best: tuple[tuple[str, str, str], Interval] | None = None
-    for i, j, k in permutations(range(len(policies)), 3):
-        if i == min(i, j, k) and all(pair in beats for pair in ((i, j), (j, k), (k, i))):
-            narrowest = min((beats[pair] for pair in ((i, j), (j, k), (k, i))), key=lambda it: it.low)
-            if best is None or narrowest.low > best[1].low:
-                best = (policies[i], policies[j], policies[k]), narrowest
-    return best
+    circles = {
+        (i, j, k): min((beats[i, j], beats[j, k], beats[k, i]), key=lambda it: it.low)
+        for i, j, k in permutations(range(len(policies)), 3)
+        if i == min(i, j, k) and {(i, j), (j, k), (k, i)} <= beats.keys()
+    }
+    if not circles:
+        return None
+    i, j, k = clearest = max(circles, key=lambda it: circles[it].low)
+    return (policies[i], policies[j], policies[k]), circles[clearest]
 
 
 def support(game: FloatArray) -> BoolArray:
@@ -76,11 +77,12 @@ def equilibrium(
     """Return the equilibrium [n] of the highest entropy of a symmetric zero-sum game.
 
     A linear program finds one equilibrium in which every policy either has a part or is worse than the equilibrium
-    (``_complementary``): whoever has no part there has none in any. Among the others, entropy is maximised under
+    (``_complementary``): one that has no part there has none in any. Among the others, entropy is maximised under
     A p <= 0 by its dual, which is smooth: p is proportional to exp(-A' y) with multipliers y >= 0 that minimise
     log sum exp(-A' y).
     """
     from scipy.optimize import minimize  # takes its time to import
+    from scipy.special import softmax
 
     first, slack, scaled = _complementary(game)
     part = first > slack
@@ -90,19 +92,15 @@ def equilibrium(
 
     def dual(multipliers: FloatArray) -> tuple[float, FloatArray]:
         exponents = -(multipliers @ among)
-        top = exponents.max()
-        weights = np.exp(exponents - top)
-        total = weights.sum()
-        return float(top + np.log(total)), -(among @ (weights / total))
+        top = exponents.max()  # scipy's logsumexp rounds otherwise, and ratings would differ in the ninth digit
+        return float(top + np.log(np.exp(exponents - top).sum())), -(among @ softmax(exponents))
 
     start = np.zeros(len(game))
     bounds = [(0.0, None)] * len(game)
     tight = {"ftol": 1e-16, "gtol": 1e-10, "maxiter": 20_000, "maxfun": 40_000}
     solved = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=bounds, options=tight)
-    exponents = -(solved.x @ among)
-    weights = np.exp(exponents - exponents.max())
     found = np.zeros(len(game))
-    found[part] = weights / weights.sum()
+    found[part] = softmax(-(solved.x @ among))
     # Where the dual has not converged, the program's equilibrium is one, if not that of the highest entropy.
     return found if (scaled @ found).max() <= _TOLERANCE else first
 

@@ -1,29 +1,61 @@
-"""Plays a league to its end: cross-play and ratings."""
+"""Who gets what among whom, and the ratings that follow: what comes of a league's games."""
 
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from scenarios.build import Shelf
-from scenarios.league.crossplay import cells, payoffs
-from scenarios.league.league import League
-from scenarios.league.playing import play_games
-from scenarios.league.ratings import cycle, rate
-from scenarios.league.record import Record
-from scenarios.league.report import Standing
+import numpy as np
+
+from fl.arrays import FloatArray
+from learning.intervals import Interval, holm, mean_interval
+from scenarios.league.league import Game, League
+from scenarios.league.ratings import Rating, cycle, rate
 
 
-def play_league(
-    league: League,  # who plays what
-    folder: Path,  # keeps the games, so that an interrupted league continues
-    shelf: Shelf,  # gives the data sets
-    *,
-    jobs: int = 1,  # processes that play games at a time
-    workers: int = 1,  # training threads of each
-) -> Standing:
-    """Play what the folder does not hold yet, and return what came of it all."""
-    record = Record(folder, league, league.identity(shelf))
-    play_games(league, league.games(), record, shelf, jobs=jobs, workers=workers)
-    policies = league.policies
-    table = payoffs(league, record.auc, policies, policies)
-    return Standing(
-        league, cells(league, record.auc, policies, policies), rate(policies, table), cycle(policies, table)
-    )
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A visitor among residents."""
+
+    payoff: Interval  # the visitor's AUC, its mean over all seats in turn and all seeds
+    gain: Interval  # how much more that is than what the resident policy gets in the same seats when all play it
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What came of a league."""
+
+    league: League  # what was played
+    cells: dict[tuple[str, str], Cell]  # by visitor and resident, resident by resident
+    ratings: list[Rating]  # the best first
+    # three policies that beat each other in a circle, and the clearest interval of the narrowest victory
+    cycle: tuple[tuple[str, str, str], Interval] | None
+
+    @classmethod
+    def of(cls, league: League, auc: Mapping[Game, float]) -> "Standing":
+        """Return what came of games, given the AUC of each."""
+        found = payoffs(league, auc)
+        cells = {
+            (a, b): Cell(mean_interval(found[:, i, j]), mean_interval(found[:, i, j] - found[:, j, j]))
+            for j, b in enumerate(league.policies)
+            for i, a in enumerate(league.policies)
+        }
+        return cls(league, cells, rate(league.policies, found), cycle(league.policies, found))
+
+    @cached_property
+    def adjusted(self) -> dict[tuple[str, str], float]:
+        """The p-value of each visitor's gain among other residents, adjusted for their number (Holm)."""
+        others = {pair: it.gain.p for pair, it in self.cells.items() if pair[0] != pair[1]}
+        return dict(zip(others, holm(list(others.values())), strict=True))
+
+    def name(self, label: str) -> str:
+        """Return a policy's name in tables, marked where it is privileged."""
+        return f"{label}*" if self.league.is_privileged(label) else label
+
+
+def payoffs(league: League, auc: Mapping[Game, float]) -> FloatArray:
+    """Return the mean AUC over all seats, [seed, visitor, resident]."""
+
+    def payoff(visitor: str, resident: str, seed: int) -> float:
+        return float(np.mean([auc[Game(visitor, resident, seat, seed)] for seat in league.services]))
+
+    return np.array([[[payoff(a, b, seed) for b in league.policies] for a in league.policies] for seed in league.seeds])

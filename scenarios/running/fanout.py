@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -45,11 +45,15 @@ def as_they_end(
     jobs: int,
     packages: Sequence[Mapping[str, str]],
     ended: str,
-) -> Iterator[tuple[int, Result]]:
+) -> Generator[tuple[int, Result], None, None]:
     """Yield the place of each item and what a task returns for it, as soon as it does: nothing waits for a slower one.
 
-    Arguments, errors and how processes end as in ``in_processes``.
+    Arguments, errors and how processes end as in ``in_processes``; but for one job without plug-ins, which could end
+    its process, this one is enough.
     """
+    if jobs == 1 and not packages:
+        yield from enumerate(map(task, items))
+        return
     with _running(task, items, jobs, packages, ended) as running:
         places = {future: place for place, future in enumerate(running)}
         for future in as_completed(running):

@@ -9,19 +9,17 @@ from learning.intervals import FEWEST, Interval
 from scenarios.judging.page import document, html_table
 from scenarios.judging.render import Table
 from scenarios.suite.frozen import MODES, RESIDENT, VISITOR, Suite
-from scenarios.suite.scoring import Result, Standing, against_zero
+from scenarios.suite.scoring import Standing, against_zero
 
-Titled = tuple[str, Table]  # A table and what it shows
-
-_HEADER = (
+_HEADER = [
     "policy", "score", "resident", "visitor", "against the best rival: resident", "visitor", "visitor, contested",
     "worst market, resident", "trainings",
-)  # fmt: skip
+]  # fmt: skip
 
 
 def leaderboard(standings: Sequence[Standing]) -> Table:
     """Return a line for each method."""
-    table = [list(_HEADER)]
+    table = [_HEADER]
     for it in standings:
         worst = it.worst(RESIDENT)
         table.append(
@@ -47,9 +45,12 @@ def markets(standings: Sequence[Standing], mode: str) -> Table:
 
 
 def details(standing: Standing) -> Table:
-    """Return what a method reached in each market, beside what it is measured by."""
+    """Return what a method reached in each market, and what it is measured by."""
     table = [["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]]
     for it in standing.results:
+        difference = _cell(against_zero(it.differences), "{:+.4f}")
+        if standing.trainings > 1:
+            difference += f", worst training {it.differences.mean(axis=1).min():+.4f}"
         table.append(
             [
                 it.market.name,
@@ -59,7 +60,7 @@ def details(standing: Standing) -> Table:
                 f"{it.reference.mean():.4f} {it.reference_name}",
                 _cell(against_zero(it.scores), "{:.3f}"),
                 f"{it.rival.mean():.4f} {it.rival_name}",
-                _cell(against_zero(it.differences), "{:+.4f}") + _worst_training(it),
+                difference,
             ]
         )
     return table
@@ -85,8 +86,8 @@ def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
     return text
 
 
-def tables(standings: Sequence[Standing]) -> list[Titled]:
-    """Return the leaderboard, and the scores by market."""
+def tables(standings: Sequence[Standing]) -> list[tuple[str, Table]]:
+    """Return the leaderboard, and the scores by market, with their titles."""
     by_market = [(f"Scores as {mode}s", markets(standings, mode)) for mode in MODES]
     return [("Leaderboard", leaderboard(standings)), *(it for it in by_market if len(it[1]) > 1)]
 
@@ -95,7 +96,7 @@ def page(standings: Sequence[Standing], suite: Suite, made_by: str) -> str:
     """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
     parts = ["<h1>flmarket suite</h1>"]
     parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite)]
-    parts += [f"<h2>{html.escape(title)}</h2>{html_table(table)}" for title, table in tables(standings)]
+    parts += [f"<h2>{title}</h2>{html_table(table)}" for title, table in tables(standings)]
     parts.append("<h2>Each policy</h2>")
     for it in standings:
         parts.append(f"<details><summary>{html.escape(name(it))}</summary>{html_table(details(it))}</details>")
@@ -124,10 +125,3 @@ def _cell(interval: Interval | None, form: str) -> str:
         return ""
     ends = f" [{form.format(interval.low)}, {form.format(interval.high)}]" if interval.known else ""
     return form.format(interval.estimate) + ends
-
-
-def _worst_training(result: Result) -> str:
-    """Return what the worst of several trainings is against the best rival."""
-    if len(result.auc) == 1:
-        return ""
-    return f", worst training {result.differences.mean(axis=1).min():+.4f}"

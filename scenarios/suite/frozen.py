@@ -1,27 +1,23 @@
-"""What the suite's version 1 consists of, read only if every byte of it is as it was frozen.
+"""The suite's version 1, read only if its files are as they were frozen.
 
-``version1/suite.toml`` says which markets and seeds there are, ``markets/`` has a scenario each, ``references.csv``
-what other policies reach there, and ``manifest.json`` the SHA-256 of all these files. The manifest's own digest is
-below. A later version of the suite gets a folder and a digest of its own; this one never changes.
+``version1/suite.toml`` lists the markets and seeds, ``markets/`` has a scenario each, ``references.csv`` the AUC of the
+policies that others are measured by, and ``manifest.json`` the SHA-256 of these files. A later version gets a folder
+and a digest of its own.
 """
 
 import csv
 import hashlib
-import io
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from fl.errors import InputError
 from fl.names import unknown
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 
-VERSION = 1
 DIGEST = "649cbbe7d9566a6e6471141de8251b7f96fb90c0a5f6a7e2ab1ab7f8ab832023"  # SHA-256 of version 1's manifest
 
 FOLDER = Path(__file__).with_name("version1")
@@ -42,10 +38,10 @@ PRIVILEGED = ("oracle", "d-first")  # the policies whose score can be 1
 class Cell:
     """One run of the suite."""
 
-    market: str  # its name
-    mode: str  # ``resident`` or ``visitor``
+    market: str
+    mode: str
     seat: str  # the service that a visitor plays; ``all`` for residents
-    seed: int  # the market's seed
+    seed: int  # the market's
 
     @property
     def place(self) -> str:
@@ -56,14 +52,14 @@ class Cell:
 class SuiteMarket:
     """One market of the suite."""
 
-    name: str  # the market's
-    kind: str  # what it is one of: starved, contested,
+    name: str
+    kind: str  # starved, contested, ...
     contested: bool  # whether more clients are wanted than there are cores
     scenario: Scenario  # its services play the policies that a visitor meets
 
     @property
     def visited(self) -> tuple[str, ...]:
-        """The services whose seats a visitor takes, one in each run; none where there is nobody to visit."""
+        """The services whose seats a visitor takes, one in each run; none where there is no rival."""
         names = [service.name for service in self.scenario.services]
         if len(names) == 1:
             return ()
@@ -72,19 +68,19 @@ class SuiteMarket:
 
     def seats(self, mode: str) -> tuple[str, ...]:
         """Return the seats that are played in a mode."""
-        return (ALL,) if mode == RESIDENT else self.visited
+        return {RESIDENT: (ALL,), VISITOR: self.visited}[mode]
 
 
 @dataclass(frozen=True)
 class Suite:
     """A version of the suite."""
 
-    version: int  # its number
+    version: int
     digest: str  # of its manifest
     markets: Mapping[str, SuiteMarket]  # by name, in the order of tables
     seeds: tuple[int, ...]  # the market seeds
     rivals: tuple[str, ...]  # the unprivileged policies among the references
-    references: Mapping[Cell, Mapping[str, float]]  # the AUC of each reference, by policy, where it was played
+    references: Mapping[Cell, Mapping[str, float]]  # the AUC of each reference in each run, by policy
 
     def market(self, name: str) -> SuiteMarket:
         if name not in self.markets:
@@ -93,21 +89,13 @@ class Suite:
 
     def cells(
         self,
-        modes: tuple[str, ...] = MODES,
-        markets: tuple[str, ...] | None = None,
+        modes: Sequence[str] = MODES,
+        markets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> list[Cell]:
-        """Return the runs that modes, markets and seeds amount to; all of the suite's where they are not given."""
-        for mode in modes:
-            if mode not in MODES:
-                raise InputError(unknown("mode", mode, MODES))
+        """Return the runs of some modes, markets and seeds; of all where they are not given."""
         if others := [seed for seed in seeds or () if seed not in self.seeds]:
-            count = len(seeds or ())
-            hint = f"; --seeds {count} means seeds 0 to {count - 1}, one seed is --seed {count}"
-            raise InputError(
-                f"seed {others[0]} is none of the suite's; they are {', '.join(map(str, self.seeds))}"
-                + (hint if count in self.seeds else "")
-            )
+            raise InputError(f"seed {others[0]} is not one of the suite's: {', '.join(map(str, self.seeds))}")
         return [
             Cell(name, mode, seat, seed)
             for name in (self.markets if markets is None else dict.fromkeys(markets))
@@ -116,76 +104,34 @@ class Suite:
             for seed in (self.seeds if seeds is None else seeds)
         ]
 
-    @cached_property
-    def known(self) -> frozenset[Cell]:
-        return frozenset(self.cells())
-
 
 def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
-    require_frozen(folder, digest)
-    contents = _contents(folder)
-    return Suite(
-        version=contents["version"],
-        digest=digest,
-        markets=_markets(folder, contents),
-        seeds=tuple(contents["seeds"]),
-        rivals=tuple(contents["rivals"]),
-        references=_references((folder / REFERENCES).read_text(encoding="utf-8")),
-    )
+    """Read a frozen suite; a file that has changed is an InputError."""
+    require_frozen(folder / MANIFEST, digest)
+    for name, sha256 in json.loads((folder / MANIFEST).read_bytes()).items():
+        require_frozen(folder / name, sha256)
+    references = {}
+    with (folder / REFERENCES).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            cell = Cell(row.pop("market"), row.pop("mode"), row.pop("seat"), int(row.pop("seed")))
+            references[cell] = {policy: float(auc) for policy, auc in row.items()}
+    return replace(unfrozen(folder), digest=digest, references=references)
 
 
 def unfrozen(folder: Path) -> Suite:
-    """Return a suite that is being made: its files are not checked, and it has no references yet."""
-    contents = _contents(folder)
-    seeds, rivals = tuple(contents["seeds"]), tuple(contents["rivals"])
-    return Suite(contents["version"], "", _markets(folder, contents), seeds, rivals, {})
-
-
-def require_frozen(folder: Path, digest: str) -> None:
-    """Raise an InputError unless a folder holds the very files whose manifest has a digest."""
-    try:
-        manifest = (folder / MANIFEST).read_bytes()
-        if hashlib.sha256(manifest).hexdigest() != digest:
-            raise _changed(folder / MANIFEST)
-        files = json.loads(manifest)
-        for name, sha256 in files.items():
-            if hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha256:
-                raise _changed(folder / name)
-    except OSError as error:
-        raise InputError(f"{error.filename}: cannot be read: {error.strerror}; install flmarket again") from error
-    for path in sorted((folder / "markets").iterdir()):
-        if f"markets/{path.name}" not in files:
-            raise InputError(f"{path}: is no file of the frozen suite; move it elsewhere")
-
-
-def _changed(path: Path) -> InputError:
-    return InputError(
-        f"{path}: is not as version {VERSION} of the suite was frozen, so nothing played on it could be compared; "
-        "restore the file, or install flmarket again"
-    )
-
-
-def manifest_of(folder: Path) -> bytes:
-    """Return the manifest of a suite's files as they are."""
-    paths = [folder / CONTENTS, folder / REFERENCES, *sorted((folder / "markets").iterdir())]
-    files = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
-    return (json.dumps(files, indent=2) + "\n").encode()
-
-
-def _contents(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / CONTENTS).read_text(encoding="utf-8"))
-
-
-def _markets(folder: Path, contents: Mapping[str, Any]) -> dict[str, SuiteMarket]:
-    return {
+    """Return a suite as its files are now, without references."""
+    contents = tomllib.loads((folder / CONTENTS).read_text(encoding="utf-8"))
+    markets = {
         name: SuiteMarket(name, about["kind"], about["contested"], load(folder / "markets" / f"{name}.toml"))
         for name, about in contents["markets"].items()
     }
+    return Suite(contents["version"], "", markets, tuple(contents["seeds"]), tuple(contents["rivals"]), {})
 
 
-def _references(text: str) -> dict[Cell, dict[str, float]]:
-    found = {}
-    for row in csv.DictReader(io.StringIO(text)):
-        cell = Cell(row.pop("market"), row.pop("mode"), row.pop("seat"), int(row.pop("seed")))
-        found[cell] = {policy: float(auc) for policy, auc in row.items()}
-    return found
+def require_frozen(path: Path, sha256: str) -> None:
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; install flmarket again") from error
+    if found != sha256:
+        raise InputError(f"{path}: is not as the suite was frozen; restore the file, or install flmarket again")

@@ -1,7 +1,7 @@
-"""What submissions come to: scores between `random` and the privileged reference, with intervals.
+"""Scores of submissions between `random` (0) and the privileged reference (1), with intervals.
 
 In one market and mode a policy's score is (AUC - random) / (reference - random), where numerator and denominator are
-means over the seeds. It is not clipped: below 0 is worse than `random`, above 1 better than the reference.
+means over the seeds. It is not clipped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ class Result:
     floor: FloatArray  # [S] the AUC of `random`
     reference: FloatArray  # [S] the AUC of the privileged reference
     rival: FloatArray  # [S] the AUC of the best unprivileged reference
-    reference_name: str  # which reference that is
-    rival_name: str  # which rival that is
+    reference_name: str
+    rival_name: str
 
     @property
     def scores(self) -> FloatArray:
@@ -36,7 +36,6 @@ class Result:
 
         The score is a ratio of two means over the same seeds. What a seed adds to its error is its numerator less the
         score times its denominator, divided by the mean denominator (Cochran, "Sampling Techniques", 1977, chapter 6).
-        A seed in which all policies do well adds little; `random` is 0 and the reference 1 with certainty.
         """
         gained, gap = self.auc - self.floor, self.reference - self.floor
         score = gained.mean() / gap.mean()
@@ -81,18 +80,22 @@ class Standing:
 
 def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]:
     """Return what each method reached: those that have played most first, by their scores. Errors as ``by_method``."""
-    found = [_standing(method, own, suite) for method, own in by_method(submissions).items()]
-    return sorted(found, key=lambda it: (it.missing, -_estimate(it)))
+
+    def place(standing: Standing) -> tuple[int, float]:
+        score = standing.score()
+        return standing.missing, float("inf") if score is None else -score.estimate
+
+    return sorted((_standing(method, own, suite) for method, own in by_method(submissions).items()), key=place)
 
 
 def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
-    """Return the submissions of each method, whether or not they have been played."""
+    """Return the submissions of each method; several that are not of different agents are an InputError."""
     methods: dict[str, list[Submission]] = {}
     for submission in submissions:
         methods.setdefault(submission.method, []).append(submission)
     for method, own in methods.items():
-        agents = [it.agent for it in own]
-        if len(own) > 1 and (None in agents or len(set(agents)) < len(agents)):
+        agents = {it.agent for it in own}
+        if len(own) > 1 and (None in agents or len(agents) < len(own)):
             raise InputError(
                 f"method {method!r} has {len(own)} submissions that are not of different agents; "
                 "name what differs with --method, or leave out what is the same"
@@ -106,42 +109,33 @@ def against_zero(values: FloatArray) -> Interval:
 
 
 def _standing(method: str, submissions: Sequence[Submission], suite: Suite) -> Standing:
-    results, missing = [], 0
-    for mode in MODES:
-        for market in suite.markets.values():
-            if not market.seats(mode):
-                continue
-            result = _result(market, mode, submissions, suite)
-            missing += result is None or result.seeds != suite.seeds
-            if result is not None:
-                results.append(result)
-    privileged = any(it.privileged for it in submissions)
-    return Standing(method, privileged, len(submissions), tuple(results), missing)
+    wanted = [(market, mode) for mode in MODES for market in suite.markets.values() if market.seats(mode)]
+    found = [_result(market, mode, submissions, suite) for market, mode in wanted]
+    results = tuple(it for it in found if it is not None)
+    missing = len(wanted) - sum(it.seeds == suite.seeds for it in results)
+    return Standing(method, any(it.privileged for it in submissions), len(submissions), results, missing)
 
 
 def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], suite: Suite) -> Result | None:
     """Return the result over the seeds that all submissions have played in all seats, or None if there are none."""
-    seats = market.seats(mode)
 
-    def played(seed: int) -> bool:
-        cells = [Cell(market.name, mode, seat, seed) for seat in seats]
-        return all(cell in submission.results for submission in submissions for cell in cells)
-
-    seeds = tuple(seed for seed in suite.seeds if played(seed))
-    if not seeds:
-        return None
+    def cells(seeds: Sequence[int]) -> list[list[Cell]]:  # by seat and seed
+        return [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in market.seats(mode)]
 
     def references(policy: str, seeds: Sequence[int]) -> FloatArray:
-        cells = [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in seats]
-        return np.asarray(np.mean([[suite.references[cell][policy] for cell in row] for row in cells], axis=0))
+        return np.asarray(np.mean([[suite.references[cell][policy] for cell in row] for row in cells(seeds)], axis=0))
 
     def best(policies: Sequence[str]) -> str:
         return max(policies, key=lambda policy: float(references(policy, suite.seeds).mean()))
 
+    seeds = tuple(
+        seed for seed in suite.seeds if all(cell in it.results for it in submissions for (cell,) in cells([seed]))
+    )
+    if not seeds:
+        return None
     reference = best(PRIVILEGED) if mode == RESIDENT else PRIVILEGED[0]
     rival = best(suite.rivals)
-    cells = [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in seats]
-    own = [[[it.results[cell] for cell in row] for row in cells] for it in submissions]
+    own = [[[it.results[cell] for cell in row] for row in cells(seeds)] for it in submissions]
     return Result(
         market=market,
         mode=mode,
@@ -164,8 +158,3 @@ def _mean(found: Sequence[tuple[tuple[int, ...], FloatArray]]) -> Interval | Non
         return None
     arrays = [values[:, [seeds.index(seed) for seed in common]] for seeds, values in found]
     return against_zero(np.mean(arrays, axis=0))
-
-
-def _estimate(standing: Standing) -> float:
-    score = standing.score()
-    return float("-inf") if score is None else score.estimate

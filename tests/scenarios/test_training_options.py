@@ -8,7 +8,8 @@ from fl.errors import InputError
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.train import Training, parse_options, run
+from scenarios.train import Training, run
+from tui.commands.arguments import parse_options
 
 
 def test_hyper_parameters_are_checked():

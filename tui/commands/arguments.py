@@ -101,6 +101,26 @@ def load_all(
     return scenarios
 
 
+def parse_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``--option key=value``; values as in TOML, and bare words as text."""
+    from scenarios.file.addresses import AddressError
+    from scenarios.file.overrides import read_value
+
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text!r}: must be KEY=VALUE")
+        try:
+            parsed = read_value(value.strip())
+        except AddressError as error:
+            raise InputError(f"--option {text}: {error}") from error
+        if (name := key.strip()) in options:
+            raise InputError(f"--option {name}: is given twice; leave one out")
+        options[name] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return options
+
+
 def load_plugins(files: list[Path] | None) -> None:
     """Load the files of ``--plugin``, if any; a PluginError names the file and the line of what cannot be used."""
     if files:

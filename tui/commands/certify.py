@@ -1,12 +1,11 @@
 """``flmarket certify``: attacks a mechanism by search, and shows what was found."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fl.errors import InputError
-from tui.commands.arguments import Plugins, Quiet, load_plugins
+from tui.commands.arguments import Plugins, Quiet, load_plugins, parse_options
 from tui.commands.console import result, stdout
 
 
@@ -29,9 +28,6 @@ def certify(
         int, typer.Option(min=1, max=1_000_000, help="Misreports to try for each service and each client, at most.")
     ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
-    seconds: Annotated[
-        float | None, typer.Option(min=0.0, help="Begin no further market after so many seconds.")
-    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the scenario files of the markets that show a gain.")] = Path(
         "certificates"
     ),
@@ -47,38 +43,21 @@ def certify(
     from rich.table import Table
 
     from scenarios.certify.certificate import Plan, certify
-    from scenarios.certify.report import rows, title, write_witnesses
+    from scenarios.certify.players import SIDES
     from scenarios.certify.sampling import Shape
-    from scenarios.logs.outside import require_outside_runs
+    from scenarios.certify.witness import write_witness
+    from scenarios.logs.outside import require_folder_place
 
-    require_outside_runs(out / "witness.toml")
+    require_folder_place(out)
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
-    plan = Plan(mechanism, _options(option or []), shape, markets, tries, seed, seconds)
+    plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
     certificate = certify(plan)
-    lines = list(write_witnesses(certificate, out))
-    result(title(certificate))
+    lines = [write_witness(plan, gain, out) for side in SIDES for gain in certificate.gaining(side)[:1]]
+    result(certificate.title())
     table = Table("property", "verdict", "what was found")
-    for row in rows(certificate):
+    for row in certificate.rows():
         table.add_row(*row)
     stdout().print(table)
     for line in lines:
         result(line)
-
-
-def _options(given: list[str]) -> dict[str, Any]:
-    from scenarios.file.addresses import AddressError
-    from scenarios.file.overrides import read_value
-
-    options: dict[str, Any] = {}
-    for text in given:
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not key:
-            raise InputError(f"--option {text}: must be key=value")
-        if key in options:
-            raise InputError(f"--option {text}: {key} is given twice")
-        try:
-            options[key] = read_value(value)
-        except AddressError as error:
-            raise InputError(f"--option {text}: {error}") from error
-    return options

@@ -1,7 +1,7 @@
-"""``flmarket league``: policies against each other in all seats of a market, their ratings, and who exploits whom."""
+"""``flmarket league``: policies against each other in all seats of a market, and their ratings."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,10 +19,7 @@ from tui.commands.arguments import (
     seeds_of,
     seeds_option,
 )
-from tui.commands.console import note, result, stdout
-
-if TYPE_CHECKING:
-    from scenarios.league.report import Standing
+from tui.commands.console import draw, note, result, stdout
 
 
 def league(
@@ -52,18 +49,17 @@ def league(
     surrogate this takes minutes; with real training every game takes as long as a run.
     """
     chosen_seeds, names = seeds_of(seeds, seed, range(10)), policy or []
-    if len(dict.fromkeys(names)) < 2:
+    if len(set(names)) < 2:
         raise InputError("a league needs at least two policies; give --policy for each")
     load_plugins(plugin)
     check_policies(names)
     (scenario,) = load_all([source], assignments or [], rounds)
 
-    from scenarios.build import Shelf
     from scenarios.judging.drawing import save
     from scenarios.league.league import League
     from scenarios.league.picture import picture
-    from scenarios.league.report import write
-    from scenarios.league.standing import play_league
+    from scenarios.league.playing import play_league
+    from scenarios.league.report import gains_table, ratings_table, sentences, title, write
     from scenarios.logs.outside import require_folder_place
     from scenarios.running.batch import threads  # brings torch
 
@@ -74,36 +70,15 @@ def league(
         count = len(list(made.games()))
         note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
     try:
-        standing = play_league(made, out, Shelf(), jobs=jobs, workers=threads(jobs, workers))
+        standing = play_league(made, out, jobs=jobs, workers=threads(jobs, workers))
     except KeyboardInterrupt:
         note("interrupted; the same command plays the rest")
         raise
     written = write(standing, out)
     if figures is not None:
         written += save([picture(standing)], figures)
-    _show(standing)
-    for path in written:
-        result(str(path))
-
-
-def _show(standing: "Standing") -> None:
-    from rich import box
-    from rich.table import Table
-
-    from scenarios.league.report import gains_table, ratings_table, sentences, title
-
-    console = stdout()
     result(title(standing))
-    parts = {
-        "Ratings at the equilibrium of the meta-game": ratings_table(standing),
-        "Gains: what the visitor gets more than the resident in the same seats": gains_table(standing),
-    }
-    for heading, (columns, rows) in parts.items():
-        table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
-        for place, name in enumerate(columns):
-            table.add_column(name, justify="left" if place == 0 else "right")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    for sentence in sentences(standing):
-        result(sentence)
+    draw(stdout(), "Ratings at the equilibrium of the meta-game", ratings_table(standing))
+    draw(stdout(), "Gains: what the visitor gets more than the resident in the same seats", gains_table(standing))
+    for text in [*sentences(standing), *map(str, written)]:
+        result(text)

@@ -1,7 +1,5 @@
-"""``flmarket suite``: plays policies in the frozen benchmark, and reads what others played."""
+"""``flmarket suite``: plays policies in the frozen benchmark, and compares submissions."""
 
-import os
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,18 +16,12 @@ from tui.commands.console import draw, note, result, stdout
 
 if TYPE_CHECKING:
     from scenarios.judging.render import Table
-    from scenarios.suite.continuing import Begun
     from scenarios.suite.frozen import Cell, Suite
     from scenarios.suite.submission import Submission
 
 
 def suite(
-    policies: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="POLICY...", help="NAME, NAME:CHECKPOINT, or FILE.py:NAME for one that a plug-in file registers."
-        ),
-    ] = None,
+    policies: Annotated[list[str] | None, typer.Argument(metavar="POLICY...", help="NAME or NAME:CHECKPOINT.")] = None,
     mode: Annotated[
         Literal["resident", "visitor"] | None,
         typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
@@ -59,38 +51,49 @@ def suite(
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
     from fl.files import asked_for
+    from scenarios.file.policy_choice import PolicyChoice
+    from scenarios.logs.outside import require_folder_place, require_place
     from scenarios.suite.board import details, introduction, leaderboard, tables
     from scenarios.suite.board import page as page_of
-    from scenarios.suite.continuing import Begun
     from scenarios.suite.frozen import MODES, read
+    from scenarios.suite.playing import entry
     from scenarios.suite.scoring import by_method, standings
-    from scenarios.suite.submission import read_all
+    from scenarios.suite.submission import continued, read_all
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
-    limits = {"--mode": mode, "--markets": markets, "--seeds": seeds, "--seed": seed or None}
-    if not policies and (given := [option for option, value in limits.items() if value is not None]):
-        raise InputError(f"{given[0]} says what is played, and nothing is: --leaderboard shows all that was")
-    if page is not None and not policies:
-        _require_page(page, board or ())
+    if not policies and (mode or markets or seeds or seed):
+        raise InputError("--mode, --markets, --seeds and --seed choose what is played; name a policy")
+    load_plugins(plugin)
     frozen = read()
     played: list[Submission] = []
     if policies:
-        chosen = frozen.cells(
+        cells = frozen.cells(
             (mode,) if mode else MODES,
-            None if markets is None else tuple(name.strip() for name in markets.split(",")),
+            None if markets is None else [name.strip() for name in markets.split(",")],
             seeds_of(seeds, seed, frozen.seeds),
         )
-        if not chosen:
-            raise InputError("nothing to play: in a market with one service, nobody is a visitor")
-        if method is not None and not (method.strip() and method.isprintable()):
-            raise InputError(f"--method {method!r}: must be a name")
-        names = _load(policies, plugin, out)
-        begun = [Begun.of(policy, frozen, out, method=method, fresh=fresh) for policy in names]
-        by_method(it.submission for it in begun)  # what cannot be compared is not played
-        if page is not None:  # not before: it may be for the submissions' folder, which is there only now
-            _require_page(page, [*(board or ()), *(it.path for it in begun)])
-        played = [_play(it, frozen, chosen, jobs, quiet) for it in begun]
+        if not cells:
+            raise InputError("nothing to play: a market with one service has no visitors")
+        begun: dict[Path, tuple[str, Submission]] = {}
+        for policy in dict.fromkeys(policies):
+            label = PolicyChoice.parse(policy, "policy").label
+            path = out if out.suffix == ".json" else out / f"{label}.json"
+            if path in begun:
+                raise InputError(f"--out {path}: is one file for several policies; name a folder")
+            new = entry(policy, frozen, method)
+            begun[path] = policy, new if fresh else continued(path, new, frozen)
+        by_method(submission for _, submission in begun.values())  # what cannot be compared is not played
+        require_folder_place(next(iter(begun)).parent)
+    if page is not None:  # which may be in the folder that has just been made
+        require_place(page)
+    if policies:
+        for path, (policy, submission) in begun.items():
+            if fresh:
+                submission.write(path, frozen)
+            played.append(_play(policy, submission, path, frozen, cells, jobs))
+            if not quiet:
+                note(f"{path}: {counted(len(played[-1].results), 'run')}")
     shown = standings(read_all(board, frozen) if board else played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
     if not board:
@@ -101,59 +104,25 @@ def suite(
             file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
 
 
-def _require_page(page: Path, submissions: Sequence[Path]) -> None:
-    """Refuse a page that cannot be written, or would take the place of a submission, in a file or in a folder."""
-    from scenarios.logs.outside import require_place
+def _play(
+    policy: str, begun: "Submission", path: Path, frozen: "Suite", cells: "Sequence[Cell]", jobs: int
+) -> "Submission":
+    """Play what a submission lacks, and keep each run when it is over."""
+    from scenarios.suite.playing import play
+    from scenarios.suite.submission import keep
 
-    real = Path(os.path.realpath(page))
-    beside = {Path(os.path.realpath(path)) for path in submissions}
-    if real in beside or (real.suffix == ".json" and real.parent in beside):
-        raise InputError(f"--html {page}: is the place of a submission, which it would replace; name another file")
-    require_place(page)
-
-
-def _load(policies: Sequence[str], plugins: Sequence[Path] | None, out: Path) -> list[str]:
-    """Load plug-in files; return the policies by the names that they are registered with."""
-    if out.suffix == ".json" and len(policies) > 1:
-        raise InputError(f"--out {out}: is one file for {len(policies)} policies; name a folder")
-    if file := next((policy for policy in policies if policy.endswith(".py")), None):
-        raise InputError(f"{file}: is a file; name one of its policies, too: {file}:NAME")
-    asked = [_FILE.fullmatch(policy) for policy in policies]
-    files = dict.fromkeys([*(plugins or ()), *(Path(it["file"]) for it in asked if it)])
-    load_plugins(list(files))
-    names = [
-        policy if it is None else _registered(it["file"], it["name"]) + (it["checkpoint"] or "")
-        for policy, it in zip(policies, asked, strict=True)
-    ]
-    return list(dict.fromkeys(names))
-
-
-_FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[^:]+)(?P<checkpoint>:.*)?")
-
-
-def _registered(file: str, name: str) -> str:
-    """Return the name with which a file registers a policy, given that name or the class's."""
-    from learning.policy import POLICIES
-
-    found = {known: it.thing for known, it in POLICIES.registered.items() if it.source == str(Path(file))}
-    for known, thing in found.items():
-        if name in (known, getattr(thing, "__name__", None)):
-            return known
-    known = ", ".join(found) or "none"
-    raise InputError(f"{file}:{name}: the file registers no such policy; those that it registers: {known}")
-
-
-def _play(it: "Begun", frozen: "Suite", cells: "Sequence[Cell]", jobs: int, quiet: bool) -> "Submission":
-    lacking = it.lacking(cells)
+    lacking = [cell for cell in cells if cell not in begun.results]
     try:
-        with counting(f"{it.label}, runs", len(lacking)) as step:
-            played = it.play(frozen, lacking, jobs=jobs, report=step)
+        with counting(f"{path.stem}, runs", len(lacking)) as step:
+
+            def kept(so_far: "Submission") -> None:
+                keep(path, so_far, frozen)
+                step(len(so_far.results) - len(begun.results))
+
+            return play(policy, frozen, cells=lacking, begun=begun, jobs=jobs, keep=kept)
     except KeyboardInterrupt:
         note("interrupted; the same command plays what is missing")
         raise
-    if not quiet:
-        note(f"{it.path}: the submission of {it.label}, {counted(len(played.results), 'run')}")
-    return played
 
 
 def _print(texts: Sequence[str], parts: "Sequence[tuple[str, Table]]") -> None:

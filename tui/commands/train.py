@@ -12,7 +12,17 @@ import typer
 
 from fl.errors import InputError, RunError
 from fl.tracking import counting, shown
-from tui.commands.arguments import Assignments, Plugins, Quiet, Seed, load_all, load_plugins, seeds_of, seeds_option
+from tui.commands.arguments import (
+    Assignments,
+    Plugins,
+    Quiet,
+    Seed,
+    load_all,
+    load_plugins,
+    parse_options,
+    seeds_of,
+    seeds_option,
+)
 from tui.commands.console import note, result
 
 if TYPE_CHECKING:
@@ -97,7 +107,7 @@ def train(
     from learning.mahdrl.training_files import folder_of, has_state
     from scenarios.logs.outside import require_outside_runs
     from scenarios.running.batch import threads  # brings torch
-    from scenarios.train import parse_options, place, plan_training
+    from scenarios.train import place, plan_training
 
     training = plan_training(
         scenarios,

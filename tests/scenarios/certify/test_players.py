@@ -28,17 +28,14 @@ def test_who_is_refused_offers_again_where_the_mechanism_has_several_steps(bench
     assert again.served.tolist() == [[True, False], [False, True]]
 
 
-def test_gains_are_true_values_less_prices_and_prices_less_true_costs(bench) -> None:
+def test_gains_are_true_values_less_prices_and_prices_less_true_costs_whatever_is_reported(bench) -> None:
     market = bench("uniform-price", [[4.0], [3.0]], [[1.0], [0.5]])
     played = market.play()
     assert played.price.tolist() == [[3 * MICRO], [0]]
-    assert played.service_gains(market.market.values).tolist() == [MICRO, 0]
-    assert played.client_gains(market.market.costs).tolist() == [2 * MICRO]
-
-
-def test_reports_take_the_place_of_the_truth(bench) -> None:
-    market = bench("uniform-price", [[4.0], [3.0]], [[1.0], [0.5]])
-    dear = market.market.costs + 5 * MICRO // 2
-    assert market.play(bids=dear).price.tolist() == [[3_500_000], [0]]
-    assert not market.play(values=market.market.values // 10).served.any()
-    assert market.plays == 2
+    assert [played.gain("services", m, market.market) for m in (0, 1)] == [MICRO, 0]
+    assert played.gain("clients", 0, market.market) == 2 * MICRO
+    dear, gain = market.truly("clients", 0, (3_500_000, 3_000_000))
+    assert dear.price.tolist() == [[3_500_000], [0]]
+    assert gain == 2_500_000
+    assert not market.truly("services", 0, (400_000,))[0].served[0].any()
+    assert market.plays == 3

@@ -7,9 +7,9 @@ import pytest
 
 from des.mechanisms import create
 from des.money import MICRO
-from scenarios.certify.players import Bench
+from scenarios.certify.players import Bench, Side
 from scenarios.certify.sampling import Dice, Shape, sample
-from scenarios.certify.search import Gain, Side, attack
+from scenarios.certify.search import Gain, attack
 from support.tiers import slow
 
 NO_BUDGETS, ONE_CLIENT = Shape(budgets=False), Shape(clients=1, budgets=False)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from fl.errors import InputError
-from learning.intervals import FEWEST
-from scenarios.build import Shelf, backend_of
+from scenarios.build import Shelf
 from scenarios.file.switches import switches
-from scenarios.suite.frozen import ALL, DIGEST, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
+from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
 from scenarios.suite.playing import play
 from scenarios.suite.submission import read_all
 from scenarios.trial import obstacles
@@ -22,55 +21,15 @@ def suite() -> Suite:
     return read()
 
 
-def test_it_is_frozen(suite: Suite) -> None:
-    assert suite.version == 1
-    assert suite.digest == DIGEST
-    assert len(suite.markets) >= 20
-    assert len(suite.seeds) >= FEWEST
-
-
 @pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))
-def test_each_market_can_be_played(suite: Suite, name: str) -> None:
-    market = suite.market(name)
-    assert market.scenario.name == name
-    assert market.scenario.description.endswith(".")
-    assert 30 <= market.scenario.rounds <= 80
-    assert not market.scenario.sweep
-    assert not [*switches(market.scenario)]
-    assert [*obstacles(Shelf(), market.scenario)] == []
-
-
-def test_it_has_markets_of_all_sorts(suite: Suite) -> None:
-    scenarios = [market.scenario for market in suite.markets.values()]
-    assert {1, 12} <= {len(scenario.services) for scenario in scenarios}
-    assert {1, 2, 3, 4} <= {scenario.clients.cores for scenario in scenarios}
-    assert {scenario.dqi for scenario in scenarios} == {"published", "fitted"}
-    assert max(scenario.clients.count for scenario in scenarios) >= 300
-    assert sum(backend_of(scenario).trains for scenario in scenarios) >= 2
-    assert any(service.total_budget for scenario in scenarios for service in scenario.services)
-    assert any(service.arrival > 1 for scenario in scenarios for service in scenario.services)
-    assert sum(market.contested for market in suite.markets.values()) >= 4
-
-
-def test_rivals_are_unprivileged(suite: Suite) -> None:
-    met = {service.policy for market in suite.markets.values() for service in market.scenario.services}
-    assert met == {"hqfa", "outbid", "dearest", "pacing", "lcfa", "random"}
-
-
-def test_every_run_has_references(suite: Suite) -> None:
-    assert set(suite.references) == suite.known
-    for cell in suite.known:
+def test_each_market_can_be_played_and_has_references(suite: Suite, name: str) -> None:
+    scenario = suite.market(name).scenario
+    assert scenario.name == name
+    assert not scenario.sweep
+    assert not [*switches(scenario)]
+    assert [*obstacles(Shelf(), scenario)] == []
+    for cell in suite.cells(markets=(name,)):
         assert set(suite.references[cell]) == {"random", "oracle", "d-first", *suite.rivals}
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "markets").iterdir()))
-def test_the_reference_is_clearly_above_random(suite: Suite, name: str) -> None:
-    cells = suite.cells((RESIDENT,), (name,))
-    mean = {
-        policy: sum(suite.references[cell][policy] for cell in cells) / len(cells)
-        for policy in ("random", "oracle", "d-first")
-    }
-    assert max(mean["oracle"], mean["d-first"]) - mean["random"] >= 0.01
 
 
 @pytest.mark.parametrize(
@@ -106,22 +65,13 @@ def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
     assert {cell.seed for cell in small.cells()} == {1, 2, 3}
     with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):
         small.cells(markets=("pear",))
-    with pytest.raises(InputError, match=r"seed 5 is none of the suite's; they are 1, 2, 3$"):
-        small.cells(seeds=(1, 5, 6, 7))
-
-
-def test_a_seed_that_is_taken_for_a_count_is_pointed_out(small: Suite) -> None:
-    with pytest.raises(InputError, match=r"they are 1, 2, 3; --seeds 3 means seeds 0 to 2, one seed is --seed 3$"):
-        small.cells(seeds=range(3))
+    with pytest.raises(InputError, match=r"seed 5 is not one of the suite's: 1, 2, 3$"):
+        small.cells(seeds=(1, 5))
 
 
 def change(folder: Path) -> None:
     path = folder / "markets/pair.toml"
     path.write_text(path.read_text().replace("budget = 10", "budget = 11"))
-
-
-def add(folder: Path) -> None:
-    shutil.copy(folder / "markets/pair.toml", folder / "markets/other.toml")
 
 
 def lose(folder: Path) -> None:
@@ -137,10 +87,9 @@ def forge(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (change, "pair.toml: is not as version 1 of the suite was frozen"),
-        (add, "other.toml: is no file of the frozen suite"),
+        (change, "pair.toml: is not as the suite was frozen"),
         (lose, "references.csv: cannot be read: No such file"),
-        (forge, "manifest.json: is not as version 1 of the suite was frozen"),
+        (forge, "manifest.json: is not as the suite was frozen"),
     ],
 )
 def test_a_changed_suite_is_refused(
@@ -160,4 +109,4 @@ def test_frozen_again_it_has_the_same_digest(small_folder: tuple[Path, str], tmp
     small = read(folder, digest)
     submissions = read_all([tmp_path / "submissions"], small)
     assert {it.method for it in submissions} == {"random", "oracle", "d-first", "hqfa", "lcfa"}
-    assert all(it.results == {cell: small.references[cell][it.method] for cell in small.known} for it in submissions)
+    assert all(it.results == {cell: small.references[cell][it.method] for cell in small.cells()} for it in submissions)

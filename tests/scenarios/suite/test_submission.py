@@ -1,79 +1,64 @@
-"""Submission files, while several processes write them."""
+"""Submission files: what is refused, and what is kept where several processes write one."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fl.errors import InputError
-from fl.files import replacing
-from fl.locks import alone_in
-from scenarios.suite.frozen import read as read_suite
+from scenarios.suite.frozen import RESIDENT, Suite
 from scenarios.suite.playing import entry
-from scenarios.suite.submission import alone_with, prepare, read
+from scenarios.suite.submission import Submission, continued, keep, read, read_all
 
 
-def test_who_prepares_a_file_neither_fails_nor_disturbs_who_writes_it(tmp_path: Path) -> None:
-    suite = read_suite()
-    path, begun = tmp_path / "one.json", entry("random", suite)
+@pytest.fixture
+def played(small: Suite) -> Submission:
+    """One run."""
+    return entry("lcfa", small).with_results({small.cells((RESIDENT,), ("pair",), (1,))[0]: 0.25})
 
-    def write(times: int) -> None:
-        for time in range(times):
-            with alone_in(tmp_path):
-                replace(begun, method=f"{time}").write(path, suite)
 
-    with ThreadPoolExecutor() as pool:
-        writing = pool.submit(write, 100)
-        while not writing.done():
-            prepare(path)
-        writing.result()
-    assert read(path, suite).method == "99"
-    assert [it.name for it in tmp_path.iterdir()] == ["one.json"]
+def test_a_submission_is_read_as_it_was_written(small: Suite, played: Submission, tmp_path: Path) -> None:
+    played.write(tmp_path / "lcfa.json", small)
+    assert read_all([tmp_path, tmp_path / "lcfa.json"], small) == [played]
+    assert '"pair/resident/all": {"1": 0.25}' in (tmp_path / "lcfa.json").read_text()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no submissions; `flmarket suite POLICY --out FOLDER` makes them"):
+        read_all([tmp_path / "empty"], small)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "problem"),
+    ("old", "new", "message"),
     [
-        ('"method":', '"comment": "mine", "method":', "unknown key 'comment'"),
-        ('"agent":', '"agents": null, "agent":', "unknown key 'agents'; did you mean 'agent'"),
-        ('"method":', '"method": "mine", "method":', "'method' is there twice; leave one of them out"),
-        ('"7101"', '"7101": 0.9, "7101"', "'7101' is there twice"),
-        ('"results": {', '"results": {"nowhere/resident/all": {},', "'nowhere/resident/all' has no seeds"),
+        ('"format": 1', '"format": 2', "was played in another version of the suite than 1"),
+        ('"digest": "', '"digest": "0', "was played in another version of the suite than 1"),
+        ('"method": "lcfa"', '"method": null', "is not a submission to version 1 of the suite"),
+        ('"policy": "lcfa",', "", "is not a submission"),
+        ("pair/resident", "pear/resident", "is not a submission"),
+        ('"1": 0.25', '"4": 0.25', "is not a submission"),
+        ("0.25", "7", "is not a submission"),
+        ("0.25", "NaN", "is not a submission"),
+        ("0.25}", "0.2", "is not a submission"),  # truncated
+        ('"results": {', '"results": [', "is not a submission"),
+        ("{", "[" * 100_000, "is not a submission"),
     ],
 )
-def test_nothing_that_a_file_says_is_ignored(old: str, new: str, problem: str, tmp_path: Path) -> None:
-    suite, path = read_suite(), tmp_path / "one.json"
-    [cell] = suite.cells(("resident",), ("alone",), (7101,))
-    entry("random", suite).with_results({cell: 0.5}).write(path, suite)
-    path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(InputError, match=rf"one\.json: .*{problem}"):
-        read(path, suite)
+def test_a_file_that_cannot_be_compared_is_refused(
+    old: str, new: str, message: str, small: Suite, played: Submission, tmp_path: Path
+) -> None:
+    text = played.text(small)
+    assert old in text
+    (tmp_path / "lcfa.json").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=rf"lcfa\.json: {message}"):
+        read(tmp_path / "lcfa.json", small)
 
 
-def test_who_prepares_a_file_waits_for_who_writes_it(tmp_path: Path) -> None:
-    path = tmp_path / "one.json"
-    with ThreadPoolExecutor() as pool:
-        with alone_in(tmp_path), replacing(path) as file:
-            preparing = pool.submit(prepare, path)
-            file.write(b"written")
-        preparing.result(timeout=60)
-    assert path.read_bytes() == b"written"
-
-
-def test_a_folder_that_is_gone_is_made_again_and_one_that_cannot_be_is_an_input_error(tmp_path: Path) -> None:
-    suite = read_suite()
-    path = tmp_path / "folder/one.json"
-    prepare(path)
-    path.parent.rmdir()
-    with alone_with(path):
-        entry("random", suite).write(path, suite)
-    assert read(path, suite).method == "random"
-    path.unlink()
-    path.parent.rmdir()
-    path.parent.touch()
-    with (
-        pytest.raises(InputError, match="folder: cannot be created: File exists; choose another --out"),
-        alone_with(path),
-    ):
-        pytest.fail("the block is not begun")
+def test_results_of_another_process_are_kept_but_not_those_of_something_else(
+    small: Suite, played: Submission, tmp_path: Path
+) -> None:
+    path, other = tmp_path / "lcfa.json", small.cells((RESIDENT,), ("pair",), (2,))[0]
+    keep(path, played, small)
+    keep(path, replace(played, results={other: 0.5}), small)
+    assert read(path, small).results == {**played.results, other: 0.5}
+    for key, value in {"method": "mine", "agent": "0" * 64, "flmarket": "0.1", "policy": "hqfa"}.items():
+        with pytest.raises(InputError, match=r"was played by another policy, .*; start over with --fresh, or choose"):
+            continued(path, replace(played, **{key: value}), small)

@@ -54,11 +54,11 @@ def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_
     [
         (["vgc"], "unknown mechanism 'vgc'; did you mean 'vcg'? (--plugin FILE loads your own)"),
         (["vcg", "--option", "sid=1"], "mechanism 'vcg' takes no option 'sid'; did you mean 'side'?"),
-        (["vcg", "--option", "side"], "--option side: must be key=value"),
+        (["vcg", "--option", "side"], "--option 'side': must be KEY=VALUE"),
         (["vcg", "--option", "side=[1"], "--option side=[1: the value is not valid TOML"),
         (
             ["vcg", "--option", "side=services", "--option", "side=clients"],
-            "--option side=clients: side is given twice",
+            "--option side: is given twice; leave one out",
         ),
         (["posted-price"], "mechanism 'posted-price' needs the option 'price_per_sample'"),
         (
@@ -71,7 +71,8 @@ def test_bad_input_is_one_line(flmarket: Callable[..., Done], arguments: list[st
     done = flmarket("certify", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert re.sub(r" \(/.*\)$", "", done.stderr.strip()) == problem
+    assert done.stderr.startswith(problem)
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(flmarket: Callable[..., Done], tmp_path: Path) -> None:
@@ -79,7 +80,4 @@ def test_a_folder_that_cannot_be_written_is_named(flmarket: Callable[..., Done],
     small = ["--markets", "1", "--services", "2", "--clients", "2", "--tries", "5", "--quiet"]
     done = flmarket("certify", "pay-as-offered", *small, "--out", "file/certificates", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == (
-        "file/certificates/pay-as-offered-services.toml: cannot be written: Not a directory; "
-        "choose another folder with --out\n"
-    )
+    assert done.stderr == "file/certificates: cannot be made: Not a directory\n"

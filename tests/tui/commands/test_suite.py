@@ -15,6 +15,8 @@ from support.shell import CLI, Done
 
 FEW = ("--markets", "alone,starved", "--seeds", "7101,7102,7103")
 
+MINE = ("suite", "--plugin", "mine.py", "big-spender")
+
 BIG_SPENDER = """\
 import flmarket
 
@@ -34,11 +36,11 @@ def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
     command: Callable[..., Done], tmp_path: Path
 ) -> None:
     (tmp_path / "my_policy.py").write_text(BIG_SPENDER)
-    done = command("suite", "my_policy.py:BigSpender", *FEW, "--html", "page.html", cwd=tmp_path)
+    done = command("suite", "--plugin", "my_policy.py", "big-spender", *FEW, "--html", "page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "**big-spender in each market**" in done.stdout
     assert "| starved | visitor |" in done.stdout
-    assert "submissions/big-spender.json: the submission of big-spender, 15 runs" in done.stderr
+    assert "submissions/big-spender.json: 15 runs" in done.stderr
     found = json.loads((tmp_path / "submissions/big-spender.json").read_text())
     assert found["plugins"]["policy big-spender"]["file"] == "my_policy.py"
     assert list(found["results"])[:2] == ["alone/resident/all", "starved/resident/all"]
@@ -51,32 +53,17 @@ def test_what_is_there_is_not_played_again_unless_it_has_changed(
 ) -> None:
     monkeypatch.setattr(tracking, "INTERVAL", 0.0)  # each run is told
     (tmp_path / "mine.py").write_text(BIG_SPENDER)
-    first = flmarket("suite", "mine.py:big-spender", *FEW, "--mode", "resident", cwd=tmp_path)
+    first = flmarket(*MINE, *FEW, "--mode", "resident", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    again = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
+    again = flmarket(*MINE, *FEW, cwd=tmp_path)
     assert again.stderr.startswith("big-spender, runs: 1 of 9")  # the visitors alone
     (tmp_path / "mine.py").write_text(BIG_SPENDER + "# changed\n")
-    changed = flmarket("suite", "mine.py:BigSpender", *FEW, cwd=tmp_path)
+    changed = flmarket(*MINE, *FEW, cwd=tmp_path)
     assert changed.returncode == 2
     assert "start over with --fresh" in changed.stderr
-    fresh = flmarket("suite", "mine.py:BigSpender", *FEW, "--fresh", cwd=tmp_path)
+    fresh = flmarket(*MINE, *FEW, "--fresh", cwd=tmp_path)
     assert fresh.returncode == 0
     assert fresh.stdout == again.stdout
-
-
-@pytest.mark.parametrize("page", ["one.json", "all/lcfa.json", "./all/other.json"])
-def test_a_page_never_takes_the_place_of_a_submission(page: str, flmarket: Callable[..., Done], tmp_path: Path) -> None:
-    few = ("--markets", "alone", "--seed", "7101", "--quiet")
-    assert flmarket("suite", "lcfa", *few, "--out", "one.json", cwd=tmp_path).returncode == 0
-    (tmp_path / "all").mkdir()
-    shutil.copy(tmp_path / "one.json", tmp_path / "all/lcfa.json")
-    before = (tmp_path / "one.json").read_bytes()
-    arguments = ["--leaderboard", "all", "--leaderboard", "one.json", "--html", page]
-    for played in ([], ["lcfa", *few, "--out", "one.json"]):
-        done = flmarket("suite", *played, *arguments, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"--html {Path(page)}: is the place of a submission, which it would replace" in done.stderr
-    assert {path.read_bytes() for path in tmp_path.rglob("*.json")} == {before}
 
 
 @pytest.mark.slow
@@ -93,61 +80,8 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert "Marked †: not all of the suite is played" in done.stdout
 
 
-@pytest.mark.parametrize("limit", [("--markets", "alone"), ("--mode", "resident"), ("--seed", "7101")])
-def test_what_is_played_cannot_be_chosen_where_nothing_is(
-    flmarket: Callable[..., Done], tmp_path: Path, limit: tuple[str, str]
-) -> None:
-    done = flmarket("suite", "--leaderboard", ".", *limit, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{limit[0]} says what is played, and nothing is" in done.stderr
-
-
-SLOW = """\
-import os
-
-import flmarket
-
-
-@flmarket.policy("slow")
-class Slow(flmarket.Policy):
-    \"\"\"While it plays, what another process has played gets its submission's name.\"\"\"
-
-    def act(self, observation):
-        if os.path.exists("other.json"):
-            os.replace("other.json", "one.json")
-        return flmarket.Offer.none()
-"""
-
-
 @pytest.mark.slow
-def test_two_processes_may_write_one_submission(flmarket: Callable[..., Done], tmp_path: Path) -> None:
-    """What the other one has written since this one began is kept."""
-    (tmp_path / "slow.py").write_text(SLOW)
-    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--out")
-    other = flmarket(*command, "other.json", "--markets", "alone", "--seed", "7102", cwd=tmp_path)
-    assert other.returncode == 0, other.stderr
-    done = flmarket(*command, "one.json", "--markets", "alone", "--seed", "7101", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "one.json").read_text())["results"]["alone/resident/all"].keys() == {"7101", "7102"}
-
-
-@pytest.mark.slow
-def test_what_another_method_has_written_meanwhile_is_not_replaced(
-    flmarket: Callable[..., Done], tmp_path: Path
-) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    command = ("suite", "slow.py:slow", "--mode", "resident", "--quiet", "--markets", "alone", "--seed", "7101")
-    other = flmarket(*command, "--out", "other.json", "--method", "two", cwd=tmp_path)
-    assert other.returncode == 0, other.stderr
-    written = (tmp_path / "other.json").read_bytes()
-    done = flmarket(*command, "--out", "one.json", "--method", "one", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("one.json: was played by another policy, agent, plug-in or version of flmarket")
-    assert (tmp_path / "one.json").read_bytes() == written
-
-
-@pytest.mark.slow
-def test_two_processes_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+def test_two_processes_may_write_one_submission(tmp_path: Path) -> None:
     command = [*CLI, "suite", "hqfa", "--mode", "resident", "--quiet", "--markets"]
     markets = ("alone,starved,like-paper,rich", "unequal,starved-one-core,alone-fitted-many")
     processes = [subprocess.Popen([*command, names], cwd=tmp_path, stdout=subprocess.DEVNULL) for names in markets]
@@ -190,17 +124,13 @@ def test_what_cannot_be_one_method_is_not_played(
     ("arguments", "problem"),
     [
         ([], "name a policy to play, or submissions to compare with --leaderboard"),
+        (["--leaderboard", ".", "--seed", "7101"], "--mode, --markets, --seeds and --seed choose what is played; name"),
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
-        (["hqfa", "--seed", "3"], "seed 3 is none of the suite's; they are 7101, 7102, 7103, 7104, 7105"),
-        (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for 2 policies; name a folder"),
-        (
-            ["hqfa", "--markets", "alone", "--mode", "visitor"],
-            "nothing to play: in a market with one service, nobody is a",
-        ),
-        (["hqfa", "--method", ""], "--method '': must be a name"),
-        (["mine.py"], "mine.py: is a file; name one of its policies, too: mine.py:NAME"),
-        (["nothing.py:It"], "nothing.py: no such file; a plug-in is a Python file"),
+        (["hqfa", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
+        (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for several policies; name a folder"),
+        (["hqfa", "--markets", "alone", "--mode", "visitor"], "nothing to play: a market with one service has no vis"),
+        (["mine.py:It"], "policy mine.py:It: a plug-in file is named by itself: --plugin mine.py"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
         (["mahdrl:", "--seed", "7101"], "the path of a checkpoint must follow the colon"),
     ],
@@ -234,15 +164,6 @@ def test_a_page_may_be_in_the_folder_that_the_command_makes(flmarket: Callable[.
     done = flmarket("suite", "random", *few, "--html", "submissions/page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "submissions").iterdir()) == ["page.html", "random.json"]
-
-
-def test_a_file_names_the_policies_that_it_has(flmarket: Callable[..., Done], tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(BIG_SPENDER)
-    done = flmarket("suite", "mine.py:SmallSpender", cwd=tmp_path)
-    assert done.returncode == 2
-    assert (
-        "mine.py:SmallSpender: the file registers no such policy; those that it registers: big-spender" in done.stderr
-    )
 
 
 def test_training_on_a_market_of_the_suite_is_refused(flmarket: Callable[..., Done], tmp_path: Path) -> None:
@@ -279,10 +200,13 @@ def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: s
     (tmp_path / "stuck.py").write_text(STUCK)
     begun, path = tmp_path / "begun", tmp_path / "submissions/stuck.json"
     with subprocess.Popen(
-        [*CLI, "suite", "stuck.py:stuck", "--markets", "alone"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*CLI, "suite", "--plugin", "stuck.py", "stuck", "--markets", "alone"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as running:
         end = time.monotonic() + 120
-        while not (begun.exists() and len(begun.read_text().splitlines()) == 2):
+        while not (path.exists() and len(begun.read_text().splitlines()) == 2):
             assert time.monotonic() < end
             time.sleep(0.1)
         running.send_signal(how)
