@@ -256,7 +256,7 @@ class MarketApp(App[None]):
     def action_command_palette(self) -> None:
         from tui.palette import Palette
 
-        if not Palette.is_open(self):
+        if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_help(self) -> None:
