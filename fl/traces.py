@@ -1,14 +1,9 @@
-"""Traces: what each round trained on and its outcome, recorded from any federation, one JSON file per run."""
+"""Traces: what each round trained on and its outcome, recorded from any federation."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from fl.arrays import AnyArray
-from fl.errors import InputError
-from fl.files import WriteError, write_durably
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 
 
@@ -59,29 +54,3 @@ class Recorder(Federation):
 
     def close(self) -> None:
         self._federation.close()
-
-
-def write(
-    path: Path,  # the file; its folder is made
-    traces: Iterable[Trace],  # those of one run
-    key: Mapping[str, Any],  # what they depend on; ``read`` gives them back only for the same key
-) -> None:
-    """Write traces into one file, in one step: it is either whole or absent."""
-    content = {"key": dict(key), "traces": [{name: getattr(t, name) for name in t.__slots__} for t in traces]}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(path.parent, error) from error
-    write_durably(path, (json.dumps(content) + "\n").encode())
-
-
-def read(path: Path, key: Mapping[str, Any]) -> list[Trace] | None:
-    """Return the traces of a file, or None if there is no such file or it was made for another key."""
-    if not path.exists():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        traces = [Trace(**entry) for entry in content["traces"]]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
-    return traces if content["key"] == json.loads(json.dumps(key)) else None

@@ -12,7 +12,6 @@ from fl import vision
 from fl.calibrate_dqi import Point
 from fl.errors import InputError
 from fl.quality import DQIParameters
-from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.figures import draw_dqi
 from scenarios.judging.drawing import save
 from scenarios.judging.figures import figures
@@ -38,7 +37,6 @@ def draw(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write"),
     [
-        ("dqi-points.csv", lambda path: PointLog(path)),
         ("dqi-digits.png", draw),
         ("screen.svg", lambda path: write_picture("<svg/>", path)),
     ],

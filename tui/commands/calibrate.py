@@ -1,6 +1,7 @@
 """``flmarket calibrate``: reports progress on stderr, and closes with the table and the paths of the fits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,12 +39,9 @@ def calibrate_dqi(
     from scenarios.build import Shelf
     from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
 
-    load_plugins(plugin)
     plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
-    scenario = _load(source, assignments or [])
-    _announce(out, "dqi")
-    calibrate_dqi(scenario, out, plan, Shelf(), note)
-    _close(out, "dqi")
+    with _fitting("dqi", source, assignments, plugin, out) as scenario:
+        calibrate_dqi(scenario, out, plan, Shelf(), note)
 
 
 @calibrate.command("surrogate")
@@ -63,37 +61,30 @@ def calibrate_surrogate(
     from scenarios.build import Shelf
     from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
 
-    load_plugins(plugin)
     plan = SurrogatePlan(runs, held_out, workers or usable_cores())
-    scenario = _load(source, assignments or [])
-    _announce(out, "surrogate")
-    calibrate_surrogate(scenario, out, plan, Shelf(), note)
-    _close(out, "surrogate")
+    with _fitting("surrogate", source, assignments, plugin, out) as scenario:
+        calibrate_surrogate(scenario, out, plan, Shelf(), note)
 
 
-def _load(source: str, assignments: Sequence[str]) -> "Scenario":
+@contextmanager
+def _fitting(
+    kind: str, source: str, assignments: list[str] | None, plugin: list[Path] | None, out: Path
+) -> "Iterator[Scenario]":
+    """Load the scenario, say where the fits will be written, and close with their table."""
+    from fl.fitted import own_folder
     from scenarios.file.checks import installed
     from scenarios.loader import load
+    from scenarios.logs.outside import require_folder_place
 
+    load_plugins(plugin)
     # The fits that a scenario asks for are what is made here.
-    return load(source, assignments, catalogue=installed(fits=False))
-
-
-def _announce(out: Path, kind: str) -> None:
-    """Report where fits will be written: one of the places decides what all later runs of this user see."""
-    from fl.fitted import own_folder
-    from scenarios.logs.outside import require_outside_runs
-
-    require_outside_runs(out / f"{kind}.json")
+    scenario = load(source, assignments or [], catalogue=installed(fits=False))
+    require_folder_place(out)
+    fits, own = out / f"{kind}.json", own_folder() / f"{kind}.json"
     note(
-        f"Fits will be written to {out / f'{kind}.json'} and to {own_folder() / f'{kind}.json'}, where they replace "
-        "earlier ones of the same data set and where all your scenarios find them (set FLMARKET_FITS to change the "
-        "folder)."
+        f"Fits will be written to {fits} and to {own}, where they replace earlier ones of the same data set and where "
+        "all your scenarios find them (set FLMARKET_FITS to change the folder)."
     )
-
-
-def _close(out: Path, kind: str) -> None:
-    from fl.fitted import own_folder
-
+    yield scenario
     result((out / f"{kind}.md").read_text(encoding="utf-8"), end="")
-    result(f"Fits written to {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")
+    result(f"Fits written to {fits}; scenarios read them from {own}")

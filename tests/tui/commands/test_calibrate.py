@@ -110,20 +110,14 @@ def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("blocks", "message"),
-    [
-        (0, "dqi-points.csv: cannot be used: "),
-        (1, "dqi-points.csv: cannot be written: File too large; the "),
-    ],
-)
-def test_a_full_disk_is_one_line(blocks: int, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_a_full_disk_is_one_line(blocks: int, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk; in blocks of 1,024 bytes."""
     (tmp_path / "small.toml").write_text(SMALL)
     command = shlex.join([*CLI, "calibrate", "dqi", "small.toml", "--epochs=1", "--repetitions=2", "--out=fits"])
     limited = f"ulimit -f {blocks}; {command}"
     done = subprocess.run(["/bin/bash", "-c", limited], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode in (1, 2)
-    assert message in done.stderr.splitlines()[-1]
+    assert "dqi-points.csv: cannot be written: File too large" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert "defect" not in done.stderr
