@@ -72,7 +72,7 @@ def test_a_full_disk_leaves_the_receipt_of_a_download_as_it_was(tmp_path: Path) 
     (source / "t10k-labels-idx1-ubyte").write_bytes(b"labels")
     (target / vision.RECEIPT).write_text("0  train-labels-idx1-ubyte\n")
     with pytest.raises(OSError, match="No space left on device"):
-        vision._move_in(source, target, vision.FILES["mnist"].patterns)
+        vision._move_in(source, target)
     assert vision.receipt(target) == {"train-labels-idx1-ubyte": "0"}
 
 
