@@ -17,6 +17,7 @@ import numpy as np
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
 from fl.blame import Foreign, blame, describe
 from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Shape, Source
+from fl.plugins import summary
 
 KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 MOST_LABELS = 256  # labels are stored in one byte
@@ -25,11 +26,6 @@ MOST_LABELS = 256  # labels are stored in one byte
 def problem(found: Any) -> str | None:
     """Return why something cannot be a data set, as far as can be seen without calling it."""
     return None if inspect.isroutine(found) else f"is {found!r}; a data set is a function that returns its arrays"
-
-
-def description(function: Callable[..., Any]) -> str:
-    """Return the first line of a function's docstring."""
-    return (inspect.getdoc(function) or "").partition("\n")[0].strip()
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def _load(name: str, function: Callable[[], Any]) -> Dataset:
             f"{what}: must return four arrays (training images, training labels, test images, test labels), not {kind}"
         )
     try:
-        return dataset_of(name, description(function), "plug-in", found)
+        return dataset_of(name, summary(function), "plug-in", found)
     except DatasetError as error:
         raise DatasetError(f"{what}: {error}") from error
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fl.dataset import Shape
-from fl.datasets import BUILTIN, DatasetError, dataset, info, listing, load, names
-from fl.plugins import PluginError
+from fl.datasets import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
+from fl.plugins import PluginError, line_about
 
 LABELS = [0, 1, 2, 0, 0, 1]
 GREY = np.arange(6 * 4 * 5).reshape(6, 4, 5).astype(np.uint8)
@@ -183,21 +183,11 @@ def test_the_listing_loads_no_images_and_names_what_is_broken(install_package: C
     install_package("acme_images", SOURCE, "flmarket.datasets", stripes="acme_images:stripes")
     install_package("acme_broken", "import no_such_package", "flmarket.datasets", broken="acme_broken:cats")
     dataset("never")(lambda: pytest.fail("was loaded"))
-    listed = {entry.name: entry for entry in listing()}
+    listed = {entry.name: (entry.source, line_about(entry)) for entry in DATASETS.listing()}
     assert list(listed) == [*BUILTIN, "never", "broken", "stripes"]
-    assert (listed["mnist"].source, listed["mnist"].info) == ("download", info("mnist"))
-    stripes, broken = listed["stripes"], listed["broken"]
-    assert (stripes.source, stripes.description, stripes.info, stripes.problem) == (
-        "acme_images 1.5",
-        "Stripes, upright or lying.",
-        None,
-        None,
-    )
-    assert (broken.source, broken.description) == ("acme_broken 1.5", "")
-    assert broken.problem == (
-        "data set 'broken' (acme_broken:cats of acme_broken 1.5): cannot be imported: ModuleNotFoundError: "
-        "No module named 'no_such_package'"
-    )
+    assert listed["mnist"] == ("flmarket", "handwritten digits")
+    assert listed["stripes"] == ("acme_images 1.5", "Stripes, upright or lying.")
+    assert listed["broken"][1].endswith("cannot be imported: ModuleNotFoundError: No module named 'no_such_package'")
 
 
 def test_data_sets_of_ones_own_need_no_torch() -> None:
