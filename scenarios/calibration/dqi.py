@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from fl.calibrate_dqi import Experiment, Point, fit, grid, measure, quality, rounded
+from fl.cores import usable_cores
 from fl.datasets import Dataset
 from fl.errors import InputError
 from fl.files import WriteError, asked_for
@@ -23,42 +23,41 @@ from scenarios.calibration.figures import draw_dqi, figure_name
 from scenarios.file.schema import Scenario
 
 _COLUMNS = (
-    "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum", "seed",
+    "dataset", "images", "model", "epochs", "batch_size", "learning_rate", "momentum",
     "data_size", "wanted_emd", "repetition", "emd", "accuracy",
 )  # fmt: skip
 _KEYS = len(_COLUMNS) - 2
 
+_SEED = 0  # of all draws
 POOR = 0.8  # R^2 of the means over repetitions below which eq. (6) does not describe what was measured
 
 
-class DQIPlan(NamedTuple):
-    """How many experiments there are, and how long each trains."""
-
-    epochs: int = 50  # passes of a new network over its data set
-    repetitions: int = 10  # experiments with each (D, EMD); each has other images and another initial network
-    seed: int = 0  # the seed of all draws
-    workers: int = 1  # training threads; the results do not depend on them
-
-
-def calibrate_dqi(scenario: Scenario, out: Path, plan: DQIPlan, shelf: Shelf, report: Callable[[str], None]) -> None:
+def calibrate_dqi(
+    scenario: Scenario,
+    out: Path,
+    shelf: Shelf,
+    report: Callable[[str], None],  # gets lines about the progress
+    *,
+    epochs: int,  # passes of each new network over its data set
+    repetitions: int,  # experiments with each (D, EMD); each has other images and another initial network
+) -> None:
     """Measure, fit, and write ``dqi-points.csv``, ``dqi.json``, ``dqi.md`` and a figure for each data set into ``out``.
 
     Points are written as they are measured; those that are already there are not measured again. The fits also go into
-    the user's own folder, where scenarios find them. ``report`` gets lines about the progress.
+    the user's own folder, where scenarios find them.
     """
     log = PointLog(out / "dqi-points.csv")
     rows = []
     for name in datasets_of(scenario):
         dataset = shelf.get(name)
-        regime = replace(scenario.training_for(name), local_epochs=plan.epochs)
-        points = _measure(scenario, dataset, regime, plan, log, report)
+        regime = replace(scenario.training_for(name), local_epochs=epochs)
+        points = _measure(scenario, dataset, regime, repetitions, log, report)
         parameters = rounded(fit(points))
         found = quality(points, parameters)
         source = {
             "command": "flmarket calibrate dqi",
             "scenario": scenario.name,
-            "repetitions": plan.repetitions,
-            "seed": plan.seed,
+            "repetitions": repetitions,
             "official": dataset.official,
         }
         shortened = {key: round(value, 4) for key, value in found.items()}
@@ -97,7 +96,7 @@ class PointLog:
                 raise ValueError("it does not hold calibration points")  # noqa: TRY301
             whole = text[: text.rfind("\n") + 1]
             for row in list(csv.reader(whole.splitlines()))[1:]:
-                self.known[tuple(row[:_KEYS])] = Point(int(row[8]), float(row[11]), float(row[12]))
+                self.known[tuple(row[:_KEYS])] = Point(int(row[7]), float(row[10]), float(row[11]))
         except (OSError, ValueError, IndexError) as error:
             raise InputError(f"{path}: cannot be used: {error}; choose another --out") from error
         if whole != text or not path.exists():  # a line that a kill cut off would swallow the next one
@@ -116,29 +115,34 @@ class PointLog:
 
 
 def _measure(
-    scenario: Scenario, dataset: Dataset, regime: Regime, plan: DQIPlan, log: PointLog, report: Callable[[str], None]
+    scenario: Scenario,
+    dataset: Dataset,
+    regime: Regime,
+    repetitions: int,
+    log: PointLog,
+    report: Callable[[str], None],
 ) -> Sequence[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
     # Eight digits tell a data set's images from those of another one with the same name.
     images = hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
     how = (
-        name, images, regime.model, str(plan.epochs), str(regime.batch_size),
-        repr(regime.learning_rate), repr(regime.momentum), str(plan.seed),
+        name, images, regime.model, str(regime.local_epochs), str(regime.batch_size),
+        repr(regime.learning_rate), repr(regime.momentum),
     )  # fmt: skip
     # Label mixes have EMDs from 0 to the largest one.
     emds = scenario.clients.emd or np.linspace(0.0, largest_emd(dataset.info.labels), 6).tolist()
     experiments: dict[tuple[str, ...], Experiment] = {
         (*how, str(it.size), repr(it.emd), str(it.repetition)): it
-        for it in grid(scenario.clients.data_size, emds, dataset, plan.repetitions)
+        for it in grid(scenario.clients.data_size, emds, dataset, repetitions)
     }
     missing = [key for key in experiments if key not in log.known]
-    report(f"{name}: {len(experiments)} experiments of {plan.epochs} epochs, {len(missing)} to do")
+    report(f"{name}: {len(experiments)} experiments of {regime.local_epochs} epochs, {len(missing)} to do")
 
     def run(key: tuple[str, ...]) -> Point:
-        return measure(dataset, experiments[key], regime, plan.seed, scenario.training.kernel)
+        return measure(dataset, experiments[key], regime, _SEED, scenario.training.kernel)
 
-    pool = ThreadPoolExecutor(plan.workers)
+    pool = ThreadPoolExecutor(usable_cores())
     try:
         for key, point in zip(tracked(missing, name), pool.map(run, missing), strict=True):
             log.append(key, point)

@@ -34,18 +34,9 @@ HELD_OUT: Mapping[str, tuple[str, str]] = {
 _NOISY_RUNS = 20
 
 
-class SurrogatePlan(NamedTuple):
-    """How much to measure."""
-
-    runs: int = 24  # exploring runs to fit to
-    seeds: int = 3  # runs of each held-out policy
-    workers: int = 1  # training threads; the results do not depend on them
-
-
 class Comparison(NamedTuple):
     """One held-out policy on one data set, means over its seeds."""
 
-    dataset: str
     policy: str
     real: float  # mean accuracy over the rounds (AUC) of real training
     surrogate: float  # the same of the surrogate, over noisy runs on the same selections
@@ -57,31 +48,37 @@ class Comparison(NamedTuple):
 
 
 def calibrate_surrogate(
-    scenario: Scenario, out: Path, plan: SurrogatePlan, shelf: Shelf, report: Callable[[str], None]
+    scenario: Scenario,
+    out: Path,
+    shelf: Shelf,
+    report: Callable[[str], None],  # gets lines about the progress
+    *,
+    runs: int,  # exploring runs to fit to
+    held_out: int,  # runs of each held-out policy
 ) -> None:
     """Train, fit, test, and write ``surrogate.json``, ``surrogate.md`` and a figure for each data set into ``out``.
 
     Traces are kept in ``out/traces`` as runs finish; those that are already there are not trained again. The curves
-    also go into the user's own folder, where scenarios find them. ``report`` gets lines about the progress.
+    also go into the user's own folder, where scenarios find them.
     """
     base = stripped(scenario)
 
     def played(policy: str, dqi: str, seeds: Iterable[int]) -> list[dict[str, Trace]]:
-        runs = []
+        found = []
         for seed in seeds:
-            runs.append(traces(base, policy, dqi, seed, out / "traces", shelf, plan.workers))
-            accuracies = ", ".join(f"{name} {trace.accuracies[-1]:.4f}" for name, trace in runs[-1].items())
-            report(f"{policy} ({dqi} DQI), run {len(runs)}: {accuracies}")
-        return runs
+            found.append(traces(base, policy, dqi, seed, out / "traces", shelf))
+            accuracies = ", ".join(f"{name} {trace.accuracies[-1]:.4f}" for name, trace in found[-1].items())
+            report(f"{policy} ({dqi} DQI), run {len(found)}: {accuracies}")
+        return found
 
-    explored = played(EXPLORER, "published", range(plan.runs))
+    explored = played(EXPLORER, "published", range(runs))
     tested: dict[str, list[dict[str, Trace]]] = {}
     for label, (policy, dqi) in HELD_OUT.items():
         if dqi == "fitted" and not _has_dqi(base):
             report(f"{label}: left out; there is no fit of eq. (6) yet: flmarket calibrate dqi")
             continue
         # Other seeds than the exploring runs have: the worlds and initial models are new, too.
-        tested[label] = played(policy, dqi, range(1000, 1000 + plan.seeds))
+        tested[label] = played(policy, dqi, range(1000, 1000 + held_out))
     lines = [
         f"| data set | held-out policy | AUC real | AUC surrogate | MAE after round {EARLY_ROUNDS} "
         "| rounds to target, real | surrogate |\n",
@@ -92,16 +89,16 @@ def calibrate_surrogate(
         fitted = fit([run[name] for run in explored]).parameters()
         curve = Curve.of({key: float(f"{value:.6g}") for key, value in fitted.items()})
         rows = [
-            compare(name, label, curve, [run[name] for run in runs], service.target_accuracy)
-            for label, runs in tested.items()
+            compare(label, curve, [run[name] for run in same], service.target_accuracy)
+            for label, same in tested.items()
         ]
         order, error = summary(rows)
         source = {
             "command": "flmarket calibrate surrogate",
             "scenario": scenario.name,
-            "runs": plan.runs,
+            "runs": runs,
             "held_out": list(tested),
-            "seeds": plan.seeds,
+            "seeds": held_out,
             "official": shelf.get(name).official,
         }
         known = {"spearman": _known(order), "mae_after_round_10": _known(error)}
@@ -121,13 +118,12 @@ def calibrate_surrogate(
         file.writelines(lines)
 
 
-def compare(dataset: str, policy: str, curve: Curve, traces: Sequence[Trace], target: float) -> Comparison:
+def compare(policy: str, curve: Curve, traces: Sequence[Trace], target: float) -> Comparison:
     """Return how a curve follows the runs of one policy."""
     real = np.array([trace.accuracies for trace in traces])
     quiet = np.array([follow(curve, trace) for trace in traces])
     noisy = np.array([follow(curve, trace, seed) for seed in range(_NOISY_RUNS) for trace in traces])
     return Comparison(
-        dataset=dataset,
         policy=policy,
         real=float(real.mean()),
         surrogate=float(noisy.mean()),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from des.market import Market
 from fl.backends import REAL
+from fl.cores import usable_cores
 from fl.errors import InputError
 from fl.files import require_folder, write_durably
 from fl.traces import Recorder, Trace
@@ -61,7 +62,6 @@ def traces(
     seed: int,
     folder: Path,
     shelf: Shelf,
-    workers: int,
 ) -> dict[str, Trace]:
     """Return the traces of one run, by data set, from its file or by training."""
     if policy != EXPLORER:
@@ -71,7 +71,7 @@ def traces(
     path = folder / f"{policy}-{dqi}-{seed:04d}.json"
     found = read(path, key)
     if found is None:
-        found = _play(scenario, policy, seed, shelf, workers)
+        found = _play(scenario, policy, seed, shelf)
         write(path, found, key)
     return {trace.dataset: trace for trace in found}
 
@@ -95,8 +95,8 @@ def read(path: Path, key: dict[str, object]) -> list[Trace] | None:
         raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
 
 
-def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf, workers: int) -> list[Trace]:
-    federation = build_federation(scenario, seed, shelf, workers=workers)
+def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf) -> list[Trace]:
+    federation = build_federation(scenario, seed, shelf, workers=usable_cores())
     try:
         recorder = Recorder(
             federation,

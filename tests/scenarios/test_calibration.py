@@ -15,7 +15,7 @@ from scenarios.calibration.surrogate import Comparison, summary
 
 
 def row(real: float, surrogate: float) -> Comparison:
-    return Comparison("pets", "random", real, surrogate, 0.01, 3.0, 3.0, np.array([real]), np.array([surrogate]))
+    return Comparison("random", real, surrogate, 0.01, 3.0, 3.0, np.array([real]), np.array([surrogate]))
 
 
 def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
@@ -39,9 +39,9 @@ def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> Non
 def test_points_that_were_measured_are_known_again_but_for_a_line_that_was_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     log = PointLog(path)
-    keys = [tuple(str(n) for n in range(first, first + 11)) for first in (0, 1)]
+    keys = [tuple(str(n) for n in range(first, first + 10)) for first in (0, 1)]
     for key in keys:
-        log.append(key, Point(int(key[8]), 0.1, 0.123456789))
+        log.append(key, Point(int(key[7]), 0.1, 0.123456789))
     assert PointLog(path).known == log.known
     whole = path.read_text()
     path.write_text(whole[:-3])

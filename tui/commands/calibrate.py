@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fl.cores import usable_cores
 from tui.commands.arguments import Assignments, Plugins, Source, load_plugins
 from tui.commands.console import note, result
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 
 Output = Annotated[Path, typer.Option(help="Folder for measurements, fits, tables and figures.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
 
 
 @calibrate.command("dqi")
@@ -28,8 +26,6 @@ def calibrate_dqi(
     out: Output = Path("calibration"),
     epochs: Annotated[int, typer.Option(min=1, help="Epochs that each new network is trained for.")] = 50,
     repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
-    workers: Workers = None,
 ) -> None:
     """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
 
@@ -37,11 +33,10 @@ def calibrate_dqi(
     are kept in --out; a second call measures only those that are missing.
     """
     from scenarios.build import Shelf
-    from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
+    from scenarios.calibration.dqi import calibrate_dqi
 
-    plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
     with _fitting("dqi", source, assignments, plugin, out) as scenario:
-        calibrate_dqi(scenario, out, plan, Shelf(), note)
+        calibrate_dqi(scenario, out, Shelf(), note, epochs=epochs, repetitions=repetitions)
 
 
 @calibrate.command("surrogate")
@@ -52,18 +47,16 @@ def calibrate_surrogate(
     out: Output = Path("calibration"),
     runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
     held_out: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each held-out policy to test with.")] = 3,
-    workers: Workers = None,
 ) -> None:
     """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
 
     Traces are kept in --out as runs finish; a second call plays only the runs that are missing.
     """
     from scenarios.build import Shelf
-    from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
+    from scenarios.calibration.surrogate import calibrate_surrogate
 
-    plan = SurrogatePlan(runs, held_out, workers or usable_cores())
     with _fitting("surrogate", source, assignments, plugin, out) as scenario:
-        calibrate_surrogate(scenario, out, plan, Shelf(), note)
+        calibrate_surrogate(scenario, out, Shelf(), note, runs=runs, held_out=held_out)
 
 
 @contextmanager
