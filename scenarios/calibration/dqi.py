@@ -76,10 +76,9 @@ def calibrate_dqi(
             f"| {name} | {values} | {found['points']} | {found['r2']:.3f} | {found['r2_means']:.3f} "
             f"| {found['rmse']:.3f} | {found['worst']:.3f} | {found['scatter']:.3f} |\n"
         )
-    etas = " | ".join(made.parameters)
-    heading = f"| data set | {etas} | points | R² | R² of means | RMSE | worst mean | repetitions' sd |\n"
+    columns = ["data set", *made.parameters, "points", "R²", "R² of means", "RMSE", "worst mean", "repetitions' sd"]
     with asked_for(out / "dqi.md") as file:
-        file.writelines([heading, "|---" * heading.count(" | ") + "|---|\n", *rows])
+        file.writelines([f"| {' | '.join(columns)} |\n", "|---" * len(columns) + "|\n", *rows])
 
 
 class PointLog:

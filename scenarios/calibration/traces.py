@@ -9,10 +9,10 @@ from pathlib import Path
 
 from des.market import Market
 from fl.backends import REAL
+from fl.calibrate_surrogate import Recorder, Trace
 from fl.cores import usable_cores
 from fl.errors import InputError
 from fl.files import require_folder, write_durably
-from fl.traces import Recorder, Trace
 from fl.tracking import counting
 from learning.explorer import Explorer
 from learning.play import play

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fl.calibrate_surrogate import fit, follow
+from fl.calibrate_surrogate import Recorder, Trace, fit, follow
 from fl.jobs import TrainingJob
 from fl.surrogate import Curve, SurrogateFederation
-from fl.traces import Recorder, Trace
 from support.curves import CURVE
 
 TRUE = replace(

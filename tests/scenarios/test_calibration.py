@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fl.calibrate_dqi import Point
+from fl.calibrate_surrogate import Trace
 from fl.errors import InputError
-from fl.traces import Trace
 from scenarios.calibration import traces
 from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.surrogate import Comparison, summary
