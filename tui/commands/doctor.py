@@ -47,14 +47,17 @@ def doctor() -> None:
 
 
 def _checkup() -> Iterator[Finding]:
-    yield Finding("ok", "Python", f"{platform.python_version()} on {platform.platform()}, {sys.executable}")
-    yield Finding("ok", "cores", f"{usable_cores()} of {os.cpu_count()} may be used by this process")
-    yield _space("runs", Path.cwd() / "runs", "--out sets the folder")
-    for check in (_packages, _torch, _kernel, _data):
+    for check in (_machine, _packages, _torch, _kernel, _data):
         try:
             yield from check()
         except Exception as error:  # a broken part must not hide the others
             yield Finding("problem", check.__name__.strip("_"), str(error) or type(error).__name__)
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("ok", "Python", f"{platform.python_version()} on {platform.platform()}, {sys.executable}")
+    yield Finding("ok", "cores", f"{usable_cores()} of {os.cpu_count()} may be used by this process")
+    yield _space("runs", Path.cwd() / "runs", "--out sets the folder")
 
 
 def _packages() -> Iterator[Finding]:
