@@ -5,8 +5,9 @@ the whole test split. Psi(D, v) of eq. (6) is then fitted to the accuracies, und
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from fl.regime import Kernel, Regime
 from fl.streams import stream
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(NamedTuple):
     """One data set to train on: D images, the wanted EMD, and which repetition it is."""
 
     size: int
@@ -30,25 +30,12 @@ class Experiment:
     repetition: int
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """The outcome of one experiment."""
 
     size: int  # D
     emd: float  # realised
     accuracy: float  # on the whole test split
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """How well eq. (6) fits."""
-
-    points: int  # number of experiments
-    r2: float  # explained share of the variance of single accuracies
-    r2_means: float  # the same for the means over repetitions, whose scatter no curve can explain
-    rmse: float  # root mean square error of single accuracies
-    worst: float  # largest distance of a mean from the curve
-    scatter: float  # standard deviation of repetitions around their mean
 
 
 def grid(sizes: Sequence[int], emds: Sequence[float], dataset: Dataset, repetitions: int) -> list[Experiment]:
@@ -115,7 +102,7 @@ def fit(points: Iterable[Point]) -> DQIParameters:
     return _parameters(best.x)
 
 
-def quality(points: Iterable[Point], parameters: DQIParameters) -> Quality:
+def quality(points: Iterable[Point], parameters: DQIParameters) -> dict[str, float]:
     """Return how well the parameters fit the points."""
     size, emd, accuracy = _columns(points)
     residual = accuracy - dqi(size, emd, parameters)
@@ -124,14 +111,17 @@ def quality(points: Iterable[Point], parameters: DQIParameters) -> Quality:
     mean = np.bincount(cells, accuracy) / count
     off = np.bincount(cells, residual) / count
     within = accuracy - mean[cells]
-    return Quality(
-        points=len(size),
-        r2=1.0 - float((residual**2).sum() / ((accuracy - accuracy.mean()) ** 2).sum()),
-        r2_means=1.0 - float((off**2).sum() / ((mean - mean.mean()) ** 2).sum()),
-        rmse=float(np.sqrt((residual**2).mean())),
-        worst=float(np.abs(off).max()),
-        scatter=float(np.sqrt((within**2).sum() / max(1, len(size) - len(count)))),
-    )
+    return {
+        "points": len(size),
+        # The explained share of the variance: of single accuracies, and of the means over repetitions, whose scatter no
+        # curve can explain.
+        "r2": 1.0 - float((residual**2).sum() / ((accuracy - accuracy.mean()) ** 2).sum()),
+        "r2_means": 1.0 - float((off**2).sum() / ((mean - mean.mean()) ** 2).sum()),
+        "rmse": float(np.sqrt((residual**2).mean())),
+        "worst": float(np.abs(off).max()),  # the largest distance of a mean from the curve
+        # The standard deviation of repetitions around their mean.
+        "scatter": float(np.sqrt((within**2).sum() / max(1, len(size) - len(count)))),
+    }
 
 
 def rounded(parameters: DQIParameters) -> DQIParameters:
@@ -146,8 +136,8 @@ def rounded(parameters: DQIParameters) -> DQIParameters:
 
 
 def _columns(points: Iterable[Point]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    table = np.array([(point.size, point.emd, point.accuracy) for point in points], dtype=np.float64)
-    return table[:, 0], table[:, 1], table[:, 2]
+    size, emd, accuracy = np.array(list(points), dtype=np.float64).T
+    return size, emd, accuracy
 
 
 def _parameters(x: FloatArray) -> DQIParameters:

@@ -1,14 +1,13 @@
 """Fits the learning curve of ``fl.surrogate`` to traces of real training, and measures how well it follows them."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fl.arrays import BoolArray, FloatArray
-from fl.jobs import TrainingJob
+from fl.arrays import AnyArray, BoolArray, FloatArray
+from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.surrogate import REFERENCE, Curve, SurrogateFederation
-from fl.traces import Trace
 
 EARLY_ROUNDS = 10
 """Rounds in which models leave the plateau, and accuracy is mostly luck; errors are reported without them."""
@@ -38,6 +37,55 @@ cares little about the first rounds, where accuracy moves most; cross-validated,
 _DECAYS_AND_SHAPES = ((0.8, 1.2), (0.8, 2.0), (1.5, 1.5))
 _HUBER = 2.0
 """Deviations beyond which a residual counts linearly: a slow starter's plateau must not bend the whole curve."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """One service's run."""
+
+    dataset: str  # name of its data set
+    policy: str  # the policy that chose the clients
+    seed: int  # the run's seed
+    start: float  # test accuracy of the initial model
+    # [rounds][jobs] of the clients that trained; a round may have none
+    sizes: list[list[int]] = field(default_factory=list)
+    emds: list[list[float]] = field(default_factory=list)
+    losses: list[list[float]] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)  # [rounds] after each round
+
+
+class Recorder(Federation):
+    """A federation that forwards everything to another one and records a trace of each service."""
+
+    def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
+        self._federation = federation
+        self.traces = traces
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        return self._federation.kernels
+
+    def accuracy(self, service: str) -> float:
+        return self._federation.accuracy(service)
+
+    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
+        outcomes = self._federation.train_round(round_, jobs)
+        for service, trace in self.traces.items():
+            own = [job for job in jobs if job.service == service]
+            trace.sizes.append([job.size for job in own])
+            trace.emds.append([job.emd for job in own])
+            trace.losses.append(outcomes[service].losses.tolist() if own else [])
+            trace.accuracies.append(self._federation.accuracy(service))
+        return outcomes
+
+    def state(self) -> dict[str, AnyArray]:
+        return self._federation.state()
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        self._federation.restore(state)
+
+    def close(self) -> None:
+        self._federation.close()
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,11 @@ class Source(ABC):
             DatasetError: nothing is known without loading it, and it cannot be loaded.
         """
 
+    @property
+    def summary(self) -> str:
+        """What it shows, in one line, as listings of plug-ins ask for it."""
+        return self.info.description
+
     def present(self, root: Path) -> bool:
         """Return whether it can be loaded without a download, as far as names of files in ``root`` tell."""
         return True

@@ -10,7 +10,6 @@ archive. Anything else loads just as well, but is marked unofficial: nothing pro
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -18,21 +17,19 @@ from typing import Any, TypeVar
 from fl import downloaded, embedded
 from fl.dataset import Dataset, DatasetError, DatasetInfo, Source
 from fl.downloaded import data_root
-from fl.own_dataset import OwnDataset, description, problem
+from fl.own_dataset import OwnDataset, problem
 from fl.own_files import OwnFiles, is_path
-from fl.plugins import Registry, line_about
+from fl.plugins import Registry
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "DatasetError",
     "DatasetInfo",
-    "ListedDataset",
     "data_root",
     "dataset",
     "info",
     "is_path",
-    "listing",
     "load",
     "names",
 ]
@@ -59,38 +56,6 @@ def dataset(name: str) -> Callable[[F], F]:
 def names() -> list[str]:
     """Return the names of all data sets: embedded, downloaded, then those of plug-ins. Loads none of them."""
     return DATASETS.names()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedDataset:
-    """One line of the listing of data sets.
-
-    Attributes:
-        name: its name, usable or not.
-        source: ``embedded``, ``download``, or where the plug-in comes from: a file, or a package and its version.
-        description: what it shows.
-        info: what is known of it; None for a plug-in, which would have to be loaded for that.
-        problem: why it cannot be used, if it is known that it cannot.
-    """
-
-    name: str
-    source: str
-    description: str
-    info: DatasetInfo | None = None
-    problem: str | None = None
-
-
-def listing() -> list[ListedDataset]:
-    """Return all data sets, with the reason for what cannot be used. Imports plug-ins, but loads no images."""
-    listed = []
-    for entry in DATASETS.listing():
-        if isinstance(entry.thing, Source):
-            known = entry.thing.info
-            listed.append(ListedDataset(entry.name, known.source, known.description, known))
-        else:
-            text = "" if entry.problem else line_about(entry, description)
-            listed.append(ListedDataset(entry.name, entry.source, text, problem=entry.problem))
-    return listed
 
 
 def info(name: str) -> DatasetInfo:

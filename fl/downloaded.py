@@ -4,6 +4,8 @@ They are never written after the download. A copy that is there already may hold
 loads just as well, but is marked unofficial.
 """
 
+import gzip
+import hashlib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fl import readers, vision
+from fl import vision
 from fl.arrays import AnyArray, Labels, Pixels
 from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.digests import OFFICIAL
@@ -73,7 +75,8 @@ class Downloaded(Source):
         labels: list[Labels] = []
         for file, path in zip(self.raw.files, paths, strict=True):
             try:
-                data, digests[file] = readers.content(path)
+                data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+                digests[file] = hashlib.sha256(data).hexdigest()
                 for array in self.raw.parse(data):
                     (labels if array.ndim == 1 else images).append(self._checked(array))
                 if len(labels) == len(images) and len(labels[-1]) != len(images[-1]):
@@ -106,8 +109,6 @@ def data_root() -> Path:
         return expanded(chosen)
     if sys.platform == "darwin":
         caches = home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        caches = Path(os.environ.get("LOCALAPPDATA") or home() / "AppData" / "Local")
     else:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
         if not caches.is_absolute():  # which the XDG specification tells us to ignore

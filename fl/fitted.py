@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fl.errors import InputError
-from fl.files import replacing
+from fl.files import asked_for, require_folder
 from fl.home import expanded, home
 from fl.regime import Regime
 
@@ -78,7 +78,6 @@ def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     )
 
 
-@cache
 def shipped_regime(dataset: str) -> Regime | None:
     """Return the regime in which the fits that come with the package were measured; None where it has none.
 
@@ -98,53 +97,34 @@ def shipped_curve(dataset: str, regime: Regime) -> Fit | None:
 
 
 @cache
-def _shipped_curves() -> tuple[Fit, ...]:
-    return tuple(read(_SHIPPED / "surrogate.json"))
+def _shipped_curves() -> list[Fit]:
+    return read(_SHIPPED / "surrogate.json")
 
 
-def add(path: Path, fits: list[Fit]) -> None:
-    """Put fits into a file, in place of those it has for the same data set (and, of curves, regime)."""
-    kept = [fit for fit in read(path) if _key(fit) not in {_key(new) for new in fits}] if path.exists() else []
-    entries = [
-        {key: value for key, value in asdict(fit).items() if key != "kind"} for fit in sorted([*kept, *fits], key=_key)
-    ]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write((json.dumps(entries, indent=1, sort_keys=True) + "\n").encode())
-    except OSError as error:
-        raise FitError(f"{path}: cannot be written: {error.strerror}") from error
+def add(path: Path, fit: Fit) -> None:
+    """Put a fit into a file, in place of the one that it has for the same data set (and, of curves, regime)."""
+    kept = [other for other in read(path) if _key(other) != _key(fit)] if path.exists() else []
+    require_folder(path.parent)
+    entries = [asdict(each) for each in sorted([*kept, fit], key=_key)]
+    for entry in entries:
+        del entry["kind"]  # which the file's name says
+    with asked_for(path) as file:
+        file.write(json.dumps(entries, indent=1, sort_keys=True) + "\n")
 
 
 def read(path: Path) -> list[Fit]:
     """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``)."""
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
-        return _parse(kind, path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        return [_fit(kind, entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FitError(f"{path}: is not a file of fits: {error}; remove it, or run flmarket calibrate again") from error
 
 
-def _parse(kind: Kind, text: str) -> list[Fit]:
-    entries = json.loads(text)
-    if not isinstance(entries, list):
-        raise TypeError("it holds no list")
-    return [_fit(kind, **entry) for entry in entries]
-
-
-def _fit(
-    kind: Kind,
-    *,
-    dataset: str,
-    regime: Mapping[str, Any],
-    parameters: Mapping[str, float],
-    quality: Mapping[str, Any],
-    source: Mapping[str, Any],
-) -> Fit:
-    if missing := {field.name for field in fields(Regime)} - set(regime):  # what is absent must not become a default
-        raise TypeError(f"a regime lacks {', '.join(sorted(missing))}")
-    numbers = {str(name): float(value) for name, value in parameters.items()}
-    return Fit(kind, str(dataset), Regime(**regime), numbers, dict(quality), dict(source))
+def _fit(kind: Kind, entry: Mapping[str, Any]) -> Fit:
+    regime = Regime(**{field.name: entry["regime"][field.name] for field in fields(Regime)})  # none has a default here
+    parameters = {name: float(value) for name, value in entry["parameters"].items()}
+    return Fit(**{**entry, "kind": kind, "regime": regime, "parameters": parameters})
 
 
 def _key(fit: Fit) -> tuple[str, str]:
@@ -155,14 +135,11 @@ def _all(kind: Kind) -> list[Fit]:
     found: list[Fit] = []
     for folder in (own_folder(), _SHIPPED):
         path = folder / f"{kind}.json"
-        try:
-            state = path.stat()
-        except OSError:  # most users have none of their own
-            continue
-        found += _read_once(path, state.st_mtime_ns, state.st_size)
+        if path.exists():  # most users have none of their own
+            found += _read_once(path, path.stat().st_mtime_ns)
     return found
 
 
 @lru_cache(maxsize=16)
-def _read_once(path: Path, _modified: int, _size: int) -> tuple[Fit, ...]:
-    return tuple(read(path))
+def _read_once(path: Path, _modified: int) -> list[Fit]:
+    return read(path)

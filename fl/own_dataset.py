@@ -1,56 +1,46 @@
-"""Data sets of a user's own: a function without arguments that returns four arrays.
+"""Data sets of a user's own: four arrays, from a function without arguments or from files (``fl.own_files``).
 
-    @flmarket.dataset("shapes")
-    def shapes():
-        \"\"\"Circles and squares, in colour.\"\"\"
-        return train_images, train_labels, test_images, test_labels
-
-Images are uint8 arrays [n, channels, height, width], or [n, height, width] for one channel. Labels are integers [n],
-from 0 to L - 1, each of which some training image has. The first line of the docstring describes the data set.
-
-Nothing else is declared. The number of labels, the shape of the images, the sizes and the rarest label follow from the
-arrays, and so they cannot contradict them. The price is that the function is called as soon as these are needed, which
-is when a scenario that names the data set is checked. It must always return the same: the last four data sets stay
-loaded, and the function of another one is called again when its turn comes.
+Nothing is declared: what is known of the data set follows from the arrays, so the function is called as soon as a
+scenario that names it is checked. It must always return the same.
 """
 
+import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from fl.arrays import AnyArray, ByteArray, Labels, Pixels
 from fl.blame import Foreign, blame, describe
-from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Source
-from fl.own_arrays import checked, dataset_of
+from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Shape, Source
+from fl.plugins import summary
 
-_KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
+KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
+MOST_LABELS = 256  # labels are stored in one byte
 
 
 def problem(found: Any) -> str | None:
     """Return why something cannot be a data set, as far as can be seen without calling it."""
-    if not callable(found):
-        return f"is {found!r}, which cannot be called; a data set is a function that returns its arrays"
-    try:
-        hash(found)  # data sets that stay loaded are told apart by their functions
-    except Exception as error:
-        return f"cannot be told from others: {describe(error)}; register a plain function"
-    try:
-        inspect.signature(found).bind()
-    except ValueError:  # of a function that is not written in Python, nothing is known
-        return None
-    except TypeError as error:
-        return f"must be a function without arguments: {error}"
-    return None
+    return None if inspect.isroutine(found) else f"is {found!r}; a data set is a function that returns its arrays"
 
 
 @dataclass(frozen=True)
 class OwnDataset(Source):
-    """A data set that a user's function returns."""
+    """A data set that a user's function returns: its docstring's first line describes it.
 
-    name: str  # the name it is registered under
-    function: Callable[[], Any]  # returns its arrays
+    Attributes:
+        name: the name it is registered under.
+        function: returns training images, training labels, test images and test labels. Images are uint8
+            [n, channels, height, width], or [n, height, width] for one channel; labels are integers [n] from 0 to
+            L - 1, each of which some training image has.
+    """
+
+    name: str
+    function: Callable[[], Any]
 
     @property
     def info(self) -> DatasetInfo:
@@ -60,34 +50,96 @@ class OwnDataset(Source):
         return _load(self.name, self.function)
 
 
-def description(function: Callable[..., Any]) -> str:
-    """Return the first line of a function's docstring."""
-    return (inspect.getdoc(function) or "").partition("\n")[0].strip()
-
-
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _load(name: str, function: Callable[[], Any]) -> Dataset:
-    try:
-        arrays = checked(_called(function))
-    except DatasetError as error:
-        raise DatasetError(f"data set {name!r} ({_place(function)}): {error}") from error.__cause__
-    return dataset_of(name, description(function), "plug-in", arrays)
-
-
-def _place(function: Callable[..., Any]) -> str:
-    """Return where a function stands, as ``file:line``; of one that is not written in Python, its name."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
-    return f"{code.co_filename}:{code.co_firstlineno}"
-
-
-def _called(function: Callable[[], Any]) -> tuple[Any, ...]:
-    with Foreign(lambda error: DatasetError(f"raised {describe(error)}{blame(error)}")):
+    code = getattr(inspect.unwrap(function), "__code__", None)  # none where it is not written in Python
+    what = f"data set {name!r} ({code.co_filename}:{code.co_firstlineno})" if code else f"data set {name!r}"
+    with Foreign(lambda error: DatasetError(f"{what}: raised {describe(error)}{blame(error)}")):
         found = function()
-    if not isinstance(found, (tuple, list)) or len(found) != len(ARRAY_NAMES):
-        what = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
+    if not isinstance(found, (tuple, list)) or len(found) != 4:
+        kind = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(
-            f"must return four arrays (training images, training labels, test images, test labels), not {what}"
+            f"{what}: must return four arrays (training images, training labels, test images, test labels), not {kind}"
         )
-    return tuple(found)
+    try:
+        return dataset_of(name, summary(function), "plug-in", found)
+    except DatasetError as error:
+        raise DatasetError(f"{what}: {error}") from error
+
+
+def dataset_of(
+    name: str,
+    description: str,
+    source: Literal["plug-in", "file"],
+    found: Sequence[Any],  # training images, training labels, test images, test labels
+) -> Dataset:
+    """Return the data set that the arrays make. It is never official: only its user knows its digests."""
+    images, test_images = _images("training", found[0]), _images("test", found[2])
+    labels, test_labels = _labels("training", found[1], len(images)), _labels("test", found[3], len(test_images))
+    shape, test_shape = Shape(*images.shape[1:]), Shape(*test_images.shape[1:])
+    if shape != test_shape:
+        raise DatasetError(
+            f"its training images are {shape} and its test images {test_shape}; they must have the same shape"
+        )
+    if images.min() == images.max():
+        raise DatasetError("its training images are blank: all pixels are equal")
+    counts = np.bincount(labels)
+    if len(counts) < 2 or not counts.all():
+        there = ", ".join(map(str, np.flatnonzero(counts)))
+        raise DatasetError(f"its training labels must be numbered from 0 without a gap, at least two; they are {there}")
+    if test_labels.max() >= len(counts):
+        raise DatasetError(f"a test image has the label {test_labels.max()}, which no training image has")
+    known = DatasetInfo(
+        name=name,
+        description=description,
+        labels=len(counts),
+        shape=shape,
+        train_size=len(labels),
+        test_size=len(test_labels),
+        rarest_label=int(counts.min()),
+        source=source,
+        licence="unknown",
+    )
+    arrays = images, labels, test_images, test_labels
+    return Dataset.of(known, arrays, {key: _digest(it) for key, it in zip(ARRAY_NAMES, arrays, strict=True)}, known={})
+
+
+def _images(split: str, found: Any) -> Pixels:
+    array = _array(f"{split} images", found)
+    if array.dtype != np.uint8 or array.ndim not in (3, 4) or 0 in array.shape:
+        raise DatasetError(
+            f"its {split} images must be uint8 [n, channels, height, width], or [n, height, width] for one channel, "
+            f"not {array.dtype} {list(array.shape)}"
+        )
+    if array.ndim == 4 and array.shape[-1] in (3, 4) and array.shape[1] > 4:  # as most libraries for pictures have them
+        raise DatasetError(
+            f"its {split} images have the shape {list(array.shape)}; channels come before height and width: "
+            "images.transpose(0, 3, 1, 2)"
+        )
+    return array[:, np.newaxis] if array.ndim == 3 else array
+
+
+def _labels(split: str, found: Any, count: int) -> Labels:
+    array = _array(f"{split} labels", found)
+    if array.dtype.kind not in "iu" or array.shape != (count,):
+        raise DatasetError(f"its {split} labels must be integers [{count}], not {array.dtype} {list(array.shape)}")
+    if array.min() < 0 or array.max() >= MOST_LABELS:
+        raise DatasetError(
+            f"its {split} labels must be from 0 to {MOST_LABELS - 1}, not from {array.min()} to {array.max()}"
+        )
+    return array.astype(np.uint8)
+
+
+def _array(what: str, found: Any) -> AnyArray:
+    """Return a contiguous array, or a view of one: that it becomes read-only must not change the user's own."""
+    try:
+        return np.ascontiguousarray(found).view()
+    except Exception as error:  # of ragged lists, tensors on a GPU
+        raise DatasetError(f"its {what} cannot be read as an array: {error}") from error
+
+
+def _digest(array: ByteArray) -> str:
+    """Return the SHA-256 of an array's shape and content: the same bytes in another shape are other images."""
+    digest = hashlib.sha256(f"{list(array.shape)}\n".encode())
+    digest.update(array.tobytes())
+    return digest.hexdigest()

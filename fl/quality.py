@@ -1,4 +1,7 @@
-"""Data quality: the earth mover's distance (EMD, eq. 1) and the data quality indicator (DQI, eq. 6)."""
+"""Data quality: the data quality indicator (DQI, eq. 6) of a data set's size and earth mover's distance (EMD).
+
+The paper's EMD is the L1 distance between two label distributions: 0 for an IID data set (eq. 1).
+"""
 
 from dataclasses import dataclass
 
@@ -7,23 +10,6 @@ import numpy.typing as npt
 
 from fl.arrays import FloatArray
 from fl.elementary import exp, power
-
-
-def emd(
-    label_counts: npt.ArrayLike,  # [L] images of each label; at least one image
-    reference: npt.ArrayLike | None = None,  # [L] probabilities; uniform when not given
-) -> float:
-    """Return the EMD of a data set from a reference label distribution (eq. 1).
-
-    The paper's EMD is the L1 distance between the two label distributions: 0 for an IID data set, at most
-    ``2 * (1 - 1/L)`` from a uniform reference over L labels.
-    """
-    counts = np.asarray(label_counts, dtype=np.float64)
-    size = counts.sum()
-    if size <= 0:
-        raise ValueError("the EMD of an empty data set is undefined")
-    expected = np.full(counts.shape, 1.0 / counts.size) if reference is None else np.asarray(reference, np.float64)
-    return float(np.abs(counts / size - expected).sum())
 
 
 def largest_emd(labels: int) -> float:

@@ -9,13 +9,15 @@ small split by chance.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from fl.arrays import IntArray
 from fl.dataset import Dataset
 from fl.draws import draw_key, subsets
-from fl.shares import held_out
+
+LARGEST_SHARE = 0.5  # of the training images; clients need most of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,3 +53,18 @@ def _per_label(sizes: IntArray, total: int) -> IntArray:
     counts[np.argsort(-rest, kind="stable")[: total - int(counts.sum())]] += 1
     found: IntArray = counts
     return found
+
+
+def held_out(images: int, share: float) -> int:
+    """Return how many of a data set's training images a split holds out: the share, rounded down."""
+    return int(_exact(share) * images)
+
+
+def left_at_least(rarest: int, share: float) -> int:
+    """Return how many images of each label are left for clients, at least, if the rarest label has ``rarest``."""
+    return int((1 - _exact(share)) * rarest)
+
+
+def _exact(share: float) -> Fraction:
+    """Return a share as it is written: 0.1 is a tenth, which no 64-bit number is."""
+    return Fraction(str(share))

@@ -1,20 +1,16 @@
-"""Downloads through torchvision: which files a data set consists of, and fetching them. No other module imports it.
+"""Data sets as files in torchvision's layout: downloads and formats. No other module imports torchvision.
 
-torchvision knows the addresses and checks the archives' checksums; ``fl.readers`` reads the files. As torchvision takes
-any file that is present for a good one, a download goes into a temporary folder first, and its files move to their
-place once all of them are complete. An interrupted download leaves nothing that could be mistaken for data.
-
-torchvision's own CIFAR files are Python pickles, which its class unpickles. The same images are published as plain
-records beside them; those are what is downloaded here, with the checksum that the data set's page gives.
+torchvision knows the addresses and checks the archives' checksums. As it takes any file that is present for a good one,
+a download goes into a temporary folder first, and its files move to their place once all of them are complete. Its own
+CIFAR files are pickles; the same images are published as plain records, and those are downloaded here.
 """
 
 import hashlib
-import shutil
+import io
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
@@ -22,13 +18,12 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from fl import readers
 from fl.arrays import AnyArray
-from fl.files import replacing
+from fl.files import replacing_text
 
 RECEIPT = "flmarket.sha256"  # the file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``
 
@@ -40,11 +35,9 @@ class DownloadError(Exception):
 
 
 class Files(ABC):
-    """A data set as files."""
+    """A data set as files, which are parsed without running code of theirs."""
 
     files: tuple[str, ...]  # their names
-    # match these names, and those of more files of the same kind that a download may bring
-    patterns: ClassVar[tuple[str, ...]]
 
     @property
     @abstractmethod
@@ -61,16 +54,13 @@ class Files(ABC):
 
 
 @dataclass(frozen=True)
-class RawFiles(Files):
-    """A data set as IDX files in torchvision's layout."""
+class IdxFiles(Files):
+    """MNIST and its relatives: an array in each file, after two zeros, 8 for bytes, and its dimensions."""
 
     source: str  # torchvision's class, which also names the folder
     files: tuple[str, str, str, str]  # training images, training labels, test images, test labels
     split: str | None = None  # EMNIST's, which torchvision's class is asked for
     first_label: int = 0  # the lowest label in the files
-    # images are stored with rows and columns exchanged, as in the NIST files that EMNIST was made of
-    transposed: bool = False
-    patterns: ClassVar[tuple[str, ...]] = ("*-ubyte",)
 
     @property
     def folder(self) -> Path:
@@ -81,21 +71,24 @@ class RawFiles(Files):
         getattr(sets, self.source)(root, download=True, train=False, **named)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        array = readers.idx(data)
+        if data[:3] != b"\0\0\x08":
+            raise ValueError(f"it starts with 0x{data[:3].hex()}, not with 0x000008")
+        shape = np.frombuffer(data, ">u4", data[3], 4)
+        array = np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
         if array.ndim == 1:
             return (array.astype(np.int16) - self.first_label,)
-        return (array.transpose(0, 2, 1) if self.transposed else array,)
+        # EMNIST's rows and columns are exchanged, as in the NIST files that it was made of.
+        return (array if self.split is None else array.transpose(0, 2, 1),)
 
 
 @dataclass(frozen=True)
 class RecordFiles(Files):
-    """CIFAR as files of records, in the layout of its archive."""
+    """CIFAR as files of records: a label, then the bytes of an image."""
 
     source: str  # torchvision's class, which knows the address of the other archive
     name: str  # the folder in the archive, and here
     files: tuple[str, ...]  # training files, then the test file
     md5: str  # the archive's checksum, as its page gives it
-    patterns: ClassVar[tuple[str, ...]] = ("*.bin",)
 
     @property
     def folder(self) -> Path:
@@ -103,19 +96,11 @@ class RecordFiles(Files):
 
     def fetch(self, sets: Any, root: Path) -> None:
         url = getattr(sets, self.source).url.replace("-python", "-binary")
-        archive = url.rpartition("/")[2]
-        sets.utils.download_url(url, root, archive, self.md5)
-        (root / self.folder).mkdir()
-        with tarfile.open(root / archive) as members:
-            for file in self.files:
-                with suppress(KeyError):  # what is missing is reported when it is looked for
-                    content = members.extractfile(f"{self.name}/{file}")
-                    if content is not None:
-                        with content, (root / self.folder / file).open("wb") as target:
-                            shutil.copyfileobj(content, target)
+        sets.utils.download_and_extract_archive(url, root, md5=self.md5)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        return readers.records(data)
+        table = np.frombuffer(data, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+        return table[:, 1:].reshape(-1, 3, 32, 32), table[:, 0]
 
 
 @dataclass(frozen=True)
@@ -123,7 +108,6 @@ class MatlabFiles(Files):
     """SVHN: one MATLAB file for each split, which torchvision's class has the addresses and checksums of."""
 
     files: tuple[str, ...] = ("train_32x32.mat", "test_32x32.mat")
-    patterns: ClassVar[tuple[str, ...]] = ("*.mat",)
 
     @property
     def folder(self) -> Path:
@@ -135,44 +119,31 @@ class MatlabFiles(Files):
             sets.utils.download_url(url, root / self.folder, file, md5)
 
     def parse(self, data: bytes) -> Iterable[AnyArray]:
-        return readers.matlab(data)
+        from scipy.io import loadmat  # takes its time to import
+
+        found = loadmat(io.BytesIO(data), variable_names=("X", "y"))
+        return found["X"].transpose(3, 2, 0, 1), found["y"].ravel() % 10  # the digit 0 has the label 10
 
 
-def _mnist_like(source: str) -> RawFiles:
-    return RawFiles(
-        source,
-        (
-            "train-images-idx3-ubyte",
-            "train-labels-idx1-ubyte",
-            "t10k-images-idx3-ubyte",
-            "t10k-labels-idx1-ubyte",
-        ),
+def _idx(source: str, split: str | None = None, first_label: int = 0) -> IdxFiles:
+    train, test = ("train", "t10k") if split is None else (f"emnist-{split}-train", f"emnist-{split}-test")
+    files = (
+        f"{train}-images-idx3-ubyte",
+        f"{train}-labels-idx1-ubyte",
+        f"{test}-images-idx3-ubyte",
+        f"{test}-labels-idx1-ubyte",
     )
-
-
-def _emnist(split: str, first_label: int = 0) -> RawFiles:
-    return RawFiles(
-        "EMNIST",
-        (
-            f"emnist-{split}-train-images-idx3-ubyte",
-            f"emnist-{split}-train-labels-idx1-ubyte",
-            f"emnist-{split}-test-images-idx3-ubyte",
-            f"emnist-{split}-test-labels-idx1-ubyte",
-        ),
-        split=split,
-        first_label=first_label,
-        transposed=True,
-    )
+    return IdxFiles(source, files, split, first_label)
 
 
 FILES: Mapping[str, Files] = MappingProxyType(
     {
-        "mnist": _mnist_like("MNIST"),
-        "fashion-mnist": _mnist_like("FashionMNIST"),
-        "kmnist": _mnist_like("KMNIST"),
-        "emnist-letters": _emnist("letters", first_label=1),
-        "emnist-digits": _emnist("digits"),
-        "emnist-balanced": _emnist("balanced"),
+        "mnist": _idx("MNIST"),
+        "fashion-mnist": _idx("FashionMNIST"),
+        "kmnist": _idx("KMNIST"),
+        "emnist-letters": _idx("EMNIST", "letters", first_label=1),
+        "emnist-digits": _idx("EMNIST", "digits"),
+        "emnist-balanced": _idx("EMNIST", "balanced"),
         "cifar-10": RecordFiles(
             "CIFAR10",
             "cifar-10-batches-bin",
@@ -204,29 +175,32 @@ def download(raw: Files, root: Path) -> None:
         # On the same file system, so that a file moves in one step.
         with TemporaryDirectory(prefix=".download-", dir=root) as temporary:
             raw.fetch(sets, Path(temporary))
-            _move_in(Path(temporary) / raw.folder, root / raw.folder, raw.patterns)
+            _move_in(Path(temporary) / raw.folder, root / raw.folder)
     except (OSError, RuntimeError, ImportError, EOFError, HTTPException, tarfile.TarError, zlib.error) as error:
         raise DownloadError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
-def _move_in(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
-    """Move complete files to where they belong, after the receipt that says what they should be."""
+def _move_in(source: Path, target: Path) -> None:
+    """Move complete files to where they belong, after the receipt that says what they should be.
+
+    One archive may hold the files of several data sets.
+    """
     target.mkdir(parents=True, exist_ok=True)
-    complete = {path.name: path for pattern in patterns for path in sorted(source.glob(pattern))}
-    digests = {name: _sha256(path) for name, path in complete.items()}
-    lines = [f"{digest}  {name}\n" for name, digest in sorted({**receipt(target), **digests}.items())]
-    with replacing(target / RECEIPT) as file:
-        file.write("".join(lines).encode("ascii"))
-    for name, path in complete.items():
-        if find(target, name) is None:
-            path.replace(target / name)
+    known = {name for files in FILES.values() for name in files.files}
+    complete = [path for path in sorted(source.iterdir()) if path.name in known]
+    digests = receipt(target) | {path.name: _sha256(path) for path in complete}
+    with replacing_text(target / RECEIPT) as file:
+        file.writelines(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    for path in complete:
+        if find(target, path.name) is None:
+            path.replace(target / path.name)
 
 
 def receipt(folder: Path) -> dict[str, str]:
     """Return the SHA-256 by name of the files that were downloaded into ``folder``; empty where there is no receipt."""
     try:
         lines = (folder / RECEIPT).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeError):
         return {}
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 

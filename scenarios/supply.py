@@ -4,7 +4,7 @@ from itertools import product
 
 from fl.datasets import Dataset, DatasetError, data_root
 from fl.partition import largest_count
-from fl.shares import held_out, left_at_least
+from fl.split import held_out, left_at_least
 from scenarios.file.schema import Scenario
 
 

@@ -124,8 +124,7 @@ def run_arguments() -> object:
     """Do what the command's arguments ask for; return the exit status, or None for 0. Errors are left to the caller."""
     guard_streams()
     arguments = [_at_home(argument) for argument in sys.argv[1:]]
-    if arguments[:1] != ["doctor"]:  # which reports it with all the rest
-        require_one_place()
+    require_one_place()
     try:
         if arguments == ["tui"]:
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture

@@ -1,14 +1,18 @@
-"""Traces of real training for the surrogate: exploring runs to fit to, and runs of held-out policies to test with."""
+"""Traces of real training for the surrogate: exploring runs to fit to, and runs of held-out policies to test with.
 
-from collections.abc import Mapping
-from dataclasses import replace
+One JSON file per run; it is used again only for the scenario and images that it was made of.
+"""
+
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from des.market import Market
-from fl import traces as files
 from fl.backends import REAL
-from fl.traces import Recorder, Trace
+from fl.calibrate_surrogate import Recorder, Trace
+from fl.cores import usable_cores
+from fl.errors import InputError
+from fl.files import require_folder, write_durably
 from fl.tracking import counting
 from learning.explorer import Explorer
 from learning.play import play
@@ -38,15 +42,12 @@ def stripped(scenario: Scenario) -> Scenario:
     first: dict[str, Service] = {}
     for service in scenario.services:
         first.setdefault(service.dataset, service)
-    services = tuple(map(PolicyChoice("random").seat, first.values()))
     measured = {"backend": REAL.name, "eval_samples": None, "validation": 0.0}
-    training = scenario.training.model_copy(update=measured)
-    clients = scenario.clients.model_copy(update={"behaviour": ClientBehaviour()})
     return scenario.model_copy(
         update={
-            "services": services,
-            "training": training,
-            "clients": clients,
+            "services": tuple(map(PolicyChoice("random").seat, first.values())),
+            "training": scenario.training.model_copy(update=measured),
+            "clients": scenario.clients.model_copy(update={"behaviour": ClientBehaviour()}),
             "dqi": "published",
             "description": "",
             "sweep": {},
@@ -54,42 +55,56 @@ def stripped(scenario: Scenario) -> Scenario:
     )
 
 
-def explore(scenario: Scenario, seed: int, folder: Path, shelf: Shelf, workers: int) -> dict[str, Trace]:
-    """Return the traces of one exploring run, by data set, from its file or by training."""
-    return _traces(scenario, EXPLORER, seed, folder, shelf, workers)
-
-
-def held_out(
-    scenario: Scenario, policy: str, dqi: str, seed: int, folder: Path, shelf: Shelf, workers: int
+def traces(
+    scenario: Scenario,
+    policy: str,  # of all services; ``EXPLORER``, or a policy's name
+    dqi: str,  # which they see
+    seed: int,
+    folder: Path,
+    shelf: Shelf,
 ) -> dict[str, Trace]:
-    """Return the traces of one run in which all services use ``policy`` and see that kind of DQI; see ``explore``."""
-    services = tuple(service.model_copy(update={"policy": policy}) for service in scenario.services)
-    changed = scenario.model_copy(update={"services": services, "dqi": dqi})
-    return _traces(changed, policy, seed, folder, shelf, workers)
-
-
-def _traces(scenario: Scenario, policy: str, seed: int, folder: Path, shelf: Shelf, workers: int) -> dict[str, Trace]:
-    key: Mapping[str, Any] = {
-        "scenario": digest(scenario, shelf.digests(scenario)),
-        "policy": policy,
-        "seed": seed,
-    }
-    path = folder / f"{policy}-{scenario.dqi}-{seed:04d}.json"
-    found = files.read(path, key)
+    """Return the traces of one run, by data set, from its file or by training."""
+    if policy != EXPLORER:
+        services = tuple(service.model_copy(update={"policy": policy}) for service in scenario.services)
+        scenario = scenario.model_copy(update={"services": services, "dqi": dqi})
+    key = {"scenario": digest(scenario, shelf.digests(scenario)), "policy": policy, "seed": seed}
+    path = folder / f"{policy}-{dqi}-{seed:04d}.json"
+    found = read(path, key)
     if found is None:
-        found = _play(scenario, policy, seed, shelf, workers)
-        files.write(path, found, key)
+        found = _play(scenario, policy, seed, shelf)
+        write(path, found, key)
     return {trace.dataset: trace for trace in found}
 
 
-def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf, workers: int) -> list[Trace]:
-    federation = build_federation(scenario, seed, shelf, workers=workers)
+def write(path: Path, found: list[Trace], key: dict[str, object]) -> None:
+    """Write a run's traces, and what they depend on, into one file: it is either whole or absent."""
+    require_folder(path.parent)
+    content = {"key": key, "traces": [asdict(trace) for trace in found]}
+    write_durably(path, (json.dumps(content) + "\n").encode())
+
+
+def read(path: Path, key: dict[str, object]) -> list[Trace] | None:
+    """Return the traces of a file, or None if there is no such file or it was made for another key."""
+    if not path.exists():
+        return None
     try:
-        traces = {
-            service.name: Trace(service.dataset, policy, seed, federation.accuracy(service.name))
-            for service in scenario.services
-        }
-        recorder = Recorder(federation, traces)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found = [Trace(**entry) for entry in content["traces"]]
+        return found if content["key"] == key else None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
+
+
+def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf) -> list[Trace]:
+    federation = build_federation(scenario, seed, shelf, workers=usable_cores())
+    try:
+        recorder = Recorder(
+            federation,
+            {
+                service.name: Trace(service.dataset, policy, seed, federation.accuracy(service.name))
+                for service in scenario.services
+            },
+        )
         exploring = policy == EXPLORER
         specs = [
             replace(spec, target_accuracy=_NEVER, policy=policy, privileged=exploring or spec.privileged)
@@ -103,6 +118,6 @@ def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf, workers: int
         market = Market(population_spec(scenario), specs, timeline(scenario), scenario.rounds, recorder, seed)
         with counting(f"{policy} seed {seed}", scenario.rounds) as step:
             play(market, policies, [lambda report: step(report.round)])
+        return list(recorder.traces.values())
     finally:
         federation.close()
-    return list(traces.values())

@@ -7,7 +7,7 @@ from des.money import to_micro
 from fl.backends import BACKENDS, REAL
 from fl.partition import largest_count, realised_emd
 from fl.quality import largest_emd
-from fl.shares import held_out, left_at_least
+from fl.split import held_out, left_at_least
 from scenarios.file.problems import Finding, number
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Training

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, create_model
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
 from fl.regime import Device, Kernel, Regime
-from fl.shares import LARGEST_SHARE
+from fl.split import LARGEST_SHARE
 from scenarios.file.clients import Clients
 from scenarios.file.regimes import KEYS, Chosen, choose
 from scenarios.file.tables import LARGEST_SUM, Name, Plain, Table, plain, six_decimals

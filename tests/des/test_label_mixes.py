@@ -14,7 +14,8 @@ from des.holdings import Lasting
 from des.market import Market
 from des.money import MICRO
 from des.population import Population, PopulationSpec
-from fl.quality import PUBLISHED, DQIParameters, dqi, emd
+from fl.quality import PUBLISHED, DQIParameters, dqi
+from support.emd import emd
 from support.tiers import examples
 
 LABELS = [10, 4]

@@ -9,8 +9,9 @@ from des.holdings import draw_pairs
 from des.population import Population
 from des.records import Observation, Offer
 from fl.draws import draw_key
-from fl.quality import PUBLISHED, emd
+from fl.quality import PUBLISHED
 from fl.streams import stream
+from support.emd import emd
 
 
 def worlds(market, act, rounds: int) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:

@@ -1,17 +1,13 @@
-"""The fit of learning curves: what a known curve made is followed again, and traces survive their files."""
+"""The fit of learning curves: what a known curve made is followed again."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fl import traces
-from fl.calibrate_surrogate import fit, follow
-from fl.errors import InputError
+from fl.calibrate_surrogate import Recorder, Trace, fit, follow
 from fl.jobs import TrainingJob
 from fl.surrogate import Curve, SurrogateFederation
-from fl.traces import Recorder, Trace
 from support.curves import CURVE
 
 TRUE = replace(
@@ -97,17 +93,6 @@ def test_a_recorder_changes_nothing_and_keeps_rounds_without_a_job() -> None:
     assert recorder.kernels == plain.kernels
     recorder.restore({name: array * 0.5 for name, array in plain.state().items()})
     assert recorder.accuracy("s") == recorder.state()["s"][0] == 0.5 * plain.accuracy("s")
-
-
-def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> None:
-    path, kept = tmp_path / "deep" / "t.json", record(TRUE, 1, rounds=5)
-    assert traces.read(path, {"a": 1}) is None
-    traces.write(path, [kept], {"a": 1})
-    assert traces.read(path, {"a": 1}) == [kept]
-    assert traces.read(path, {"a": 2}) is None
-    path.write_text("{")
-    with pytest.raises(InputError, match="is not a file of traces"):
-        traces.read(path, {"a": 1})
 
 
 @pytest.mark.slow

@@ -15,8 +15,9 @@ from fl import draws, elementary, philox
 from fl.arrays import FloatArray
 from fl.dirichlet import LEAST, MOST, counted_emd, label_mixes, mean_emd, mixed_counts
 from fl.draws import draw_key
-from fl.quality import emd, largest_emd
+from fl.quality import largest_emd
 from implementations import compiled_and_not
+from support.emd import emd
 
 each = compiled_and_not(draws, elementary, philox)
 

@@ -17,10 +17,10 @@ from fl.jobs import Diverged, TrainingJob
 from fl.local import ReferenceTrainer, visiting_order
 from fl.models import build
 from fl.partition import draw_images, label_counts
-from fl.quality import emd as emd_of
 from fl.regime import Regime
 from fl.streams import stream
 from fl.task import Task
+from support.emd import emd as emd_of
 
 LABELS = 3
 SHAPE = Shape(1, 28, 28)

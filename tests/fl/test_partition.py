@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fl.draws import draw_key, uniforms
 from fl.partition import draw_images, label_counts, largest_count, realised_emd
-from fl.quality import emd, largest_emd
+from fl.quality import largest_emd
+from support.emd import emd
 
 
 def data_sets(size: int, labels: int, most: int | None = None) -> Iterator[tuple[int, ...]]:

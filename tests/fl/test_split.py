@@ -13,8 +13,7 @@ from fl.federation import RealFederation
 from fl.jobs import TrainingJob
 from fl.models import build
 from fl.regime import Regime
-from fl.shares import held_out, left_at_least
-from fl.split import split
+from fl.split import held_out, left_at_least, split
 from fl.task import Task
 
 REGIME = Regime(model="mlp", batch_size=10, learning_rate=0.05)

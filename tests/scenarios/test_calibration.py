@@ -1,14 +1,21 @@
-"""Calibration of any data set: what its results say where there is nothing to compare."""
+"""Calibration: what it keeps, and what its results say where there is nothing to compare."""
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from fl.calibrate_dqi import Point
+from fl.calibrate_surrogate import Trace
+from fl.errors import InputError
+from scenarios.calibration import traces
+from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.surrogate import Comparison, summary
 
 
 def row(real: float, surrogate: float) -> Comparison:
-    return Comparison("pets", "random", real, surrogate, 0.01, 3.0, 3.0, np.array([real]), np.array([surrogate]))
+    return Comparison("random", real, surrogate, 0.01, 3.0, 3.0, np.array([real]), np.array([surrogate]))
 
 
 def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
@@ -16,3 +23,37 @@ def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
     assert math.isnan(order)
     assert error == 0.01
     assert summary([row(0.8, 0.7), row(0.9, 0.8), row(0.7, 0.6)])[0] == 1.0
+
+
+def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> None:
+    path, kept = tmp_path / "deep" / "t.json", Trace("digits", "lcfa", 1, 0.1, [[100]], [[0.4]], [[2.0]], [0.3])
+    assert traces.read(path, {"a": 1}) is None
+    traces.write(path, [kept], {"a": 1})
+    assert traces.read(path, {"a": 1}) == [kept]
+    assert traces.read(path, {"a": 2}) is None
+    path.write_text("{")
+    with pytest.raises(InputError, match="is not a file of traces"):
+        traces.read(path, {"a": 1})
+
+
+def test_points_that_were_measured_are_known_again_but_for_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    log = PointLog(path)
+    keys = [tuple(str(n) for n in range(first, first + 10)) for first in (0, 1)]
+    for key in keys:
+        log.append(key, Point(int(key[7]), 0.1, 0.123456789))
+    assert PointLog(path).known == log.known
+    whole = path.read_text()
+    path.write_text(whole[:-3])
+    again = PointLog(path)
+    assert list(again.known) == keys[:1]
+    again.append(keys[1], Point(9, 0.1, 0.123456789))
+    assert path.read_text() == whole
+
+
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("one line without an end")
+    with pytest.raises(InputError, match="it does not hold calibration points; choose another --out"):
+        PointLog(path)
+    assert path.read_text() == "one line without an end"

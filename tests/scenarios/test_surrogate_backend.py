@@ -113,7 +113,7 @@ def own_fit(folder: Path, dataset: str, **changed: float) -> Curve:
     regime = load("paper", [f"services.mnist.dataset={dataset}"]).training_for(dataset)
     shipped = surrogate_fit("mnist", load("paper").training_for("mnist"))
     parameters = {**shipped.parameters, **changed}
-    add(folder / "surrogate.json", [Fit("surrogate", dataset, regime, parameters, {}, {})])
+    add(folder / "surrogate.json", Fit("surrogate", dataset, regime, parameters, {}, {}))
     return Curve.of(parameters)
 
 

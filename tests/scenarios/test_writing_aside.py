@@ -12,7 +12,6 @@ from fl import vision
 from fl.calibrate_dqi import Point
 from fl.errors import InputError
 from fl.quality import DQIParameters
-from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.figures import draw_dqi
 from scenarios.judging.drawing import save
 from scenarios.judging.figures import figures
@@ -38,7 +37,6 @@ def draw(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write"),
     [
-        ("dqi-points.csv", lambda path: PointLog(path)),
         ("dqi-digits.png", draw),
         ("screen.svg", lambda path: write_picture("<svg/>", path)),
     ],
@@ -74,7 +72,7 @@ def test_a_full_disk_leaves_the_receipt_of_a_download_as_it_was(tmp_path: Path) 
     (source / "t10k-labels-idx1-ubyte").write_bytes(b"labels")
     (target / vision.RECEIPT).write_text("0  train-labels-idx1-ubyte\n")
     with pytest.raises(OSError, match="No space left on device"):
-        vision._move_in(source, target, vision.FILES["mnist"].patterns)
+        vision._move_in(source, target)
     assert vision.receipt(target) == {"train-labels-idx1-ubyte": "0"}
 
 

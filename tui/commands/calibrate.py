@@ -1,12 +1,12 @@
 """``flmarket calibrate``: reports progress on stderr, and closes with the table and the paths of the fits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fl.cores import usable_cores
 from tui.commands.arguments import Assignments, Plugins, Source, load_plugins
 from tui.commands.console import note, result
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 
 Output = Annotated[Path, typer.Option(help="Folder for measurements, fits, tables and figures.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Training threads; the number of cores if not given.")]
 
 
 @calibrate.command("dqi")
@@ -27,8 +26,6 @@ def calibrate_dqi(
     out: Output = Path("calibration"),
     epochs: Annotated[int, typer.Option(min=1, help="Epochs that each new network is trained for.")] = 50,
     repetitions: Annotated[int, typer.Option(min=1, help="Experiments for each (D, EMD).")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
-    workers: Workers = None,
 ) -> None:
     """Fit eq. (6) to experiments on each of a scenario's data sets (the paper's Fig. 1).
 
@@ -36,14 +33,10 @@ def calibrate_dqi(
     are kept in --out; a second call measures only those that are missing.
     """
     from scenarios.build import Shelf
-    from scenarios.calibration.dqi import DQIPlan, calibrate_dqi
+    from scenarios.calibration.dqi import calibrate_dqi
 
-    load_plugins(plugin)
-    plan = DQIPlan(epochs, repetitions, seed, workers or usable_cores())
-    scenario = _load(source, assignments or [])
-    _announce(out, "dqi")
-    calibrate_dqi(scenario, out, plan, Shelf(), note)
-    _close(out, "dqi")
+    with _fitting("dqi", source, assignments, plugin, out) as scenario:
+        calibrate_dqi(scenario, out, Shelf(), note, epochs=epochs, repetitions=repetitions)
 
 
 @calibrate.command("surrogate")
@@ -54,46 +47,37 @@ def calibrate_surrogate(
     out: Output = Path("calibration"),
     runs: Annotated[int, typer.Option(min=2, help="Exploring runs to fit to.")] = 24,
     held_out: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each held-out policy to test with.")] = 3,
-    workers: Workers = None,
 ) -> None:
     """Fit the surrogate's learning curves to real training in a scenario's market, and test them on other policies.
 
     Traces are kept in --out as runs finish; a second call plays only the runs that are missing.
     """
     from scenarios.build import Shelf
-    from scenarios.calibration.surrogate import SurrogatePlan, calibrate_surrogate
+    from scenarios.calibration.surrogate import calibrate_surrogate
 
-    load_plugins(plugin)
-    plan = SurrogatePlan(runs, held_out, workers or usable_cores())
-    scenario = _load(source, assignments or [])
-    _announce(out, "surrogate")
-    calibrate_surrogate(scenario, out, plan, Shelf(), note)
-    _close(out, "surrogate")
+    with _fitting("surrogate", source, assignments, plugin, out) as scenario:
+        calibrate_surrogate(scenario, out, Shelf(), note, runs=runs, held_out=held_out)
 
 
-def _load(source: str, assignments: Sequence[str]) -> "Scenario":
+@contextmanager
+def _fitting(
+    kind: str, source: str, assignments: list[str] | None, plugin: list[Path] | None, out: Path
+) -> "Iterator[Scenario]":
+    """Load the scenario, say where the fits will be written, and close with their table."""
+    from fl.fitted import own_folder
     from scenarios.file.checks import installed
     from scenarios.loader import load
+    from scenarios.logs.outside import require_folder_place
 
+    load_plugins(plugin)
     # The fits that a scenario asks for are what is made here.
-    return load(source, assignments, catalogue=installed(fits=False))
-
-
-def _announce(out: Path, kind: str) -> None:
-    """Report where fits will be written: one of the places decides what all later runs of this user see."""
-    from fl.fitted import own_folder
-    from scenarios.logs.outside import require_outside_runs
-
-    require_outside_runs(out / f"{kind}.json")
+    scenario = load(source, assignments or [], catalogue=installed(fits=False))
+    require_folder_place(out)
+    fits, own = out / f"{kind}.json", own_folder() / f"{kind}.json"
     note(
-        f"Fits will be written to {out / f'{kind}.json'} and to {own_folder() / f'{kind}.json'}, where they replace "
-        "earlier ones of the same data set and where all your scenarios find them (set FLMARKET_FITS to change the "
-        "folder)."
+        f"Fits will be written to {fits} and to {own}, where they replace earlier ones of the same data set and where "
+        "all your scenarios find them (set FLMARKET_FITS to change the folder)."
     )
-
-
-def _close(out: Path, kind: str) -> None:
-    from fl.fitted import own_folder
-
+    yield scenario
     result((out / f"{kind}.md").read_text(encoding="utf-8"), end="")
-    result(f"Fits written to {out / f'{kind}.json'}; scenarios read them from {own_folder() / f'{kind}.json'}")
+    result(f"Fits written to {fits}; scenarios read them from {own}")

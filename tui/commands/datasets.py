@@ -8,14 +8,18 @@ def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
 
-    from fl.datasets import data_root, listing
+    from fl.dataset import Source
+    from fl.datasets import DATASETS, data_root
+    from fl.plugins import line_about
 
     load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
-    for entry in listing():
-        sizes = ("", "", "", "")  # of a plug-in, nothing is known before it is loaded
-        if (known := entry.info) is not None:
+    for entry in DATASETS.listing():
+        sizes, source = ("", "", "", ""), entry.source  # of a plug-in, nothing is known before it is loaded
+        if isinstance(entry.thing, Source):
+            known = entry.thing.info
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
-        table.add_row(entry.name, *sizes, entry.source, entry.problem or entry.description)
+            source = known.source
+        table.add_row(entry.name, *sizes, source, line_about(entry))
     stdout().print(table)
     result(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

@@ -8,17 +8,13 @@ def plugins(plugin: Plugins = None) -> None:
     """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
     from rich.table import Table
 
-    from fl.dataset import Source
-    from fl.plugins import line_about, summary
+    from fl.plugins import line_about
     from scenarios.plugins import REGISTRIES
-
-    def what_it_is(thing: object) -> str:
-        return thing.info.description if isinstance(thing, Source) else summary(thing)
 
     load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")
     for registry in REGISTRIES:
         for entry in registry.listing():
-            table.add_row(registry.kind, entry.name, entry.source, line_about(entry, what_it_is))
+            table.add_row(registry.kind, entry.name, entry.source, line_about(entry))
         table.add_section()
     stdout().print(table)

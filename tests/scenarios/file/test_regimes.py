@@ -114,7 +114,7 @@ def test_a_data_set_without_fits_has_the_general_default() -> None:
 def test_fits_of_the_users_own_change_no_regime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scenario means the same on every machine."""
     monkeypatch.setenv("FLMARKET_FITS", str(tmp_path))
-    add(tmp_path / "surrogate.json", [Fit("surrogate", "mnist", Regime(learning_rate=0.9), {}, {}, {})])
+    add(tmp_path / "surrogate.json", Fit("surrogate", "mnist", Regime(learning_rate=0.9), {}, {}, {}))
     assert parse(SMALLEST).training_for("mnist").learning_rate == 0.04
 
 

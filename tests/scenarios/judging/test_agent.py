@@ -168,7 +168,7 @@ def test_an_agent_that_knows_its_learning_curve_is_asked_with_that_of_the_run(
     def fit(folder: str, **changed: float) -> None:
         monkeypatch.setenv("FLMARKET_FITS", str(tmp_path / folder))
         parameters = {**shipped, **changed}
-        add(tmp_path / folder / "surrogate.json", [Fit("surrogate", "kmnist", regime, parameters, {}, {})])
+        add(tmp_path / folder / "surrogate.json", Fit("surrogate", "kmnist", regime, parameters, {}, {}))
 
     fit("then", step_size=0.5, step_emd=0.25, first_emd=1.1)
     logs = logs_of(tmp_path, "paper", f"mahdrl:{agent}", *changes)

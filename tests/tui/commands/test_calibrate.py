@@ -45,7 +45,7 @@ def calibrate(folder: Path, *arguments: str, run: Callable[..., Done] = flmarket
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("calibration")
     (path / "small.toml").write_text(SMALL)
-    command = ("calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--seed", "4", "--out", "out")
+    command = ("calibrate", "dqi", "small.toml", "--epochs", "1", "--repetitions", "2", "--out", "out")
     done = calibrate(path, *command, run=process)
     assert done.returncode == 0, done.stderr
     assert "| digits |" in done.stdout
@@ -65,7 +65,7 @@ def test_dqi_writes_points_fits_table_and_figure(folder: Path) -> None:
         "dqi-points.csv", "dqi.json", "dqi.md", "dqi-digits.png",
     }  # fmt: skip
     (fit,) = json.loads((folder / "own" / "dqi.json").read_text())
-    assert fit["regime"]["local_epochs"] == 3
+    assert fit["regime"]["local_epochs"] == 1
     assert fit == json.loads((folder / "out" / "dqi.json").read_text())[0]
 
 
@@ -76,8 +76,8 @@ def test_dqi_goes_on_where_it_was_killed_and_ends_with_the_same_bytes(folder: Pa
     whole = points.read_bytes()
     # As a kill leaves it: some points, the last line cut off.
     (again / "dqi-points.csv").write_bytes(whole[: len(whole) // 2])
-    done = calibrate(folder, "calibrate", "dqi", "small.toml", "--epochs", "3", "--repetitions", "2", "--seed", "4",
-                     "--out", "again", "--workers", "1")  # fmt: skip
+    done = calibrate(folder, "calibrate", "dqi", "small.toml", "--epochs", "1", "--repetitions", "2",
+                     "--out", "again")  # fmt: skip
     assert done.returncode == 0, done.stderr
     for name in ("dqi-points.csv", "dqi.json", "dqi.md"):
         assert (again / name).read_bytes() == (folder / "out" / name).read_bytes()
@@ -110,20 +110,14 @@ def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("blocks", "message"),
-    [
-        (0, "dqi-points.csv: cannot be used: "),
-        (1, "dqi-points.csv: cannot be written: File too large; the "),
-    ],
-)
-def test_a_full_disk_is_one_line(blocks: int, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_a_full_disk_is_one_line(blocks: int, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk; in blocks of 1,024 bytes."""
     (tmp_path / "small.toml").write_text(SMALL)
     command = shlex.join([*CLI, "calibrate", "dqi", "small.toml", "--epochs=1", "--repetitions=2", "--out=fits"])
     limited = f"ulimit -f {blocks}; {command}"
     done = subprocess.run(["/bin/bash", "-c", limited], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode in (1, 2)
-    assert message in done.stderr.splitlines()[-1]
+    assert "dqi-points.csv: cannot be written: File too large" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert "defect" not in done.stderr
