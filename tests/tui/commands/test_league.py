@@ -107,10 +107,12 @@ def games_in(league: Path) -> int:
 
 @pytest.mark.slow
 def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_same_bytes(tmp_path: Path) -> None:
-    first = """if not Path("begun").exists():
-            Path("begun").touch()
-            time.sleep(300)"""
-    (tmp_path / "mine.py").write_text(OWN.replace("DEED", first))
+    stuck_in_the_first_game = """try:
+            Path("begun").touch(exist_ok=False)
+            time.sleep(300)
+        except FileExistsError:
+            pass"""
+    (tmp_path / "mine.py").write_text(OWN.replace("DEED", stuck_in_the_first_game))
     league = [*CLI, *OWN_LEAGUE, "--set", "market.mechanism=iterated", "--seeds", "2"]
     with subprocess.Popen(
         [*league, "--jobs", "2", "--out", "mine"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
