@@ -7,7 +7,6 @@ federation (``fl.jobs.Federation``), a class here that creates it, and an entry 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -166,13 +165,9 @@ def _curve(fit: Fit) -> "Curve":
     from fl.surrogate import Curve
 
     try:
-        curve = Curve.of(fit.parameters)
-        problem = next((f"{name} = {value}" for name, value in curve.parameters().items() if not isfinite(value)), None)
+        return Curve.of(fit.parameters)
     except KeyError as error:
-        problem = f"no parameter {error.args[0]!r}"
-    if problem is None:
-        return curve
-    raise FitError(
-        f"the surrogate fit of data set {fit.dataset!r} for {fit.regime} cannot be used: it has {problem}; make it "
-        "again with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
-    )
+        raise FitError(
+            f"the surrogate fit of data set {fit.dataset!r} for {fit.regime} cannot be used: it has no parameter "
+            f"{error}; make it again with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
+        ) from error

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,6 +125,8 @@ def read(path: Path) -> list[Fit]:
 def _fit(kind: Kind, entry: Mapping[str, Any]) -> Fit:
     regime = Regime(**{field.name: entry["regime"][field.name] for field in fields(Regime)})  # none has a default here
     parameters = {name: float(value) for name, value in entry["parameters"].items()}
+    if not all(map(isfinite, parameters.values())):
+        raise ValueError(f"a parameter of {entry['dataset']} is not a finite number")
     return Fit(**{**entry, "kind": kind, "regime": regime, "parameters": parameters})
 
 

@@ -131,6 +131,29 @@ def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[A
     return u, 1.0 - error
 
 
+def added(
+    curve: Curve,  # the service's
+    # [n] what it trained on in each; None where no client served it, so that its model stayed as it was
+    rounds: Sequence[Trained | None],
+    instead: Trained,  # what it is compared with: images that it might have trained on in that round
+) -> FloatArray:
+    """Return what each round added to the accuracies of a service, summed over that round and all later ones, [n].
+
+    A run can be followed again with other images in one of its rounds, all others as they were, without luck and noise.
+    What that changes is what the round was worth: known only where a curve stands for a model, and afterwards.
+    """
+    c, n = curve.noiseless(), len(rounds)
+    # Runs followed side by side: in run j, round j is played with the other images; the last run is as it was.
+    u, accuracy, worth = np.zeros(n + 1), np.full(n + 1, 1.0 - c.start), np.zeros(n)
+    for j, images in enumerate(rounds):
+        other = follow(c, u[j], 0.0, 0.0, instead, np.sqrt)
+        if images is not None:
+            u, accuracy = follow(c, u, 0.0, 0.0, images, np.sqrt)
+        u[j], accuracy[j] = other
+        worth += accuracy[-1] - accuracy[:-1]
+    return worth
+
+
 def noise_keys(seed: int | Sequence[int], services: Sequence[str]) -> UInt32Array:
     """Return the stream of each service's noise, by its name, [..., M, 1, 2]; [...] is the shape of the seeds."""
     return np.stack([draw_key(seed, "surrogate", name) for name in services], axis=-2)[..., None, :]

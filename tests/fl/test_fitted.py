@@ -89,6 +89,12 @@ def test_a_broken_file_is_an_input_error(own: Path, content: str) -> None:
         dqi_fit("mnist")
 
 
+def test_a_parameter_that_is_not_a_number_is_named_with_its_file(own: Path) -> None:
+    add(own / "dqi.json", entry(value=float("nan")))
+    with pytest.raises(FitError, match=r"dqi\.json: is not a file of fits: a parameter of kmnist is not a finite"):
+        dqi_fit("kmnist")
+
+
 def test_the_folder_of_own_fits_may_begin_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLMARKET_FITS", "~/fits")
     assert own_folder() == Path.home() / "fits"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from des.records import Offer
-from fl.hindsight import added
-from fl.surrogate import SurrogateFederation, Trained
+from fl.surrogate import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.learner import Learner
 from learning.mahdrl.settings import Settings
