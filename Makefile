@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all test-arm tui lint format bench bench-peers screenshots golden attack mutants clean
+.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots golden attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -26,6 +26,9 @@ test: $(VENV)/installed-dev  ## Set up and run the tests that are fast: about 5 
 
 test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: about 11 minutes on 2 cores
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile full
+
+test-research: $(VENV)/installed-dev  ## Test that research/ shows what its results say: about 2 minutes on 2 cores
+	$(PYTEST) research
 
 test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)
 	$(BIN)/python -m pytest -q -rs tests/fl/test_arithmetic.py -k arm64

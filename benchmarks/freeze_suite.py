@@ -1,6 +1,6 @@
 r"""Makes a version of the suite what it is: plays the references, and writes the manifest that `flmarket suite` checks.
 
-    python benchmarks/freeze_suite.py --work build/suite --submissions docs/results/suite --jobs 2
+    python benchmarks/freeze_suite.py --work build/suite --submissions research/results/suite --jobs 2
 
 Edit `suite.toml` and `markets/` first. All references are played with all seeds; what the folder `--work` has already
 is not played again. The digest that is printed goes into `scenarios/suite/frozen.py`. What was played is also what the

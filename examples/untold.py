@@ -4,7 +4,7 @@
 
 A service that plays `mahdrl` knows how its own data set is learned, from the learning curve that was fitted to it
 before. No other policy looks at that, and on the surrogate it is the curve that the market follows. Here it plays as if
-nobody had fitted one. docs/leaderboard.md has both.
+nobody had fitted one. research/notebook/leaderboard.md has both.
 """
 
 import flmarket

@@ -55,7 +55,7 @@ class Gains:
     which is linear in ``start``, ``speed``, ``speed * theta`` and ``speed * size``, and fitted by ridge regression
     towards the prior. Which clients are best is what matters, so ``size`` is only taken out, and not used.
 
-    Ours. The correction is small: see docs/field.md for what it is worth.
+    Ours. The correction is small: see research/notebook/field.md for what it is worth.
     """
 
     def __init__(

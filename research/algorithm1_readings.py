@@ -4,7 +4,7 @@
     python research/algorithm1_readings.py "shared advantage learned" --seed 1 --out agents/advantage
     flmarket run paper --plugin research/algorithm1_readings.py --policy algorithm1-reading:agents/slots.safetensors
 
-docs/decisions/algorithm1.md says what each is and what came of it. A reading is named by its network (*shared*, *slots*
+notebook/algorithm1.md says what each is and what came of it. A reading is named by its network (*shared*, *slots*
 or *serial*), by what line 11 stores (*centred*, *raw* or *advantage*) and by its payments (*learned* or *bids*);
 *shared centred learned* is `mahdrl-paper`.
 """

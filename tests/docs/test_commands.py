@@ -5,24 +5,17 @@ rounds, seeds and episodes, and the surrogate where images would have to be down
 only.
 """
 
-import argparse
 import io
 import json
 import re
-import shlex
-import shutil
 import subprocess
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import click
-import pandas as pd
 import pytest
-import typer
 
 import flmarket
 from fl import fused
@@ -32,9 +25,9 @@ from scenarios.judging import drawing
 from scenarios.loader import load, parse
 from support import shell
 from support.benchmarks import printed
-from tui.program import app
+from support.pages import ROOT, blocks, commands, of, scripts, understands
+from support.pages import parse as parsed
 
-ROOT = Path(__file__).parents[2]
 START = ROOT / "docs/start.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_TEST = {"docs/data.md", "docs/extending.md", "docs/tutorials/changing.md"}
@@ -70,44 +63,13 @@ SCREENS = {"tui", "replay"}
 LONG = {"calibrate"}  # hours of training; tests/tui/commands/test_calibrate.py runs small ones
 
 
-def blocks(text: str, *languages: str) -> list[str]:
-    """Return the fenced blocks of some languages."""
-    return [body for language, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S) if language in languages]
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each line that is a flmarket command: in a fenced block, or indented by four spaces."""
-    fenced = False
-    for line in re.sub(r" \\\n\s*", " ", text).splitlines():
-        if line.startswith("```"):
-            fenced = not fenced
-        elif found := re.match(r"(?:\$ )?(flmarket .*)" if fenced else r" {4}(flmarket .*)", line):
-            yield shlex.split(re.sub(r"\s{2,}\S.*$", "", found[1]), comments=True)  # what follows is an explanation
-
-
-def of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
 ALL = [(of(page), words) for page in PAGES for words in commands(page.read_text()) if of(page) not in OWN_TEST]
-
-
-def context(words: list[str]) -> click.Context:
-    """Parse a command line, without running it."""
-    found: click.Command | None = typer.main.get_command(app)
-    assert found is not None
-    parsed = found.make_context("flmarket", list(words))
-    while isinstance(found, click.Group):
-        name, found, rest = found.resolve_command(parsed, [*parsed._protected_args, *parsed.args])
-        assert found is not None
-        parsed = found.make_context(name, rest, parent=parsed)
-    return parsed
 
 
 def test_there_are_commands_to_run() -> None:
     """The test reads the pages right."""
     pages = {page for page, _ in ALL}
-    assert pages >= {"docs/start.md", "docs/mahdrl.md", "docs/reproduction.md", "docs/surrogate.md", "docs/tui.md"}
+    assert pages >= {"docs/start.md", "docs/mahdrl.md", "docs/surrogate.md", "docs/tui.md"}
     assert len(ALL) > 30
     assert {words[1] for _, words in ALL} >= {"run", "train", "report", "verify", "export", "validate", "tui", "replay"}
 
@@ -115,9 +77,7 @@ def test_there_are_commands_to_run() -> None:
 @pytest.mark.parametrize(("page", "words"), ALL, ids=lambda it: it if isinstance(it, str) else " ".join(it))
 def test_every_command_is_one(page: str, words: list[str]) -> None:
     """Names and options are those that there are."""
-    if ">" in words:
-        words = words[: words.index(">")]
-    context(words[1:])
+    parsed(words)
 
 
 @pytest.fixture
@@ -160,14 +120,6 @@ def test_every_command_does_what_it_says(
     (tmp_path / "big_spender.py").write_text(own_policy)
     if "my-market.toml" in (ROOT / page).read_text():
         (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
-    if "client_behave_trace" in (ROOT / page).read_text():
-        phones = {n: {"active": [600 * n], "inactive": [90_000], "finish_time": 100_000} for n in range(20)}
-        (tmp_path / "client_behave_trace").write_text(json.dumps(phones))
-    if "docs/results/suite/agents/" in (ROOT / page).read_text():
-        shutil.copytree(ROOT / "docs/results/suite/agents", tmp_path / "docs/results/suite/agents")
-    if "examples/untold.py" in (ROOT / page).read_text():
-        (tmp_path / "examples").mkdir()
-        shutil.copy(ROOT / "examples/untold.py", tmp_path / "examples")
     for words in commands:
         run(words, tmp_path)
 
@@ -275,91 +227,26 @@ def test_the_program_of_the_page_on_the_environment_runs() -> None:
     names["env"].reset(seed=0)  # type: ignore[attr-defined]
 
 
-def scripts() -> list[tuple[str, list[str]]]:
-    """Return the command lines of each page that start a script of ours with Python; optional arguments are given."""
-    found = []
-    for page in PAGES:
-        lines = re.findall(r"`python (\w+/[^`]+)`|^ {4}python (\w+/.*)$", page.read_text(), re.M)
-        found += [(of(page), shlex.split(re.sub(r"[\[\]]", "", inline or block))) for inline, block in lines]
-    return found
+SCRIPTS = [(of(page), words) for page in PAGES for words in scripts(page) if words[0].startswith("benchmarks/")]
 
 
 def test_there_are_scripts_to_run() -> None:
-    assert {words[0] for _, words in scripts()} == {
-        f"benchmarks/{name}.py"
-        for name in (
-            *("batch", "coverage", "engine", "environment", "isolation", "mahdrl", "mahdrl_speed", "mahdrl_table"),
-            *(
-                "algorithm1_ablation",
-                "algorithm1_trial",
-                "foresight",
-                "lockstep",
-                "market",
-                "needs_rl",
-                "regime",
-                "tui_screens",
-                "tui_soak",
-            ),
-            *("any_market", "freeze_suite", "reproduction", "situations", "tune_rivals"),
-            *("further_seeds", "suite_pairs", "two_phases", "verify_mutations"),
-        )
-    }
+    shared = {"measure.py", "plain.py"}
+    programs = {f"benchmarks/{path.name}" for path in (ROOT / "benchmarks").glob("*.py") if path.name not in shared}
+    assert {words[0] for _, words in SCRIPTS} == programs
 
 
-class Understood(Exception):  # noqa: N818 - it is good news
-    """A script has read its arguments, and would now begin."""
-
-
-@pytest.mark.parametrize(("page", "words"), scripts(), ids=lambda it: it if isinstance(it, str) else " ".join(it))
-def test_every_script_takes_its_arguments(page: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("page", "words"), SCRIPTS, ids=lambda it: it if isinstance(it, str) else " ".join(it))
+def test_every_script_takes_its_arguments(page: str, words: list[str]) -> None:
     """The script itself reads them, with everything imported that it needs; it takes too long to run."""
-    parse_args = argparse.ArgumentParser.parse_args
-
-    def read(*given: Any) -> None:
-        parse_args(*given)
-        raise Understood
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", read)
-    with pytest.raises(Understood):
-        printed(*words)
+    understands(words)
 
 
-@pytest.mark.parametrize("script", sorted({words[0] for _, words in scripts()} | {"examples/train_sb3.py"}))
+@pytest.mark.parametrize("script", sorted({words[0] for _, words in SCRIPTS} | {"examples/train_sb3.py"}))
 def test_every_script_explains_itself(script: str) -> None:
     if script.startswith("examples"):
         pytest.importorskip("stable_baselines3")
     assert f"usage: {Path(script).name}" in printed(script, "--help")
-
-
-@pytest.mark.parametrize("name", ["mahdrl-trainings", "scarce-seats", "mahdrl-parts", "mahdrl-budget-10"])
-def test_the_tables_of_the_agents_are_what_their_script_prints(name: str) -> None:
-    """The numbers of docs/mahdrl.md, from the results beside it."""
-    page = (ROOT / "docs/mahdrl.md").read_text()
-    rows = printed("benchmarks/mahdrl_table.py", f"docs/results/{name}.csv").splitlines()
-    assert len(rows) > 5
-    assert [row for row in rows if row not in page] == []
-
-
-def test_the_tables_of_the_reproduction_are_what_their_script_prints() -> None:
-    page = (ROOT / "docs/reproduction.md").read_text()
-    rows = [row for row in printed("benchmarks/reproduction.py", "table").splitlines() if row]
-    assert len(rows) > 70
-    assert [row for row in rows if row not in page] == []
-
-
-def test_the_curves_of_the_reproduction_are_those_of_its_tables() -> None:
-    """If this fails: python benchmarks/reproduction.py figures fig2 fig3-paper"""
-    keys = ["sweep", "value", "entrant", "training_seed", "market_seed", "service"]
-    curves, table = (
-        pd.read_csv(ROOT / f"docs/results/{name}.csv", keep_default_na=False, dtype={"80": str, "training_seed": str})
-        for name in ("reproduction-curves", "reproduction")
-    )
-    table = table.set_index(keys)
-    curves = curves.set_index(keys).astype(float)
-    assert (curves.index.get_level_values("sweep") == "").sum() == 6 * 10 * 3
-    assert (curves.index.get_level_values("sweep") != "").sum() == 6 * 3 * 10
-    assert (curves.mean(axis=1) - table.auc[curves.index]).abs().max() < 1e-4
-    assert (curves["80"] == table.final[curves.index]).all()
 
 
 def test_the_program_of_the_page_on_the_dqi_prints_its_table() -> None:

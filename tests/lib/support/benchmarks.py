@@ -1,4 +1,4 @@
-"""Benchmarks as modules and as scripts, for tests of what they play and print."""
+"""Scripts of benchmarks/ and research/ in this process, for tests of what they play and print."""
 
 import importlib
 import io
@@ -11,20 +11,20 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[3]
-FOLDER = ROOT / "benchmarks"
 
 
 def benchmark(name: str) -> ModuleType:
     """Import a script of ``benchmarks/``, which may import its neighbours, as if it were started there."""
-    sys.path.insert(0, str(FOLDER))
+    folder = str(ROOT / "benchmarks")
+    sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     finally:
-        sys.path.remove(str(FOLDER))
+        sys.path.remove(folder)
 
 
 def printed(script: str, *arguments: str) -> str:
-    """Start a script of ours from the root, in this process, and return what it prints."""
+    """Start a script from the root and return what it prints."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output, suppress(SystemExit):
         patch.chdir(ROOT)
         patch.setattr(sys, "argv", [script, *arguments])

@@ -1,0 +1,101 @@
+r"""Plays policies in the suite's markets with ten further market seeds, which no table of the suite shows.
+
+    python research/further_seeds.py --out research/results/suite/further --jobs 2 --policies resolving \
+        --trained research/results/suite/agents/*.safetensors
+
+The references are played with these seeds, too. What the folder has already is not played again. Prints the
+leaderboard, and in which markets `mahdrl`, over the trainings given, is further behind the best unprivileged reference
+as a resident than was asked of it: .002 AUC, and .004 for each training. `--print` plays nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from experiment import command_line
+
+from scenarios.judging.render import Table, markdown_table
+from scenarios.suite.board import leaderboard
+from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
+from scenarios.suite.frozen import read as frozen
+from scenarios.suite.playing import entry, play
+from scenarios.suite.scoring import Standing, standings
+from scenarios.suite.submission import continued, keep, read_all
+
+SEEDS = tuple(range(7201, 7211))
+METHOD = "mahdrl"
+WITHIN, EACH_WITHIN = 0.002, 0.004
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the submissions")
+    parser.add_argument("--policies", nargs="*", default=[], help="beside the references")
+    parser.add_argument("--trained", nargs="*", type=Path, default=[], help=f"agents of {METHOD}")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--print", action="store_true", help="play nothing")
+    arguments = parser.parse_args()
+    suite = further(frozen())
+    if not arguments.print:
+        for policy in (*references(suite), *arguments.policies):
+            fill(policy, policy, suite, arguments.out, arguments.jobs)
+        for agent in arguments.trained:
+            fill(f"{METHOD}:{agent}", f"{METHOD}@{agent.stem}", suite, arguments.out, arguments.jobs)
+    print(tables(suite, arguments.out))
+
+
+def further(suite: Suite, seeds: tuple[int, ...] = SEEDS) -> Suite:
+    """Return the suite with other market seeds, for which it has no references yet."""
+    return replace(suite, seeds=seeds, references={})
+
+
+def references(suite: Suite) -> tuple[str, ...]:
+    """Return the policies that others are measured by."""
+    return (FLOOR, *PRIVILEGED, *suite.rivals)
+
+
+def fill(policy: str, name: str, suite: Suite, folder: Path, jobs: int) -> None:
+    """Play what a submission, ``folder/name.json``, lacks. Agents are trainings of one method."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    begun = continued(path, entry(policy, suite, name.partition("@")[0]), suite)
+    play(policy, suite, begun=begun, jobs=jobs, keep=lambda so_far: keep(path, so_far, suite))
+
+
+def standings_of(suite: Suite, folder: Path) -> list[Standing]:
+    """Return what the submissions of a folder reached, measured by the references among them."""
+    found = read_all([folder], suite)
+    played = {it.policy: it.results for it in found if it.agent is None}
+    measured = {cell: {policy: played[policy][cell] for policy in references(suite)} for cell in suite.cells()}
+    return standings(found, replace(suite, references=measured))
+
+
+def tables(suite: Suite, folder: Path) -> str:
+    """Return the leaderboard, and where the method falls short, as Markdown."""
+    found = standings_of(suite, folder)
+    short = [markdown_table(behind(it)) for it in found if it.method == METHOD]
+    return "\n\n".join([markdown_table(leaderboard(found)), *short])
+
+
+def behind(standing: Standing) -> Table:
+    """Return the markets in which a method is further behind than it may be, and its means over all markets."""
+    trainings = [f"training {place}" for place in range(standing.trainings)]
+    table = [["market", "mode", "AUC - best rival", *trainings]]
+    for it in standing.chosen(RESIDENT):
+        each = it.differences.mean(axis=1)
+        if each.mean() < -WITHIN or each.min() < -EACH_WITHIN:
+            table.append([it.market.name, it.mode, *_signed([each.mean(), *each])])
+    for mode in MODES:
+        if chosen := standing.chosen(mode):
+            each = np.mean([it.differences.mean(axis=1) for it in chosen], axis=0)
+            table.append(["mean of all markets", mode, *_signed([each.mean(), *each])])
+    return table
+
+
+def _signed(values: Iterable[float]) -> Sequence[str]:
+    return [f"{value:+.4f}" for value in values]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+r"""Compares `mahdrl` in the suite with more than the frozen references: research/notebook/leaderboard.md.
+
+    python research/suite_pairs.py research/results/suite
+
+A submission is measured by the best of the four unprivileged references that were frozen with the suite. Here it also
+meets the best of all rules that have a submission in the folder, those that learn prices among them, the privileged
+`oracle`, and itself when it is told no learning curve. The best rule of a market is the one with the highest mean over
+the very seeds that it is compared in, which flatters it. Nothing is played.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from experiment import command_line
+from further_seeds import WITHIN
+
+from fl.arrays import FloatArray
+from scenarios.judging.render import Table, markdown_table
+from scenarios.suite.frozen import FLOOR, RESIDENT, VISITOR, Suite, read
+from scenarios.suite.scoring import Result, Standing, against_zero, standings
+from scenarios.suite.submission import read_all
+
+METHODS = ("mahdrl", "mahdrl-untold")
+ORACLE = "oracle"
+Key = tuple[str, str]
+Other = Callable[[Result], FloatArray]
+"""Returns the AUC [S], or [T, S] of as many trainings, that a result is compared with."""
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("folder", type=Path, help="submissions to the suite")
+    print(markdown_table(table(parser.parse_args().folder, read())))
+
+
+def table(folder: Path, suite: Suite) -> Table:
+    """Return how much more AUC the methods have than others, and in how many markets less by more than ``WITHIN``."""
+    found = {it.method: it for it in standings(read_all([folder], suite), suite)}
+    if lacking := [name for name in (*METHODS, ORACLE) if name not in found or found[name].missing]:
+        raise SystemExit(f"{folder}: has no whole submission of {', '.join(lacking)}")
+    rules = [it for it in found.values() if not it.privileged and it.method not in (*METHODS, "mahdrl-single", FLOOR)]
+    heads = ["method", "minus", RESIDENT, VISITOR, f"{VISITOR}, contested", f"behind: {RESIDENT}", f"behind: {VISITOR}"]
+    rows = [heads]
+    for method in METHODS:
+        compared: dict[str, Other] = {
+            "the best of the four references": lambda it: it.rival,
+            f"the best of all {len(rules)} rules": best_of(rules),
+            f"{ORACLE}, privileged": of_trainings(found[ORACLE]),
+        }
+        if method == METHODS[0]:
+            compared[METHODS[1]] = of_trainings(found[METHODS[1]])
+        rows += [[method, name, *cells(found[method], other)] for name, other in compared.items()]
+    return rows
+
+
+def best_of(rules: Sequence[Standing]) -> Other:
+    """Return what gives the AUC [S] of the best of some rules in the market and mode of a result."""
+    aucs = [_aucs(it) for it in rules]
+    return lambda it: max((one[it.market.name, it.mode][0] for one in aucs), key=lambda auc: float(auc.mean()))
+
+
+def of_trainings(standing: Standing) -> Other:
+    """Return what gives the AUC [T, S] of a method's trainings in the market and mode of a result."""
+    aucs = _aucs(standing)
+    return lambda it: aucs[it.market.name, it.mode]
+
+
+def cells(standing: Standing, other: Other) -> list[str]:
+    """Return mean differences of the AUC with their intervals, and the numbers of markets behind."""
+    shown = []
+    for mode, contested in ((RESIDENT, False), (VISITOR, False), (VISITOR, True)):
+        found = [it.auc - other(it) for it in standing.chosen(mode, contested=contested)]
+        one = against_zero(np.mean(found, axis=0))
+        shown.append(f"{one.estimate:+.4f} [{one.low:+.4f}, {one.high:+.4f}]")
+    for mode in (RESIDENT, VISITOR):
+        found = [it.auc - other(it) for it in standing.chosen(mode)]
+        shown.append(f"{sum(one.mean() < -WITHIN for one in found)} of {len(found)}")
+    return shown
+
+
+def _aucs(standing: Standing) -> Mapping[Key, FloatArray]:
+    return {(it.market.name, it.mode): it.auc for it in standing.results}
+
+
+if __name__ == "__main__":
+    main()
