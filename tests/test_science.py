@@ -9,7 +9,7 @@ import pytest
 from torch.backends.cpu import get_cpu_capability
 
 from fl import fused
-from golden.cases import CASES, TRAININGS, Case
+from golden.science_cases import CASES, TRAININGS, Case
 from golden.science import agent, judged, logs, recorded, said
 from golden.values import holds
 from support.shell import flmarket

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import flmarket
-from golden.cases import CASES, TRAININGS
+from golden.science_cases import CASES, TRAININGS
 from golden.commands import Shell, answers, first_run, verdicts
 from golden.values import Run, digest, runs
 
