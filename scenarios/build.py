@@ -22,8 +22,8 @@ from fl.quality import PUBLISHED, DQIParameters
 from fl.surrogate import Curve
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
+from scenarios.file.interventions import services_over_time
 from scenarios.file.schema import Scenario, Service
-from scenarios.file.switches import services_over_time
 from scenarios.seats import Seats, interventions
 from scenarios.supply import require_supply
 

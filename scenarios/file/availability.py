@@ -20,12 +20,10 @@ from des.availability import Availability, Interval
 from fl.errors import InputError
 from fl.home import expanded
 from fl.printable import printable
-from scenarios.file.problems import Finding, number
-from scenarios.file.readable import Readable
+from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 
 COLUMNS = ("client", "from", "to")
-LARGEST = 100_000_000  # bytes of a trace
 
 
 class TraceError(InputError):
@@ -48,12 +46,9 @@ def read_trace(
     """Read and check a trace."""
     file = expanded(path)
     try:
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{printable(path)}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(content) > LARGEST:
-        raise TraceError(f"{printable(path)}: is larger than {number(LARGEST)} bytes")
+        content = file.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{printable(path)}: cannot be read: {error.strerror}") from error
     return _parsed(printable(path), content, clients, rounds)
 
 
@@ -142,15 +137,3 @@ def availability_of(scenario: Scenario) -> Availability | None:
     """Return when the scenario's clients are there; None if they always are. Errors as in ``trace_of``."""
     trace = trace_of(scenario)
     return None if trace is None else Availability(scenario.clients.count, trace.intervals)
-
-
-def check_availability(readable: Readable) -> Iterator[Finding]:
-    """Yield what is wrong with the trace of a scenario."""
-    path, count, rounds = (
-        readable.get(*key) for key in (("clients", "availability"), ("clients", "count"), ("rounds",))
-    )
-    if path is not None and count is not None and rounds is not None:
-        try:
-            read_trace(path, count, rounds)
-        except InputError as error:
-            yield Finding(("clients", "availability"), str(error))

@@ -126,6 +126,7 @@ class Server:
     def _run(self, start: Start, control: Control) -> None:
         unpack(start.plugins)
         scenario = parse(start.scenario, start.file)
+
         def load_and_say(name: str) -> Dataset:
             self._send("opening", text=f"reading {name}")
             return load(name)

@@ -40,18 +40,17 @@ def test_with_a_sweep_every_table_meets_every_point(market: str, catalogue: Cata
 def test_it_is_written_and_read_back(market: str, catalogue: Catalogue) -> None:
     scenario = parse(market + RUNS, catalogue=catalogue)
     assert parse(dumps(scenario), catalogue=catalogue) == scenario
-    assert "runs" not in dumps(parse(market, catalogue=catalogue))
 
 
 @pytest.mark.parametrize(
     ("runs", "problem"),
     [
         ("[[runs]]\nclients.coers = 1\n", "did you mean 'cores'?"),
-        ("[[runs]]\nclients.cores = 0\n", "must be at least 1"),
+        ("[[runs]]\nclients.cores = 0\n", "with clients.cores=0: Input should be greater than or equal to 1, not 0"),
         ("[[runs]]\nservices.mnits.budget = 1\n", "unknown service 'mnits'; did you mean 'mnist'?"),
         ("[[runs]]\nname = 'x'\n", "cannot be swept"),
         ("[[runs]]\nclients.cores = 1\n[sweep]\nclients.cores = [1, 2]\n", "is swept too"),
-        ("[[runs]]\n'clients.cost' = 3\nclients.cost.per_emd = 1.0\n", "overlaps with another key"),
+        ("[[runs]]\n'clients.cost' = 3\nclients.cost.per_emd = 1.0\n", "overlaps with clients.cost"),
         ("[[runs]]\ntimeline.deadline = 5\ntimeline.slot = 3\n", "must be at most the slot"),
         ("[[runs]]\n", "runs"),
         ("[runs]\nclients.cores = 1\n", "runs"),

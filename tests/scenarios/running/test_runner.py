@@ -17,8 +17,7 @@ from learning.play import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import settled
-from scenarios.loader import load, parse
+from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
 from scenarios.running.batch import run_all
