@@ -32,7 +32,7 @@ def interventions(scenario: Scenario) -> Iterator[Intervention]:
             yield Intervention(change.round, rules=(later.market.mechanism, later.market.options))
 
 
-def require_no_switches(scenario: Scenario, who: str) -> None:
+def require_no_new_players(scenario: Scenario, who: str) -> None:
     """Refuse a scenario in which a policy or the mechanism changes in the middle of a run."""
     for _, change, _ in new_players(scenario):
         raise InputError(

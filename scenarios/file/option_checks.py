@@ -7,9 +7,9 @@ Only names are checked here, and the values of built-in mechanisms and behaviour
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from des.behaviours import BEHAVIOURS
+from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.behaviours import create as create_behaviour
-from des.mechanisms import MECHANISMS
+from des.mechanisms import DEFAULT, MECHANISMS
 from des.mechanisms import create as create_mechanism
 from fl.errors import InputError
 from fl.options import option_problems
@@ -22,12 +22,12 @@ from scenarios.file.schema import Scenario
 def check_options(scenario: Scenario) -> Iterator[Finding]:
     """Yield options of the mechanism and of the clients' behaviour that do not exist, or that they lack."""
     rules, behaviour = scenario.market, scenario.clients.behaviour
-    yield from _values(MECHANISMS, create_mechanism, rules.mechanism, rules.options, ("market",), "mechanism")
-    for message in too_large(scenario, rules.mechanism):
-        yield Finding(("market", "mechanism"), message)
-    yield from _values(
-        BEHAVIOURS, create_behaviour, behaviour.kind, behaviour.options, ("clients", "behaviour"), "kind"
-    )
+    if rules.options or rules.mechanism != DEFAULT:
+        yield from _values(MECHANISMS, create_mechanism, rules.mechanism, rules.options, ("market",), "mechanism")
+        yield from (Finding(("market", "mechanism"), message) for message in too_large(scenario, rules.mechanism))
+    if behaviour.options or behaviour.kind != TRUTHFUL:
+        at = ("clients", "behaviour")
+        yield from _values(BEHAVIOURS, create_behaviour, behaviour.kind, behaviour.options, at, "kind")
 
 
 def check_policy_options(scenario: Scenario) -> Iterator[Finding]:

@@ -25,6 +25,8 @@ def apply(
     for override, python in given:
         option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
         try:
+            if not isinstance(override, str):
+                raise AddressError("is not a dotted key such as clients.cores")
             key, value = (override, _plain(python)) if isinstance(overrides, Mapping) else _parse(override)
             options |= dict.fromkeys(_set(data, key, value), option)
         except AddressError as error:
@@ -47,8 +49,6 @@ def _plain(value: Any) -> Any:
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
-    if not isinstance(key, str):
-        raise AddressError("is not a dotted key such as clients.cores")
     sweep, runs = data.get("sweep"), data.get("runs")
     if isinstance(sweep, dict) and key in sweep:
         raise AddressError(f"is swept by this scenario: set sweep.{key}=[...] instead")
