@@ -99,14 +99,3 @@ def counted_emd(counts: IntArray) -> FloatArray:
     labels, size = len(counts), counts.sum(axis=0)
     distance: FloatArray = np.abs(counts * labels - size).sum(axis=0) / (size * labels)
     return np.minimum(distance, largest_emd(labels))  # which is a rounded number, too
-
-
-def mean_emd(concentration: float, labels: int) -> float:
-    """Return the mean EMD of such label distributions; that of data sets is larger, the fewer images they have.
-
-    A share has the distribution Beta(a, (L - 1) a), whose mean deviation is known: Johnson, Kotz and Balakrishnan,
-    "Continuous univariate distributions", volume 2, 1995, section 25.3.
-    """
-    a, b = concentration, (labels - 1) * concentration
-    beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-    return 2.0 * labels * math.exp(a * math.log(a) + b * math.log(b) - beta - (a + b + 1.0) * math.log(a + b))

@@ -15,17 +15,18 @@ from des.population import PopulationSpec
 from des.secrets import Disclosure
 from des.service import ServiceSpec
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.datasets import Dataset, info, is_path, load
+from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
 from fl.fitted import Fit, dqi_fit
 from fl.jobs import Federation
 from fl.quality import PUBLISHED, DQIParameters
 from fl.surrogate import Curve
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
+from scenarios.file.data_checks import check_supply
+from scenarios.file.interventions import services_over_time
+from scenarios.file.problems import key_text
 from scenarios.file.schema import Scenario, Service
-from scenarios.file.switches import services_over_time
 from scenarios.seats import Seats, interventions
-from scenarios.supply import require_supply
 
 
 class Shelf:
@@ -173,7 +174,13 @@ def require_federation(scenario: Scenario, shelf: Shelf) -> None:
 
 def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) -> FederationSpec:
     for name in images_of(scenario):
-        require_supply(scenario, shelf.get(name))
+        # The scenario was checked against the official data set; this machine's copy may have fewer images.
+        for finding in check_supply(scenario, name, shelf.get(name).info):
+            key = key_text(finding.path, {})
+            raise DatasetError(
+                f"data set {name!r}: the files in {data_root()}: {finding.message}; put the official files there, or "
+                f"change {key}"
+            )
     training = scenario.training
     return FederationSpec(
         tasks=[TaskSpec(it.name, it.dataset, scenario.training_for(it.dataset)) for it in scenario.services],

@@ -7,7 +7,7 @@ from learning.evaluation import Entrant, lineup
 from learning.seats import MarketFactory
 from scenarios.build import Shelf, build_federation, build_market, policy_options
 from scenarios.file.schema import Scenario, Service
-from scenarios.seats import require_no_switches, require_one_point
+from scenarios.seats import require_no_new_players, require_one_point
 
 
 def market_factory(
@@ -17,7 +17,7 @@ def market_factory(
     workers: int = 1,  # training threads of each market; results do not depend on it
 ) -> MarketFactory:
     """Return what makes the scenario's market from a seed. Close each market when done with it."""
-    require_no_switches(scenario, "an environment")
+    require_no_new_players(scenario, "an environment")
     require_one_point(scenario, "an environment plays", 'load it with {"sweep": {}, "runs": []} and a value for each')
     shelf = shelf or Shelf()
 

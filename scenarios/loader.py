@@ -2,25 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.names import unknown, unknown_plugin
+from fl.regime import Regime
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
-from scenarios.file.checks import Catalogue, installed
+from scenarios.file.checks import Catalogue, examine, installed
 from scenarios.file.overrides import Overrides
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
+from scenarios.file.regimes import KEYS, Chosen
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import settled
-from scenarios.file.source import MOST_PROBLEMS, Source, read_file, read_toml
+from scenarios.file.source import Source, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
 from scenarios.file.toml_text import dumps
-from scenarios.file.validation import examine
 
 __all__ = [
     "Problem",
@@ -34,6 +34,7 @@ __all__ = [
     "load",
     "parse",
     "points",
+    "regimes_of",
     "settled",
     "with_policy",
     "with_rounds",
@@ -85,25 +86,30 @@ def parse(
     """Read and check the text of a scenario. As ``load``; ``file`` is its name in messages about problems."""
     data = read_toml(text, file)
     source = Source(file, text, data)
-    found: list[Finding] = []
-    if isinstance(data.get("sweep"), Mapping):
-        data["sweep"], source.moved, found = sweeps.flatten(data["sweep"])
-    if isinstance(data.get("runs"), list):
-        for i, run in enumerate(data["runs"]):
-            if isinstance(run, Mapping):
-                data["runs"][i], moved, wrong = sweeps.flatten(run, ("runs", i))
-                source.moved = {**source.moved, **moved}
-                found += wrong
+    found = _flatten(source, data)
     source.options, problems = options.apply(data, overrides)
-
     known = catalogue or installed()
     scenario, wrong = examine(data, known)
-    found += [*wrong, *sweeps.check_sweep(data), *sweeps.check_runs(data)]
+    found += wrong
     if scenario and not found and not problems:
-        found += sweeps.check_points(scenario, known)
+        found = sweeps.examine_points(scenario, known)[1]
     if scenario and not found and not problems:
         return scenario.with_explicit({key_text(path, data): option for path, option in source.options.items()})
     raise ScenarioError(source.problems(found, problems))
+
+
+def _flatten(source: Source, data: dict[str, Any]) -> list[Finding]:
+    """Give a sweep and ``[[runs]]`` dotted keys; return what is wrong with these."""
+    found: list[Finding] = []
+    if isinstance(data.get("sweep"), Mapping):
+        data["sweep"], source.moved, found = sweeps.flatten(data["sweep"])
+    runs = data.get("runs", ())
+    for i, run in enumerate(runs if isinstance(runs, list) else ()):
+        if isinstance(run, Mapping):
+            runs[i], moved, wrong = sweeps.flatten(run, ("runs", i))
+            source.moved |= moved
+            found += wrong
+    return found
 
 
 def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[SweepPoint]:
@@ -114,17 +120,57 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
     """
     if not scenario.sweep and not scenario.runs:
         return [SweepPoint({}, scenario)]
-    known = catalogue or installed()
-    data = scenario.model_dump(exclude_none=True)
-    if wrong := [*sweeps.check_sweep(data), *sweeps.check_runs(data)] or [*sweeps.check_points(scenario, known)]:
-        place = f"scenario {scenario.name}"
-        raise ScenarioError(Problem(place, None, key_text(f.path, data), f.message) for f in wrong[:MOST_PROBLEMS])
-    found = []
-    for values, point, _ in sweeps.grid(scenario, known):
-        if point:
-            swept = {key: f"the sweep's value {value!r}" for key, value in values.items()}
-            found.append(SweepPoint(values, point.with_explicit({**scenario.explicit, **swept})))
+    found, wrong = sweeps.examine_points(scenario, catalogue or installed())
+    if wrong:
+        data = scenario.model_dump(exclude_none=True)
+        raise ScenarioError(
+            Problem(f"scenario {scenario.name}", None, key_text(it.path, data), it.message) for it in wrong
+        )
+    return [
+        SweepPoint(
+            point.values,
+            point.scenario.with_explicit(
+                {**scenario.explicit, **{key: f"the sweep's value {value!r}" for key, value in point.values.items()}}
+            ),
+        )
+        for point in found
+    ]
+
+
+def regimes_of(scenarios: Iterable[Scenario]) -> list[Chosen]:
+    """Return the regimes of all data sets that the services of some scenarios learn, each once."""
+    found: list[Chosen] = []
+    for scenario in scenarios:
+        for name in dict.fromkeys(service.dataset for service in scenario.services):
+            if (chosen := scenario.regime_of(name)) not in found:
+                found.append(chosen)
     return found
+
+
+def settled(scenario: Scenario) -> Scenario:
+    """Return the scenario with the regime of each of its data sets written out: what a run directory keeps.
+
+    A value that all data sets share, or the general default, goes into ``[training]``; what differs for one goes into
+    its ``[training.by_dataset.NAME]``. A settled scenario trains the same whatever fits later versions come with.
+    """
+    training = scenario.training
+    left_out = [key for key in KEYS if getattr(training, key) is None]
+    if not left_out:
+        return scenario
+    regimes = {service.dataset: scenario.training_for(service.dataset) for service in scenario.services}
+    data = training.model_dump(exclude_none=True)
+    for key in left_out:
+        values = {
+            name: getattr(regime, key)
+            for name, regime in regimes.items()
+            if key not in data["by_dataset"].get(name, {})
+        }
+        shared = set(values.values())
+        data[key] = shared.pop() if len(shared) == 1 else getattr(Regime(), key)
+        for name, value in sorted(values.items()):
+            if value != data[key]:
+                data["by_dataset"].setdefault(name, {})[key] = value
+    return scenario.model_copy(update={"training": type(training).model_validate(data)})
 
 
 def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:

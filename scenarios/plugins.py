@@ -30,8 +30,8 @@ from fl.installation import PACKAGES, ROOT
 from fl.model_names import MODELS
 from fl.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
+from scenarios.file.interventions import mechanisms_over_time, services_over_time
 from scenarios.file.schema import Scenario
-from scenarios.file.switches import mechanisms_over_time, services_over_time
 
 REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
 """All kinds of plug-ins."""

@@ -13,8 +13,8 @@ from des.market import Market
 from des.money import to_micro
 from fl.errors import InputError, RunError
 from learning.policy import Policy, is_privileged
+from scenarios.file.interventions import MECHANISM, at, new_players, service_of
 from scenarios.file.schema import Scenario, Service
-from scenarios.file.switches import MECHANISM, at, switched_service, switches
 
 
 def interventions(scenario: Scenario) -> Iterator[Intervention]:
@@ -27,14 +27,14 @@ def interventions(scenario: Scenario) -> Iterator[Intervention]:
                 yield Intervention(entry.round, offline=frozenset(entry.value))
             case ["services", *name, "budget"]:
                 yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
-    for _, change, later in switches(scenario):
+    for _, change, later in new_players(scenario):
         if change.key == MECHANISM:
             yield Intervention(change.round, rules=(later.market.mechanism, later.market.options))
 
 
-def require_no_switches(scenario: Scenario, who: str) -> None:
+def require_no_new_players(scenario: Scenario, who: str) -> None:
     """Refuse a scenario in which a policy or the mechanism changes in the middle of a run."""
-    for _, change, _ in switches(scenario):
+    for _, change, _ in new_players(scenario):
         raise InputError(
             f"{who} cannot follow a change of {change.key} in round {change.round}; remove it from [[interventions]]"
         )
@@ -59,8 +59,8 @@ class Seats:
     ) -> None:
         self._scenario, self._market, self._policies, self._create = scenario, market, policies, create
         self._begins: dict[int, list[str]] = {}
-        for _, change, _ in switches(scenario):
-            if (name := switched_service(change)) is not None:
+        for _, change, _ in new_players(scenario):
+            if (name := service_of(change.key)) is not None:
                 self._begins.setdefault(change.round, []).append(name)
 
     def prepare(self, round_: int) -> None:

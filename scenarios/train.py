@@ -48,7 +48,7 @@ from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
-from scenarios.seats import require_no_switches, require_one_point
+from scenarios.seats import require_no_new_players, require_one_point
 from scenarios.suite.reserved import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
@@ -274,7 +274,7 @@ def _require_playable(training: Training) -> None:
     """Refuse markets whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
     for scenario in training.scenarios:
         require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
-        require_no_switches(scenario, "training")
+        require_no_new_players(scenario, "training")
         name = scenario.market.mechanism
         if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
             raise InputError(

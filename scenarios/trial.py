@@ -22,9 +22,9 @@ from scenarios.build import (
     images_of,
     require_federation,
 )
+from scenarios.file.interventions import new_players, service_of
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario, Service
-from scenarios.file.switches import switched_service, switches
 
 
 def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Finding]:
@@ -59,8 +59,8 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
         yield ("services", i, key), partial(_create_policy, scenario, service, create)
-    for i, change, later in switches(scenario):
-        if (name := switched_service(change)) is not None:
+    for i, change, later in new_players(scenario):
+        if (name := service_of(change.key)) is not None:
             yield ("interventions", i, "value"), partial(_create_policy, later, later.service(name), create)
         else:
             rules = later.market

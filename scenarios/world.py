@@ -17,8 +17,8 @@ from fl.datasets import info
 from fl.errors import InputError
 from scenarios.build import dqi_parameters, population_spec
 from scenarios.file.availability import availability_of
+from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Scenario
-from scenarios.file.switches import mechanisms_over_time
 from scenarios.seats import interventions
 
 

@@ -25,9 +25,8 @@ from scenarios.build import (
     service_spec,
     timeline,
 )
-from scenarios.file.clients import ClientBehaviour
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.file.schema import Scenario, Service
+from scenarios.file.schema import ClientBehaviour, Scenario, Service
 from scenarios.loader import digest
 
 EXPLORER = "explorer"

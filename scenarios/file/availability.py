@@ -13,6 +13,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,12 +21,10 @@ from des.availability import Availability, Interval
 from fl.errors import InputError
 from fl.home import expanded
 from fl.printable import printable
-from scenarios.file.problems import Finding, number
-from scenarios.file.readable import Readable
+from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 
 COLUMNS = ("client", "from", "to")
-LARGEST = 100_000_000  # bytes of a trace
 
 
 class TraceError(InputError):
@@ -40,37 +39,47 @@ class Trace:
     sha256: str  # of the file
 
 
+def trace_of(scenario: Scenario) -> Trace | None:
+    """Return the trace of when the scenario's clients are there; None if they always are."""
+    path = scenario.clients.availability
+    return None if path is None else read_trace(path, scenario.clients.count, scenario.rounds)
+
+
+def availability_of(scenario: Scenario) -> Availability | None:
+    """Return when the scenario's clients are there; None if they always are."""
+    trace = trace_of(scenario)
+    return None if trace is None else Availability(scenario.clients.count, trace.intervals)
+
+
 def read_trace(
     path: str,  # of the file; a relative one starts at the current folder, as those of data sets do
     clients: int,  # C
     rounds: int,  # N
 ) -> Trace:
     """Read and check a trace."""
-    file = expanded(path)
     try:
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{printable(path)}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(content) > LARGEST:
-        raise TraceError(f"{printable(path)}: is larger than {number(LARGEST)} bytes")
+        content = expanded(path).read_bytes()
+    except OSError as error:
+        raise TraceError(f"{printable(path)}: cannot be read: {error.strerror}") from error
     return _parsed(printable(path), content, clients, rounds)
 
 
 @lru_cache(maxsize=4)
 def _parsed(path: str, content: bytes, clients: int, rounds: int) -> Trace:
     try:
-        lines = list(_lines(path, content.decode("utf-8-sig")))
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TraceError(f"{path}:{content.count(10, 0, error.start) + 1}: is not UTF-8 text") from error
-    for line, interval in lines:
-        if not 0 <= interval.client < clients:
+    found = []
+    for line, interval in _lines(path, text):
+        if interval.client >= clients:
             raise TraceError(
                 f"{path}:{line}: unknown client {number(interval.client)}; clients are 0 to {number(clients - 1)}"
             )
-    _refuse_overlaps(path, lines)
-    intervals = tuple(interval for _, interval in lines)
-    refuse_gaps(path, intervals, clients, rounds)
+        found.append((line, interval))
+    _refuse_overlaps(path, found)
+    intervals = tuple(interval for _, interval in found)
+    _refuse_gaps(path, intervals, clients, rounds)
     return Trace(intervals, hashlib.sha256(content).hexdigest())
 
 
@@ -89,12 +98,10 @@ def _lines(path: str, text: str) -> Iterator[tuple[int, Interval]]:
 def _interval(where: str, row: list[str]) -> Interval:
     if len(row) != len(COLUMNS):
         raise TraceError(f"{where}: has {len(row)} values, not {len(COLUMNS)}")
-    values = []
     for name, text in zip(COLUMNS, row, strict=True):
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
             raise TraceError(f"{where}: {name} must be a whole number below a billion, not {printable(text[:20])!r}")
-        values.append(int(text))
-    found = Interval(*values)
+    found = Interval(*map(int, row))
     if found.first < 1:
         raise TraceError(f"{where}: from must be at least 1: rounds are counted from 1")
     if found.last < found.first:
@@ -103,15 +110,14 @@ def _interval(where: str, row: list[str]) -> Interval:
 
 
 def _refuse_overlaps(path: str, lines: list[tuple[int, Interval]]) -> None:
-    before: tuple[int, Interval] | None = None
-    for line, interval in sorted(lines, key=lambda item: (item[1], item[0])):
-        if before is not None and before[1].client == interval.client and interval.first <= before[1].last:
-            later, earlier = max(line, before[0]), min(line, before[0])
+    in_order = sorted(lines, key=lambda item: item[1])
+    for (line, interval), (next_line, following) in pairwise(in_order):
+        if following.client == interval.client and following.first <= interval.last:
+            earlier, later = sorted((line, next_line))
             raise TraceError(f"{path}:{later}: overlaps line {earlier}, another interval of client {interval.client}")
-        before = line, interval
 
 
-def refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds: int) -> None:
+def _refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds: int) -> None:
     """Refuse a client without a round, and a round without a client: either is a trace of another market."""
     there = np.zeros(rounds + 2, dtype=np.int64)
     seen = np.zeros(clients, dtype=np.bool_)
@@ -130,27 +136,3 @@ def refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds
         raise TraceError(
             f"{path}: in round {number(int(empty[0]) + 1)} of {number(rounds)} no client is there; each round needs one"
         )
-
-
-def trace_of(scenario: Scenario) -> Trace | None:
-    """Return the trace of when the scenario's clients are there; None if they always are."""
-    path = scenario.clients.availability
-    return None if path is None else read_trace(path, scenario.clients.count, scenario.rounds)
-
-
-def availability_of(scenario: Scenario) -> Availability | None:
-    """Return when the scenario's clients are there; None if they always are. Errors as in ``trace_of``."""
-    trace = trace_of(scenario)
-    return None if trace is None else Availability(scenario.clients.count, trace.intervals)
-
-
-def check_availability(readable: Readable) -> Iterator[Finding]:
-    """Yield what is wrong with the trace of a scenario."""
-    path, count, rounds = (
-        readable.get(*key) for key in (("clients", "availability"), ("clients", "count"), ("rounds",))
-    )
-    if path is not None and count is not None and rounds is not None:
-        try:
-            read_trace(path, count, rounds)
-        except InputError as error:
-            yield Finding(("clients", "availability"), str(error))

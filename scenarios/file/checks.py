@@ -1,28 +1,25 @@
-"""Checks of a scenario that involve several keys, or what is installed: names, data that exists, costs, sizes.
-
-They run on whatever part of the data is fine in itself, so that one broken key hides no other problem.
-"""
+"""Checks of a scenario: each key by the schema, then what involves several keys, or what is installed."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
 
 from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
-from fl.backends import BACKENDS, REAL
+from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.names import unknown_plugin
 from fl.own_files import is_path
-from fl.regime import Regime
-from scenarios.file.availability import check_availability
+from scenarios.file.availability import trace_of
 from scenarios.file.data_checks import DatasetFacts, check_data
 from scenarios.file.interventions import check_interventions
-from scenarios.file.option_checks import behaviour_options, mechanism_options, policy_options
+from scenarios.file.option_checks import check_options, check_policy_options
 from scenarios.file.problems import Finding, Path, number, quoted
-from scenarios.file.readable import Readable
-from scenarios.file.regimes import KEYS, choose
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import DATASET, Scenario
+from scenarios.file.wording import findings
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
 
@@ -42,6 +39,17 @@ class Catalogue:
     played: bool = False
     # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``)
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
+
+    @property
+    def names(self) -> Mapping[str, Collection[str]]:
+        """The names by the kind of what they name, as the schema has it."""
+        return {
+            DATASET: self.datasets,
+            "policy": self.policies,
+            "model": self.models,
+            "mechanism": self.mechanisms,
+            "behaviour": self.behaviours,
+        }
 
 
 def installed(*, fits: bool = True) -> Catalogue:
@@ -64,91 +72,83 @@ def played() -> Catalogue:
     return replace(installed(fits=False), datasets=tuple(BUILTIN), played=True)
 
 
-def check(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
+def examine(
+    data: Mapping[str, Any],  # as ``tomllib`` reads it, with a flat ``sweep``; its values are not examined
+    catalogue: Catalogue,
+) -> tuple[Scenario | None, list[Finding]]:
+    """Return the scenario, or None and what is wrong: with its keys, or, if each is fine by itself, across keys."""
+    try:
+        scenario = Scenario.model_validate(data, context=None if catalogue.played else catalogue.names)
+    except ValidationError as error:
+        return None, findings(error)
+    found = [*_check(scenario, catalogue)]
+    if not found and catalogue.obstacles:
+        found = [*catalogue.obstacles(scenario)]
+    return (None if found else scenario), found
+
+
+def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
     """Yield all that is wrong across keys."""
-    yield from _unique_names(readable)
+    yield from _unique_names(scenario)
     if not catalogue.played:
-        yield from _known_names(readable, catalogue)
-        yield from mechanism_options(readable, catalogue.mechanisms)
-        yield from behaviour_options(readable, catalogue.behaviours)
-        yield from check_availability(readable)
+        yield from check_options(scenario)
+        try:
+            trace_of(scenario)
+        except InputError as error:
+            yield Finding(("clients", "availability"), str(error))
     if catalogue.obstacles:
-        yield from policy_options(readable, catalogue.policies)
-    yield from _timeline(readable)
-    yield from _arrivals(readable)
-    yield from _market_size(readable)
-    yield from check_interventions(readable, None if catalogue.played else catalogue)
+        yield from check_policy_options(scenario)
+    yield from _times(scenario)
+    yield from _market_size(scenario)
+    yield from check_interventions(scenario, None if catalogue.played else catalogue.names)
     used: dict[str, DatasetFacts] = {}
-    for i in readable.places("services"):
-        name = readable.get("services", i, "dataset")
-        known = name is not None and (name in catalogue.datasets or (is_path(name) and not catalogue.played))
+    for i, service in enumerate(scenario.services):
+        name = service.dataset
+        known = name in catalogue.datasets or (is_path(name) and not catalogue.played)
         if known and name not in used:
             try:
                 used[name] = catalogue.facts(name)
             except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
-    yield from _evaluation(readable, used)
-    yield from check_data(readable, used)
+    yield from _evaluation(scenario, used)
+    yield from check_data(scenario, used)
     if catalogue.fits:
-        yield from _fits(readable, used)
+        yield from _fits(scenario, used)
 
 
-def _unique_names(readable: Readable) -> Iterator[Finding]:
+def _unique_names(scenario: Scenario) -> Iterator[Finding]:
     first: dict[str, Path] = {}
-    for i in readable.places("services"):
-        name, path = readable.get("services", i, "name"), ("services", i, "name")
-        if name is not None and first.setdefault(name, path) != path:
-            yield Finding(path, f"is also the name of another service: {quoted(name)}", see=first[name])
+    for i, service in enumerate(scenario.services):
+        path = ("services", i, "name")
+        if first.setdefault(service.name, path) != path:
+            yield Finding(path, f"is also the name of another service: {quoted(service.name)}", see=first[service.name])
 
 
-def _known_names(readable: Readable, catalogue: Catalogue) -> Iterator[Finding]:
-    named: list[tuple[Path, str, Collection[str]]] = [
-        (("services", i, key), kind, known)
-        for i in readable.places("services")
-        for key, kind, known in (
-            ("dataset", "data set", catalogue.datasets),
-            ("policy", "policy", catalogue.policies),
-        )
-    ]
-    tables = [("training",), *(("training", "by_dataset", name) for name in readable.keys("training", "by_dataset"))]
-    named += [((*table, "model"), "model", catalogue.models) for table in tables]
-    named.append((("market", "mechanism"), "mechanism", catalogue.mechanisms))
-    named.append((("clients", "behaviour", "kind"), "behaviour", catalogue.behaviours))
-    for path, kind, known in named:
-        name = readable.get(*path)
-        if name is not None and name not in known and not (kind == "data set" and is_path(name)):
-            yield Finding(path, unknown_plugin(kind, name, known))
-    for name in readable.keys("training", "by_dataset"):
-        if name not in catalogue.datasets and not is_path(name):
-            yield Finding(("training", "by_dataset", name), unknown_plugin("data set", name, catalogue.datasets))
-
-
-def _timeline(readable: Readable) -> Iterator[Finding]:
-    slot, deadline = readable.get("timeline", "slot"), readable.get("timeline", "deadline")
+def _times(scenario: Scenario) -> Iterator[Finding]:
+    slot, deadline = scenario.timeline.slot, scenario.timeline.deadline
     if slot is not None and deadline is not None and deadline > slot:
         yield Finding(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
+    for i, service in enumerate(scenario.services):
+        if service.arrival > scenario.rounds:
+            yield Finding(
+                ("services", i, "arrival"),
+                f"must be at most the {number(scenario.rounds)} rounds, not {number(service.arrival)}",
+            )
 
 
-def _arrivals(readable: Readable) -> Iterator[Finding]:
-    rounds = readable.get("rounds")
-    for path in [("services", i, "arrival") for i in readable.places("services")]:
-        if rounds is not None and (arrival := readable.get(*path)) is not None and arrival > rounds:
-            yield Finding(path, f"must be at most the {number(rounds)} rounds, not {number(arrival)}")
-
-
-def _market_size(readable: Readable) -> Iterator[Finding]:
-    count, services = readable.get("clients", "count"), len(readable.places("services"))
-    if count is not None and count * services > LARGEST_MARKET:
+def _market_size(scenario: Scenario) -> Iterator[Finding]:
+    count, services = scenario.clients.count, len(scenario.services)
+    if count * services > LARGEST_MARKET:
         yield Finding(
             ("clients", "count"),
             f"{number(count)} clients times {number(services)} services are more than {number(LARGEST_MARKET)}",
         )
 
 
-def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
-    wanted = readable.get("training", "eval_samples")
+def _evaluation(scenario: Scenario, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+    wanted = scenario.training.eval_samples
     if wanted is None or not used:
         return
     name, facts = min(used.items(), key=lambda item: item[1].test_size)
@@ -159,29 +159,13 @@ def _evaluation(readable: Readable, used: Mapping[str, DatasetFacts]) -> Iterato
         )
 
 
-def _fits(readable: Readable, used: Collection[str]) -> Iterator[Finding]:
-    # An absent key has its default; of a broken one nothing is known.
-    present = readable.keys()
-    fitted = readable.get("dqi") == "fitted" or "dqi" not in present
-    written = "backend" in readable.keys("training")
-    backend = BACKENDS.get(readable.get("training", "backend")) if written else REAL
-    for i in readable.places("services"):
-        name = readable.get("services", i, "dataset")
-        if name not in used:
-            continue
-        try:
-            if fitted:
-                dqi_fit(name)
-            if backend and (regime := _regime(readable, name)):
-                backend.fits(name, regime)
-        except FitError as error:
-            yield Finding(("services", i, "dataset"), str(error))
-
-
-def _regime(readable: Readable, dataset: str) -> Regime | None:
-    """Return the training regime of a data set, or None where a key of it is broken."""
-    tables: tuple[Path, ...] = (("training", "by_dataset", dataset), ("training",))
-    written = [{key: readable.get(*table, key) for key in readable.keys(*table) if key in KEYS} for table in tables]
-    if any(value is None for table in written for value in table.values()):
-        return None
-    return choose(dataset, written).regime
+def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
+    backend = BACKENDS[scenario.training.backend]
+    for i, service in enumerate(scenario.services):
+        if service.dataset in used:
+            try:
+                if scenario.dqi == "fitted":
+                    dqi_fit(service.dataset)
+                backend.fits(service.dataset, scenario.training_for(service.dataset))
+            except FitError as error:
+                yield Finding(("services", i, "dataset"), str(error))

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from des.money import to_micro
-from scenarios.file.checks import installed
+from scenarios.file.checks import examine, installed
+from scenarios.file.interventions import CORES, MECHANISM, OFFLINE, PLAYER, at, in_order, service_of
 from scenarios.file.schema import Scenario
-from scenarios.file.switches import MECHANISM, PLAYER, at, in_order
-from scenarios.file.validation import examine
 
 
 def forked(
@@ -31,18 +30,13 @@ def forked(
 
 
 def _sentence(what: str, message: str) -> str:
-    """Return a problem, with what it is about where the message does not name it: ``value must be at least 0``."""
-    return message if what == "key" or message.startswith("unknown") else f"{what} {message}"
+    """Return a problem, with what it is about where the message does not name it."""
+    return message if what == "key" or message.startswith("unknown") else f"{what}: {message}"
 
 
 def _plain(value: Any) -> Any:
     """Return a value as a scenario file can hold it, which has no word for None."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, Mapping) else value
-
-
-def service_of(key: str) -> str | None:
-    """Return the service that a key of an intervention is of; None for another key."""
-    return key.removeprefix("services.").rpartition(".")[0] if key.startswith("services.") else None
 
 
 def _useless(scenario: Scenario, changed: Scenario, key: str, round_: int, left: Collection[str]) -> str:
@@ -62,10 +56,10 @@ def in_force(scenario: Scenario, key: str, round_: int) -> Any:
     then, service = at(scenario, round_), service_of(key)
     if key == MECHANISM:
         return then.market.mechanism, then.market.options
-    if key == "clients.cores":
+    if key == CORES:
         return then.clients.cores
     if service is None:
-        offline = [it.value for it in in_order(scenario) if it.key == key and it.round <= round_]
+        offline = [it.value for it in in_order(scenario) if it.key == OFFLINE and it.round <= round_]
         return set(offline[-1]) if offline else set()
     if key.endswith(".budget"):
         return to_micro(then.service(service).budget)

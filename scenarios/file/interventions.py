@@ -1,138 +1,208 @@
-"""Checks of ``[[interventions]]``: what can be changed in the middle of a run, and to what."""
+"""``[[interventions]]``: what they make of a scenario, round by round, and what is wrong with them.
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Protocol, cast
+The value of ``services.NAME.policy`` is a policy as ``--policy`` takes it, ``NAME`` or ``NAME:CHECKPOINT``, or a table
+of the keys that a service has for it; that of ``market.mechanism`` is a name, or a table of the keys of ``[market]``.
+What such a value does not name has its default: the options of the policy or mechanism before are not kept.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
-from fl.names import suggest, unknown_plugin
+from fl.names import suggest
 from scenarios.file.addresses import AddressError, address
-from scenarios.file.clients import Clients
 from scenarios.file.option_checks import too_large
+from scenarios.file.policy_choice import parted
 from scenarios.file.problems import Finding, Path, number, quoted, shown
-from scenarios.file.readable import Readable
-from scenarios.file.schema import Market, Service
-from scenarios.file.switches import MECHANISM, PLAYER, player, rules
-from scenarios.file.tables import Table
+from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Table
+from scenarios.file.toml_text import value_text
 from scenarios.file.wording import findings
 
-KEYS = ("services.NAME.budget", "services.NAME.policy", "clients.cores", "clients.offline", MECHANISM)
+CORES, OFFLINE, MECHANISM = "clients.cores", "clients.offline", "market.mechanism"
+
+KEYS = ("services.NAME.budget", "services.NAME.policy", CORES, OFFLINE, MECHANISM)
+
+FRESH: dict[str, dict[str, Any]] = {
+    "policy": {"checkpoint": None, "policy_options": {}},
+    "mechanism": {"options": {}},
+}
+"""What a new policy or mechanism sets besides itself, unless its table does."""
+
+PLAYER = ("policy", *FRESH["policy"])  # the keys of a service that an intervention on its policy sets
 
 
-class Known(Protocol):
-    """The policies and mechanisms that a scenario may name."""
-
-    @property
-    def policies(self) -> Collection[str]:
-        """Names of the policies."""
-
-    @property
-    def mechanisms(self) -> Collection[str]:
-        """Names of the mechanisms."""
+def in_order(scenario: Scenario) -> list[Intervention]:
+    """Return the scenario's interventions, the earliest first."""
+    return sorted(scenario.interventions, key=lambda change: change.round)
 
 
-def check_interventions(
-    readable: Readable,  # the scenario's data
-    known: Known | None,  # what they may name; None for a run that was played before, which may name anything
-) -> Iterator[Finding]:
-    """Yield what is wrong with the interventions, beyond the types of their keys."""
-    first: dict[tuple[Any, Any], Path] = {}
-    rounds = readable.get("rounds")
-    for i, entry in readable.items("interventions"):
-        place: Path = ("interventions", i)
-        if rounds is not None and entry["round"] > rounds:
-            yield Finding(
-                (*place, "round"), f"must be at most the {number(rounds)} rounds, not {number(entry['round'])}"
-            )
-        same = entry["round"], entry["key"]
-        if first.setdefault(same, place) != place:
-            yield Finding(
-                (*place, "key"), "changes the same key in the same round as another intervention", see=first[same]
-            )
-        try:
-            limits = _limits(readable, entry["key"])
-        except AddressError as error:
-            yield Finding((*place, "key"), str(error))
-            continue
-        if limits == "offline":
-            message = _offline(readable, entry["value"])
-        elif isinstance(limits, str):
-            yield from _switched(readable, limits, entry["value"], known, (*place, "value"))
-            continue
-        else:
-            message = _outside(limits, entry["value"])
-        if message:
-            yield Finding((*place, "value"), message)
+def service_of(key: str) -> str | None:
+    """Return the service that a key of an intervention is of; None for another key."""
+    return key.removeprefix("services.").rpartition(".")[0] if key.startswith("services.") else None
 
 
-def _limits(readable: Readable, key: str) -> tuple[type[Table], str] | str:
-    """Return the table and the field whose limits a new value has to keep, or what else it is, by its last word."""
-    if key in ("clients.offline", MECHANISM):
-        return key.rpartition(".")[2]
-    if key == "clients.cores":
-        return Clients, "cores"
+def at(scenario: Scenario, round_: int) -> Scenario:
+    """Return the scenario as a round is played, after the interventions up to it.
+
+    It names no clients that are offline: that is no key of a scenario.
+    """
+    for change in in_order(scenario):
+        if change.round <= round_:
+            scenario = _after(scenario, change)
+    return scenario
+
+
+def new_players(scenario: Scenario) -> Iterator[tuple[int, Intervention, Scenario]]:
+    """Yield the interventions that change a policy or the mechanism: their places, they, and the scenario after them.
+
+    One that sets what is in force already changes nothing, and is left out.
+    """
+    now = scenario
+    for place, change in sorted(enumerate(scenario.interventions), key=lambda item: item[1].round):
+        before, now = now, _after(now, change)
+        is_new = before.market != now.market or before.services != now.services
+        if is_new and (change.key == MECHANISM or change.key.endswith(".policy")):
+            yield place, change, now
+
+
+def services_over_time(scenario: Scenario) -> Iterator[tuple[str, Service]]:
+    """Yield every service as each of its policies plays it, with the name of that seat: ``mnist``, ``mnist@30``."""
+    for service in scenario.services:
+        yield service.name, service
+    for _, change, later in new_players(scenario):
+        if (name := service_of(change.key)) is not None:
+            yield f"{name}@{change.round}", later.service(name)
+
+
+def mechanisms_over_time(scenario: Scenario) -> Iterator[Market]:
+    """Yield the rules of the market, as they are at first and after each change."""
+    yield scenario.market
+    for _, change, later in new_players(scenario):
+        if change.key == MECHANISM:
+            yield later.market
+
+
+def market_of(data: Mapping[str, Any]) -> str:
+    """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
+    services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
+    return repr({**data, "services": services, "interventions": []})
+
+
+def intervention_words(
+    changes: Sequence[Intervention],  # the fork's
+    others: Iterable[Sequence[Intervention]],  # those of all runs that are compared, its own among them or not
+) -> list[str]:
+    """Return what a fork is called among the runs that it is compared with: its changes that not all of them have."""
+    rest = list(others)
+    own = [change for change in changes if not all(change in other for other in rest)]
+    return [f"{change.key} = {value_text(change.value)} from round {change.round}" for change in own]
+
+
+def _after(scenario: Scenario, change: Intervention) -> Scenario:
+    if change.key == OFFLINE:
+        return scenario
+    table, name = _target(scenario, change.key)
+    after = table.model_copy(update=_update(name, change.value))
+    match after:
+        case Market():
+            return scenario.model_copy(update={"market": after})
+        case Clients():
+            return scenario.model_copy(update={"clients": after})
+    services = tuple(after if service is table else service for service in scenario.services)
+    return scenario.model_copy(update={"services": services})
+
+
+def _target(scenario: Scenario, key: str) -> tuple[Table, str]:
+    """Return the table that an intervention changes, and the key in it."""
+    if key == CORES:
+        return scenario.clients, "cores"
+    if key == MECHANISM:
+        return scenario.market, "mechanism"
     if key.startswith("services."):
-        names = [{"name": readable.get("services", i, "name")} for i in readable.places("services")]
-        path = address({"services": names}, key)
-        if path[2:] == ("budget",):
-            return Service, "budget"
-        if path[2:] == ("policy",):
-            return "policy"
+        _, place, *below = address({"services": [{"name": it.name} for it in scenario.services]}, key)
+        if below in (["budget"], ["policy"]):
+            return scenario.services[int(place)], str(below[0])
     raise AddressError(f"{quoted(key)} cannot be changed in the middle of a run{suggest(key, KEYS)}")
 
 
-def _switched(readable: Readable, kind: str, value: Any, known: Known | None, place: Path) -> Iterator[Finding]:
-    """Yield what is wrong with a new policy or mechanism; its options are tried before a run."""
-    table, keys = (Service, PLAYER) if kind == "policy" else (Market, ("mechanism", "options"))
+def _update(name: str, value: Any) -> dict[str, Any]:
+    """Return what a new value sets in its table."""
+    if name not in FRESH:
+        return {name: value}
     if isinstance(value, Mapping):
-        if kind not in value:
-            yield Finding(place, f'must name the {kind}, such as {{ {kind} = "..." }}')
-            return
-        if unknown := [key for key in value if key not in keys]:
-            yield Finding(place, f"has an unknown key {quoted(unknown[0])}; it takes {', '.join(keys)}")
-            return
-    elif not isinstance(value, str):
-        also = "NAME, NAME:CHECKPOINT" if kind == "policy" else "NAME"
-        yield Finding(place, f"must be {also} or a table with {', '.join(keys)}, not {shown(value)}")
-        return
-    elif kind == "policy" and ":" in value and not value.partition(":")[2]:
-        yield Finding(place, "the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
-        return
-    given = player(value) if kind == "policy" else rules(value)
-    wrong = {key: message for key, item in given.items() if (message := _outside((table, key), item))}
-    if wrong:
-        yield from (Finding(place, f"{key} {message}") for key, message in wrong.items())
-        return
-    names: Collection[str] = () if known is None else known.policies if kind == "policy" else known.mechanisms
-    if known is not None and given[kind] not in names:
-        yield Finding(place, unknown_plugin(kind, given[kind], names))
-    elif known is not None and kind == "mechanism":
-        yield from too_large(readable, given[kind], place)
+        return {**FRESH[name], **value}
+    if name == "policy":
+        name, checkpoint = parted(value)
+        return {"policy": name, "checkpoint": checkpoint, "policy_options": {}}
+    return {**FRESH[name], name: value}
 
 
-def _outside(limits: tuple[type[Table], str], value: Any) -> str | None:
-    """Return what is wrong with a value, in the words that the key itself gets."""
-    table, name = limits
+def check_interventions(
+    scenario: Scenario,
+    names: Mapping[str, Collection[str]] | None,  # what they may name, by kind; None for anything
+) -> Iterator[Finding]:
+    """Yield what is wrong with the interventions, beyond the types of their keys."""
+    first: dict[tuple[int, str], Path] = {}
+    for i, entry in enumerate(scenario.interventions):
+        place: Path = ("interventions", i)
+        if entry.round > scenario.rounds:
+            yield Finding(
+                (*place, "round"), f"must be at most the {number(scenario.rounds)} rounds, not {number(entry.round)}"
+            )
+        same = first.setdefault((entry.round, entry.key), place)
+        if same != place:
+            yield Finding((*place, "key"), "changes the same key in the same round as another intervention", see=same)
+        try:
+            problems = list(_value_problems(scenario, entry.key, entry.value, names))
+        except AddressError as error:
+            yield Finding((*place, "key"), str(error))
+            continue
+        yield from (Finding((*place, "value"), problem) for problem in problems)
+
+
+def _value_problems(
+    scenario: Scenario, key: str, value: Any, names: Mapping[str, Collection[str]] | None
+) -> Iterator[str]:
+    """Yield what is wrong with a new value: what its table would say of it. Options are tried before a run."""
+    if key == OFFLINE:
+        yield from _offline(scenario.clients.count, value)
+        return
+    table, name = _target(scenario, key)
+    if name in FRESH and (problem := _shape_problem(name, value)):
+        yield problem
+        return
     try:
-        table.__pydantic_validator__.validate_assignment(table.model_construct(), name, value)
+        after = type(table).model_validate(
+            {**table.model_dump(exclude_none=True), **_update(name, value)}, context=names
+        )
     except ValidationError as error:
-        path: Path = ("services", 0, name) if table is Service else (table.__name__.lower(), name)
-        own = [{**found, "loc": path} for found in error.errors(include_url=False) if found["loc"][0] == name]
-        return findings(cast("list[ErrorDetails]", own))[0].message if own else None
+        for finding in findings(error):
+            yield finding.message if finding.path == (name,) else f"{finding.path[0]}: {finding.message}"
+    else:
+        if isinstance(after, Market) and names is not None:
+            yield from too_large(scenario, after.mechanism)
+
+
+def _shape_problem(name: str, value: Any) -> str | None:
+    """Return why a value is neither the name of a policy or mechanism nor a table for one; None if it is."""
+    keys = (name, *FRESH[name])
+    if isinstance(value, Mapping):
+        if name not in value:
+            return f'must name the {name}, such as {{ {name} = "..." }}'
+        unknown = [key for key in value if key not in keys]
+        return f"has an unknown key {quoted(unknown[0])}; it takes {', '.join(keys)}" if unknown else None
+    if not isinstance(value, str):
+        return f"must be the name of a {name} or a table with {', '.join(keys)}, not {shown(value)}"
+    if name == "policy" and value.endswith(":"):
+        return "the path of a checkpoint must follow the colon: NAME:CHECKPOINT"
     return None
 
 
-def _offline(readable: Readable, value: Any) -> str | None:
-    count = readable.get("clients", "count")
-    if not isinstance(value, list | tuple):
-        return f"must be a list of clients, not {shown(value)}"
-    for client in value:
-        if not isinstance(client, int) or isinstance(client, bool):
-            return f"must be a list of clients, whole numbers, not of {shown(client)}"
-        if client < 0 or (count is not None and client >= count):
-            last = "" if count is None else f"; clients are 0 to {number(count - 1)}"
-            return f"unknown client {number(client)}{last}"
-    if len(set(value)) < len(value):
-        return "names a client twice"
-    return None
+def _offline(count: int, value: Any) -> Iterator[str]:
+    if not isinstance(value, list | tuple) or not all(type(client) is int for client in value):
+        yield "must be a list of clients, whole numbers"
+    elif outside := [client for client in value if not 0 <= client < count]:
+        yield f"unknown client {number(outside[0])}; clients are 0 to {number(count - 1)}"
+    elif len(set(value)) < len(value):
+        yield "names a client twice"

@@ -1,68 +1,172 @@
-"""What the schema says of a key, in words: for the form of the TUI and the reference in the documentation."""
+"""The keys of the scenario file, read from the JSON schema of its model: for the form, the reference and messages."""
 
-from collections.abc import Iterator
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import Any
 
-from pydantic.fields import FieldInfo
-
-from scenarios.file.problems import number
+from fl.names import NAME_PATTERN
+from scenarios.file.problems import Path, number
+from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 
-_LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+Schema = Mapping[str, Any]
+
+_TYPES = {"integer": "integer", "number": "number", "string": "text", "object": "table", None: "any"}
 
 
-def bare(annotation: Any) -> Any:
-    """Return a type without ``Annotated`` and ``None``."""
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif get_origin(annotation) in (Union, UnionType):
-            annotation = next(part for part in get_args(annotation) if part is not type(None))
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a table, or of a small table inside it."""
+
+    path: tuple[str, ...]  # in its table: ("cost", "noise")
+    schema: Schema
+    required: bool
+
+    @property
+    def label(self) -> str:
+        return ".".join(self.path)
+
+    @property
+    def description(self) -> str:
+        return str(self.schema["description"])
+
+    @property
+    def unit(self) -> str:
+        return str(self.schema.get("unit", ""))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return tuple(self.schema.get("enum", ()))
+
+    @property
+    def names(self) -> str | None:
+        """The kind of installed things that the key names: ``policy``."""
+        return self.schema.get("names")
+
+    @property
+    def is_text(self) -> bool:
+        return self.schema.get("type") == "string"
+
+    @property
+    def type(self) -> str:
+        """The type in words: ``integer``, ``name``, ``list of numbers``, ``tables``."""
+        if self.choices:
+            return " or ".join(f"`{value_text(choice)}`" for choice in self.choices)
+        if self.schema.get("pattern") == NAME_PATTERN:
+            return "name"
+        item = _items(self.schema)
+        if "properties" in item or (self.schema.get("type") == "array" and item.get("type") == "object"):
+            return "tables"
+        if self.schema.get("type") == "array":
+            return f"list of {_TYPES[item.get('type')]}s"
+        return _TYPES[self.schema.get("type")]
+
+    @property
+    def default(self) -> str | None:
+        """The default as it is typed: text without quotes, the rest as TOML; empty for no value, None if required.
+
+        Where a value is found for a key that is absent, the words that say which.
+        """
+        if self.required:
+            return None
+        if "absent" in self.schema:
+            return str(self.schema["absent"])
+        value = self.schema["default"]
+        if value is None:
+            return ""
+        return value if isinstance(value, str) else value_text(value)
+
+    @property
+    def range(self) -> str:
+        """The limits in words: ``0 to 1``, ``at least 1``, ``1 to 100 items; each more than 0``."""
+        match self.type, self.schema.get("type"):
+            case "name", _:
+                return ""
+            case _, "array":
+                each = _range(_items(self.schema), "minimum", "maximum")
+                items = _range(self.schema, "minItems", "maxItems", "items")
+                return "; ".join(filter(None, [items, f"each {each}" if each else ""]))
+            case _, "object":
+                return _range(self.schema, "minProperties", "maxProperties", "keys")
+            case _, "string":
+                return _range(self.schema, "minLength", "maxLength", "letters")
+        return _range(self.schema, "minimum", "maximum")
+
+
+def keys(table: Path = ()) -> Iterator[Key]:
+    """Yield the keys of a table, given by its path; those of tables in it as dotted keys."""
+    schema = schema_at(table)
+    for name, part in (schema or {})["properties"].items():
+        key = _flat(part)
+        if "properties" in key:
+            for inner in keys((*table, name)):
+                yield Key((name, *inner.path), inner.schema, inner.required)
         else:
-            return annotation
+            yield Key((name,), key, name in (schema or {}).get("required", ()))
 
 
-def limits(info: FieldInfo) -> list[str]:
-    """Return the limits of a key's number: ``["at least 0", "less than 1"]``; empty without limits."""
-    notes = [*info.metadata]
-    if get_origin(info.annotation) in (Union, UnionType):
-        notes += [note for part in get_args(info.annotation) for note in getattr(part, "__metadata__", ())]
-    return list(dict.fromkeys(_words(notes)))
+def departures(scenario: Scenario) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys of a scenario that need no value but have one, other than their default."""
+    data = scenario.model_dump(mode="json", exclude_none=True)
+    yield from _departures((), data)
+    for i, service in enumerate(data["services"]):
+        for label, value in _departures(("services", i), service):
+            yield f"services.{service['name']}.{label}", value
 
 
-def item_limits(info: FieldInfo) -> list[str]:
-    """Return the limits of the numbers in a key's list; empty without limits."""
-    [item, *_] = get_args(bare(info.annotation))
-    return list(dict.fromkeys(_words(getattr(item, "__metadata__", ()))))
+def _departures(table: Path, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in keys(table):
+        value = reduce(lambda found, part: found.get(part, {}), key.path, values)
+        if not key.required and value not in (key.schema["default"], {}):
+            yield key.label, value
 
 
-def default(info: FieldInfo) -> str | None:
-    """Return a key's default as it is typed into a field: text without quotes, the rest as TOML; empty for no value.
-
-    None for a key that is required. Where a value is found for a key that is absent, the words that say which.
-    """
-    if info.is_required():
-        return None
-    value = info.get_default(call_default_factory=True)
-    if value is None:
-        return absent(info) or ""
-    return value if isinstance(value, str) else value_text(value)
-
-
-def absent(info: FieldInfo) -> str | None:
-    """Return what an optional key that is absent means, where that is not simply nothing."""
-    extra = info.json_schema_extra
-    return str(extra["absent"]) if isinstance(extra, dict) and "absent" in extra else None
+def schema_at(path: Path) -> Schema | None:
+    """Return the JSON schema of what stands at a path, empty for anything; None if nothing may stand there."""
+    schema = _root()
+    for part in path:
+        if not schema:
+            return schema
+        found = schema.get("properties", {}).get(part, schema.get("additionalProperties", False))
+        if isinstance(part, int):
+            found = schema.get("items", False)
+        if found is False:
+            return None
+        schema = {} if found is True else _flat(found)
+    return schema
 
 
-def _words(notes: Any) -> Iterator[str]:
-    for note in notes:
-        for part in [note, *getattr(note, "metadata", ())]:
-            for key, word in _LIMITS.items():
-                if hasattr(part, key):
-                    yield f"{word} {_limit(getattr(part, key))}"
+@cache
+def _root() -> Schema:
+    return Scenario.model_json_schema()
 
 
-def _limit(value: float) -> str:
-    return number(int(value)) if float(value).is_integer() and abs(value) < 1e15 else number(value)
+def _flat(part: Schema) -> Schema:
+    """Return a schema without references and without ``null``."""
+    for option in part.get("anyOf", ()):
+        if option.get("type") != "null":
+            part = {**option, **part}
+    return {**_root()["$defs"][part["$ref"].rpartition("/")[2]], **part} if "$ref" in part else part
+
+
+def _items(schema: Schema) -> Schema:
+    """Return the schema of what a list or a table of anything holds; empty for another schema."""
+    found = schema.get("items") or schema.get("additionalProperties")
+    return _flat(found) if isinstance(found, Mapping) else {}
+
+
+def _range(schema: Schema, low: str, high: str, things: str = "") -> str:
+    """Return limits in words; those of a count are of ``things``."""
+    least, most = schema.get(low), schema.get(high)
+    above, below = (schema.get(f"exclusive{name.capitalize()}") for name in (low, high))
+    if least is not None and most is not None:
+        words = f"{_number(least)} to {_number(most)}"
+    else:
+        limits = {"at least": least, "more than": above, "at most": most, "less than": below}
+        words = ", ".join(f"{word} {_number(limit)}" for word, limit in limits.items() if limit is not None)
+    return f"{words} {things}".strip() if words else ""
+
+
+def _number(limit: float) -> str:
+    return number(int(limit)) if float(limit).is_integer() else number(limit)

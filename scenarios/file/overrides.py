@@ -7,7 +7,6 @@ from typing import Any
 
 from fl.printable import printable
 from scenarios.file.addresses import AddressError, address, put
-from scenarios.file.nesting import LARGEST_DEPTH, too_deep
 from scenarios.file.problems import Path, Problem
 
 Overrides = Sequence[str] | Mapping[str, Any]
@@ -19,24 +18,20 @@ def apply(
     data: dict[str, Any],  # as ``tomllib`` reads it, with a flat ``sweep``; changed in place
     overrides: Overrides,  # what to set
 ) -> tuple[dict[Path, str], list[Problem]]:
-    """Set values in a scenario's data, in order."""
+    """Set values in a scenario's data, in order; return the option behind each place that was set, and problems."""
     options: dict[Path, str] = {}
     problems = []
     given = overrides.items() if isinstance(overrides, Mapping) else ((text, None) for text in overrides)
     for override, python in given:
         option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
         try:
-            _require_text(override)
+            if not isinstance(override, str):
+                raise AddressError("is not a dotted key such as clients.cores")
             key, value = (override, _plain(python)) if isinstance(overrides, Mapping) else _parse(override)
             options |= dict.fromkeys(_set(data, key, value), option)
         except AddressError as error:
             problems.append(Problem(option, None, "", str(error)))
     return options, problems
-
-
-def _require_text(override: object) -> None:
-    if not isinstance(override, str):
-        raise AddressError("is not a dotted key such as clients.cores")
 
 
 def _plain(value: Any) -> Any:
@@ -54,10 +49,9 @@ def _plain(value: Any) -> Any:
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
-    sweep = data.get("sweep")
+    sweep, runs = data.get("sweep"), data.get("runs")
     if isinstance(sweep, dict) and key in sweep:
         raise AddressError(f"is swept by this scenario: set sweep.{key}=[...] instead")
-    runs = data.get("runs")
     if isinstance(runs, list) and any(isinstance(run, dict) and key in run for run in runs):
         raise AddressError("is in this scenario's [[runs]], which it would not change")
     return put(data, address(data, key), value)
@@ -67,22 +61,11 @@ def _parse(override: str) -> tuple[str, Any]:
     key, equals, text = override.partition("=")
     if not equals:
         raise AddressError("must be key=value")
-    try:
-        override.encode()
-    except UnicodeEncodeError:
-        raise AddressError("must be valid Unicode text") from None
     return key.strip(), read_value(text.strip())
 
 
 def read_value(text: str) -> Any:
     """Read a TOML value; other text stands for itself, so that words need no second pair of quotes."""
-    value = _value(text)
-    if too_deep(value) is not None:
-        raise AddressError(f"holds lists and tables more than {LARGEST_DEPTH} deep")
-    return value
-
-
-def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

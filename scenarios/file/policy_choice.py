@@ -8,12 +8,12 @@ the checkpoint of a service are meant for the policy beside them, and go with it
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from fl.errors import InputError
 from fl.home import expanded
+from fl.options import option_problems
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario, Service
 
@@ -99,11 +99,7 @@ class PolicyChoice:
 
     def takes(self, option: str) -> bool:
         """Return whether the policy can be created with this keyword."""
-        parameters = signature(POLICIES.load(self.name)).parameters
-        named = {Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
-        return any(
-            it.kind is Parameter.VAR_KEYWORD or (it.name == option and it.kind in named) for it in parameters.values()
-        )
+        return option not in dict(option_problems(POLICIES.load(self.name), {option: None}, given=1))
 
 
 def parted(text: str) -> tuple[str, str | None]:

@@ -1,6 +1,5 @@
 """What is wrong with a scenario: where, which key, and in words."""
 
-import datetime
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -97,24 +96,17 @@ def quoted(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Describe a value as a message shows it: ``the text "20"``, ``true``, ``a list``."""
+    """Write a value as a message shows it: as TOML, shortened where it is long."""
     match value:
-        case str():
-            return f"the text {quoted(value)}"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return number(value)
         case Mapping():
             return "a table"
         case list() | tuple():
             return "a list"
-        case datetime.datetime() | datetime.date():
-            return "a date"
-        case datetime.time():
-            return "a time of day"
-        case _:
-            return "something else"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return number(value)
+    return quoted(str(value))
 
 
 def number(value: float) -> str:

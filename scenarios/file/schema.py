@@ -1,39 +1,224 @@
 """The scenario file: every key, its unit, its limits and its default.
 
-The models are the one source for the loader's checks, the reference in the documentation and the form in the TUI. What
-involves several keys at once stands in ``scenarios.file.checks``.
+The models are the one source for the loader's checks, the reference in the documentation and the form in the TUI
+(``scenarios.file.keys``). What involves several keys at once stands in ``scenarios.file.checks``.
 """
 
+import datetime
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
+from pydantic_core import PydanticCustomError
 
+from des.behaviours import TRUTHFUL
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
+from fl.dirichlet import LEAST, MOST
+from fl.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
+from fl.own_files import is_path
+from fl.quality import largest_emd
 from fl.regime import Device, Kernel, Regime
 from fl.split import LARGEST_SHARE
-from scenarios.file.clients import Clients
 from scenarios.file.regimes import KEYS, Chosen, choose
-from scenarios.file.tables import LARGEST_SUM, Name, Plain, Table, plain, six_decimals
 
-MOST_SWEPT = 100
-"""Keys of one sweep."""
+LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
+LARGEST_DEPTH = 32  # of lists and tables within one another
+MOST_SWEPT = 100  # keys of one sweep
+OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
+DATASET = "data set"  # the kind of name that a path may stand for
+
+
+def six_decimals(amount: float) -> float:
+    """Refuse money that cannot be counted in micro-units."""
+    if round(amount, 6) != amount:
+        raise PydanticCustomError(OWN, "has more than six decimals: {given}", {"given": repr(amount)})
+    return amount
+
+
+def plain(value: Any) -> Any:
+    """Refuse what could not be written back to TOML and compared: dates, infinite numbers, endless integers."""
+    waiting = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > LARGEST_DEPTH:
+            raise PydanticCustomError(OWN, f"must not hold lists and tables more than {LARGEST_DEPTH} deep")
+        match item:
+            case Mapping():
+                waiting.extend((below, depth + 1) for below in item.values())
+            case list() | tuple():
+                waiting.extend((below, depth + 1) for below in item)
+            case float() if not math.isfinite(item):
+                raise PydanticCustomError(OWN, "must hold finite numbers only")
+            case int() if not -(2**63) <= item < 2**63:
+                raise PydanticCustomError(OWN, "must hold integers of at most 64 bits")
+            case datetime.date() | datetime.time():
+                raise PydanticCustomError(OWN, "must not hold a date or a time of day")
+    return value
+
+
+def _installed(kind: str, name: str, info: ValidationInfo) -> str:
+    """Refuse a name that is not among those of the validation's context, which has them by kind."""
+    known = info.context.get(kind) if info.context else None
+    if known is not None and name not in known and not (kind == DATASET and is_path(name)):
+        # As a value of the context, because names may hold braces.
+        raise PydanticCustomError(OWN, "{problem}", {"problem": unknown_plugin(kind, name, known)})
+    return name
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Plain = Annotated[Any, AfterValidator(plain)]
+Options = Annotated[dict[str, Any], AfterValidator(plain)]
+Money = Annotated[float, Field(ge=0, le=LARGEST_SUM), AfterValidator(six_decimals)]
+FilePath = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
+
+# Names of what is installed; the form offers those of the kind.
+DatasetName = Annotated[str, AfterValidator(partial(_installed, DATASET)), Field(json_schema_extra={"names": DATASET})]
+PolicyName = Annotated[str, AfterValidator(partial(_installed, "policy")), Field(json_schema_extra={"names": "policy"})]
+ModelName = Annotated[Name, AfterValidator(partial(_installed, "model")), Field(json_schema_extra={"names": "model"})]
+MechanismName = Annotated[
+    str, AfterValidator(partial(_installed, "mechanism")), Field(json_schema_extra={"names": "mechanism"})
+]
+BehaviourName = Annotated[
+    str, AfterValidator(partial(_installed, "behaviour")), Field(json_schema_extra={"names": "behaviour"})
+]
+
+
+class Table(BaseModel):
+    """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
+
+    # Text is not a number and a boolean not an integer, but a list of TOML may become a tuple: see the fields.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Cost(Table):
+    """What a data set costs a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
+
+    per_sample: float = Field(
+        ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
+    )
+    per_emd: float = Field(
+        ge=-1_000_000,
+        le=1_000_000,
+        description="Money taken off for each unit of EMD; the cost must stay at or above 0.",
+        json_schema_extra={"unit": "money per unit of EMD"},
+    )
+    noise: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="In each round, all that a client's work costs is multiplied by a number of its own, drawn "
+        "uniformly between 1 - noise and 1 + noise. 0: costs tell the data, as in the paper.",
+    )
+
+
+class ClientBehaviour(Table):
+    """How clients behave: what they bid, given their costs, and what they report of their data."""
+
+    kind: BehaviourName = Field(
+        default=TRUTHFUL,
+        description="truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a "
+        "plug-in; docs/behaviours.md.",
+    )
+    options: Options = Field(default={}, description="Settings of the behaviour, as the behaviour documents them.")
+
+
+class ClientLabelMix(Table):
+    """How the labels of a client's data are drawn, in place of an EMD."""
+
+    dirichlet: float | None = Field(
+        default=None,
+        ge=LEAST,
+        le=MOST,
+        description="Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an "
+        "EMD from a list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd.",
+    )
+
+
+class ClientLasting(Table):
+    """How far a client's data lasts from round to round."""
+
+    persistence: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Probability that a round keeps a client's lasting data size, EMD and label mix for a service; "
+        "else they are drawn anew for that round. 0: always anew, as in the paper; 1: always the same.",
+    )
+    drift: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn anew, "
+        "and last from then on.",
+    )
+
+
+class Clients(Table):
+    """The clients, and how their data is drawn anew in each round."""
+
+    count: int = Field(ge=1, le=100_000, description="Clients in the market (C).")
+    cores: int = Field(ge=1, le=1_024, description="Services that a client can serve at once (K).")
+    data_size: Annotated[tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...], Field(strict=False)] = Field(
+        min_length=1,
+        max_length=100,
+        description="The set that a client's data size for a service (D, images) is drawn from each round.",
+        json_schema_extra={"unit": "images"},
+    )
+    emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
+        default=(),
+        max_length=100,
+        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. "
+        "Required, unless there is a label_mix, from which EMDs follow.",
+    )
+    label_mix: ClientLabelMix = Field(
+        default_factory=ClientLabelMix, description="How the labels of its data are drawn, in place of an EMD."
+    )
+    cost: Cost = Field(description="What a data set costs a client: per_sample * D - per_emd * EMD, money.")
+    speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
+        default=(1.0,),
+        min_length=1,
+        max_length=100,
+        description="The set that a client's speed is drawn from, once for the whole run; "
+        "2 computes twice as fast as the timeline's seconds_per_sample.",
+    )
+    departure_rate: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Probability that a client that was awarded something leaves during the round; "
+        "what it has not delivered by then is dropped.",
+    )
+    availability: FilePath | None = Field(
+        default=None,
+        description="CSV file that says in which rounds each client is there (client,from,to); the others are offline. "
+        "Absent: all are there in all rounds.",
+    )
+    behaviour: ClientBehaviour = Field(
+        default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
+    )
+    lasting: ClientLasting = Field(
+        default_factory=ClientLasting, description="How far a client's data lasts from round to round."
+    )
+
+    def emds(self, labels: int) -> tuple[float, ...]:
+        """Return the EMDs that data sets with so many labels are to have; of a label mix, the least and the largest."""
+        return self.emd if self.label_mix.dirichlet is None else (0.0, largest_emd(labels))
 
 
 class Market(Table):
     """The rules of the market."""
 
-    mechanism: str = Field(
+    mechanism: MechanismName = Field(
         default=DEFAULT,
         description="Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what "
         "it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue, "
         "score-auction, or a plug-in.",
     )
-    options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
-        default_factory=dict, description="Settings of the mechanism, as the mechanism documents them."
-    )
+    options: Options = Field(default={}, description="Settings of the mechanism, as the mechanism documents them.")
     bids: Literal["public", "own"] = Field(
         default="public",
         description="What services see of bids: public, all that clients ask of any service, as in the paper; own, "
@@ -55,14 +240,10 @@ class Market(Table):
 
 
 def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
-    """Return the fields of ``fl.regime.Regime`` as keys of a table, which are None where they are absent.
-
-    Args:
-        absent: returns what people read in place of a default, from the general one.
-    """
+    """Return the fields of ``fl.regime.Regime`` as keys of a table; ``absent`` words what a default means in it."""
     keys = {}
     for field in fields(Regime):
-        kind: Any = Name if field.type is str else field.type
+        kind: Any = ModelName if field.type is str else field.type
         extra = {**field.metadata.get("json_schema_extra", {}), "absent": absent(field.default)}
         keys[field.name] = (kind | None, Field(default=None, **{**field.metadata, "json_schema_extra": extra}))
     return keys
@@ -116,8 +297,8 @@ class Training(_RegimeTable):
         default="auto",
         description="Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.",
     )
-    by_dataset: dict[str, TrainingOverride] = Field(
-        default_factory=dict, description="Tables [training.by_dataset.NAME]: what differs for one data set."
+    by_dataset: dict[DatasetName, TrainingOverride] = Field(
+        default={}, description="Tables [training.by_dataset.NAME]: what differs for one data set."
     )
 
 
@@ -155,20 +336,16 @@ class Service(Table):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
     name: Name = Field(description="Unique in the scenario.")
-    dataset: str = Field(
+    dataset: DatasetName = Field(
         description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or "
         "of an .npz: docs/data.md."
     )
-    budget: Annotated[float, AfterValidator(six_decimals)] = Field(
-        ge=0,
-        le=LARGEST_SUM,
+    budget: Money = Field(
         description="The most that it can offer in one round (B_m), money.",
         json_schema_extra={"unit": "money per round"},
     )
-    total_budget: Annotated[float, AfterValidator(six_decimals)] | None = Field(
+    total_budget: Money | None = Field(
         default=None,
-        ge=0,
-        le=LARGEST_SUM,
         description="The most that it can pay in the whole run, money: a round's offers are within its budget and "
         "within what is left of this. Absent: no such limit.",
         json_schema_extra={"unit": "money"},
@@ -181,17 +358,12 @@ class Service(Table):
     )
     target_accuracy: float = Field(gt=0, le=1, description="Accuracy at which it leaves, as a fraction: 97 % is 0.97.")
     reward_base: float = Field(gt=1, le=1e9, description="Omega_m: its reward in a round is Omega_m ^ accuracy.")
-    policy: str = Field(description="Who decides for it; `flmarket policies` lists them.")
-    checkpoint: str | None = Field(
+    policy: PolicyName = Field(description="Who decides for it; `flmarket policies` lists them.")
+    checkpoint: FilePath | None = Field(
         default=None,
-        min_length=1,
-        max_length=4_096,
-        pattern=r"^[^\x00]*$",
         description="File with what its policy has learned; absent: the policy starts as it is.",
     )
-    policy_options: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
-        default_factory=dict, description="Settings of its policy, as the policy documents them."
-    )
+    policy_options: Options = Field(default={}, description="Settings of its policy, as the policy documents them.")
 
 
 class Intervention(Table):
@@ -237,8 +409,8 @@ class Scenario(Table):
     services: Annotated[tuple[Service, ...], Field(strict=False)] = Field(
         min_length=1, max_length=1_000, description="The services, one [[services]] table each."
     )
-    sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False)]] = Field(
-        default_factory=dict,
+    sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False, min_length=1)]] = Field(
+        default={},
         max_length=MOST_SWEPT,
         description="Dotted keys (services by name) and the list of values that each takes: "
         "every combination is a run of its own.",

@@ -1,22 +1,19 @@
 """The file behind a scenario: its text, its data, and on which line to look for a problem."""
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path as FilePath
-from re import search
 from typing import Any
 
 from fl.names import did_you_mean, suggest
 from fl.printable import printable
-from scenarios.file.nesting import LARGEST_DEPTH, long_key, too_deep
 from scenarios.file.positions import Positions
 from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number
 
 LARGEST_FILE = 1_000_000  # bytes
-
-MOST_PROBLEMS = 200  # shown of one file; a file with more of them is not a scenario
 
 
 @dataclass
@@ -27,7 +24,7 @@ class Source:
     text: str  # the file's text
     data: Mapping[str, Any]  # what was read, and changed since
     # where swept keys stand in the file, by where they stand in the data
-    moved: Mapping[Path, Path] = field(default_factory=dict)
+    moved: dict[Path, Path] = field(default_factory=dict)
     options: Mapping[Path, str] = field(default_factory=dict)  # the option behind what did not come from the file
 
     @cached_property
@@ -37,9 +34,6 @@ class Source:
 
     def problems(self, found: Sequence[Finding], problems: Sequence[Problem]) -> list[Problem]:
         """Return problems in the order of the file's lines, those of the command line after them."""
-        if len(found) > MOST_PROBLEMS:
-            more = Problem(self.file, None, "", f"{number(len(found) - MOST_PROBLEMS)} more problems")
-            return [*self.problems(found[:MOST_PROBLEMS], problems), more]
         placed = dict.fromkeys([*map(self._problem, found), *problems])
         return sorted(placed, key=lambda problem: problem.line or float("inf"))
 
@@ -68,50 +62,37 @@ def read_file(
 ) -> str:
     """Return the text of a scenario file."""
     file = printable(str(path))
+
+    def error(message: str, line: int | None = None) -> ScenarioError:
+        return ScenarioError([Problem(file, line, "", message)])
+
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        message = "no such file"
         meant = did_you_mean(str(path), [*builtin, *map(str, sorted(path.parent.glob("*.toml")))])
         if path.name == str(path) and not path.suffix:
-            message += f", and no built-in scenario of that name{meant or suggest(str(path), builtin)}"
-        else:
-            message += meant
-        raise ScenarioError([Problem(file, None, "", message)]) from None
+            meant = f", and no built-in scenario of that name{meant or suggest(str(path), builtin)}"
+        raise error(f"no such file{meant}") from None
     except IsADirectoryError:
-        raise ScenarioError([Problem(file, None, "", "is a folder, not a scenario file")]) from None
-    except OSError as error:
-        raise ScenarioError([Problem(file, None, "", f"cannot be read: {error.strerror}")]) from None
-    except ValueError:
-        raise ScenarioError([Problem(file, None, "", "is not the name of a file")]) from None
+        raise error("is a folder, not a scenario file") from None
+    except OSError as problem:
+        raise error(f"cannot be read: {problem.strerror}") from None
     if len(content) > LARGEST_FILE:
-        raise ScenarioError([Problem(file, None, "", f"is larger than {number(LARGEST_FILE)} bytes")])
+        raise error(f"is larger than {number(LARGEST_FILE)} bytes")
     try:
         return content.decode("utf-8-sig")  # some editors put a byte-order mark in front
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError([Problem(file, line, "", "is not UTF-8 text")]) from None
+    except UnicodeDecodeError as problem:
+        raise error("is not UTF-8 text", content.count(b"\n", 0, problem.start) + 1) from None
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """Return the data of a TOML text."""
-    if line := long_key(text):
-        raise ScenarioError([Problem(file, line, "", f"has a key of more than {LARGEST_DEPTH} parts")])
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        where = search(r"^(.*?) \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # of the syntax, of an endless number, of lists in lists
+        where = re.search(r"^(.*?) \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         message = where[1] if where else str(error)
-        line = int(where[2]) if where and where[2] else text.count("\n") + 1
+        line = int(where[2]) if where and where[2] else text.count("\n") + 1 if where else None
         message = f"is not valid TOML: {message[:1].lower()}{message[1:]}"
         raise ScenarioError([Problem(file, line, "", printable(message))]) from None
-    except RecursionError:
-        raise ScenarioError([Problem(file, None, "", f"has lists more than {LARGEST_DEPTH} deep")]) from None
-    except ValueError:  # of int(), for which Python has a limit
-        where = search(r"(?<![\d_])\d[\d_]{4000}", text)
-        line = text.count("\n", 0, where.start()) + 1 if where else None
-        raise ScenarioError([Problem(file, line, "", "has a number of too many digits")]) from None
-    if (top := too_deep(data)) is not None:
-        raise ScenarioError([Problem(file, None, top, f"holds lists and tables more than {LARGEST_DEPTH} deep")])
-    return data

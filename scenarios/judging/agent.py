@@ -17,7 +17,7 @@ from learning.mahdrl.paper.policy import MahdrlPaper
 from learning.mahdrl.policy import Mahdrl
 from learning.policy import load
 from scenarios.build import create_policy, policy_context
-from scenarios.file.switches import services_over_time
+from scenarios.file.interventions import services_over_time
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.reasons import cash
 

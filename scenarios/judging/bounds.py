@@ -17,7 +17,7 @@ from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
 from fl.tracking import tracked
-from scenarios.file.switches import mechanisms_over_time
+from scenarios.file.interventions import mechanisms_over_time
 from scenarios.judging.evidence import Logs
 from scenarios.judging.measures import MEASURES, Measure
 from scenarios.judging.possible import MOST_CLIENTS, possible

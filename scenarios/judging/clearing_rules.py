@@ -18,8 +18,8 @@ from des.money import to_micro
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
+from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market
-from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED
 from scenarios.judging.wording import at_client

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from des.availability import Interval
 from des.mechanisms import DEFAULT
 from des.money import MICRO, Micro, to_micro
+from scenarios.file.interventions import at, in_order
 from scenarios.file.schema import Market, Scenario, Service
-from scenarios.file.switches import at, in_order
 
 
 class Conditions(NamedTuple):

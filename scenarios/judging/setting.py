@@ -14,8 +14,8 @@ from fl.backends import BACKENDS, REAL, Backend
 from fl.errors import InputError, shortened
 from fl.names import name_problem
 from fl.printable import printable
+from scenarios.file.interventions import intervention_words, market_of
 from scenarios.file.schema import Intervention
-from scenarios.file.switches import market_of, shock_words
 from scenarios.judging.capacity import cores_by_round
 from scenarios.logs.directory import SCENARIO, RunDirectory
 
@@ -71,7 +71,7 @@ def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
         alike[setting.label, setting.market].append(folder)
     for folders in alike.values():
         for folder in folders:
-            words = shock_words(found[folder].shocks, [found[other].shocks for other in folders])
+            words = intervention_words(found[folder].shocks, [found[other].shocks for other in folders])
             if words:
                 label = printable(f"{found[folder].label}: {', '.join(words)}")
                 found[folder] = replace(found[folder], label=label)

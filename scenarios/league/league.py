@@ -17,7 +17,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import versions
-from scenarios.seats import require_no_switches, require_one_point
+from scenarios.seats import require_no_new_players, require_one_point
 
 
 class Game(NamedTuple):
@@ -44,7 +44,7 @@ class League:
             raise InputError(
                 f"a league needs rivals, but scenario {scenario.name!r} has one service; choose one with at least two"
             )
-        require_no_switches(scenario, "a league")
+        require_no_new_players(scenario, "a league")
         require_one_point(scenario, "a league is played in", "give one value in a file of your own")
         chosen = {it.label: it for it in map(PolicyChoice.parse, policies)}
         return cls(scenario, {label: with_policy(scenario, str(it)) for label, it in chosen.items()}, tuple(seeds))

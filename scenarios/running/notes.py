@@ -7,7 +7,7 @@ from fl.datasets import info
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import regimes_of
+from scenarios.loader import regimes_of
 
 _OWN = {"plug-in": "a plug-in", "file": "your own"}
 

@@ -35,8 +35,7 @@ from scenarios.build import (
 )
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import regimes_of
-from scenarios.loader import dumps, settled
+from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
 from scenarios.plugins import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume

@@ -4,6 +4,7 @@ Every test holds with the compiled extension and without it.
 """
 
 import hashlib
+import math
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy import stats
 
 from fl import draws, elementary, philox
 from fl.arrays import FloatArray
-from fl.dirichlet import LEAST, MOST, counted_emd, label_mixes, mean_emd, mixed_counts
+from fl.dirichlet import LEAST, MOST, counted_emd, label_mixes, mixed_counts
 from fl.draws import draw_key
 from fl.quality import largest_emd
 from implementations import compiled_and_not
@@ -125,6 +126,17 @@ def test_one_label_alone_has_the_largest_emd_and_no_more(labels: int) -> None:
     counts[1] = 1, 30, 977
     assert counted_emd(counts) == pytest.approx(largest_emd(labels))
     assert (counted_emd(counts) <= largest_emd(labels)).all()
+
+
+def mean_emd(concentration: float, labels: int) -> float:
+    """Return the mean EMD of such label distributions; that of data sets is larger, the fewer images they have.
+
+    A share has the distribution Beta(a, (L - 1) a), whose mean deviation is known: Johnson, Kotz and Balakrishnan,
+    "Continuous univariate distributions", volume 2, 1995, section 25.3.
+    """
+    a, b = concentration, (labels - 1) * concentration
+    beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    return 2.0 * labels * math.exp(a * math.log(a) + b * math.log(b) - beta - (a + b + 1.0) * math.log(a + b))
 
 
 @pytest.mark.parametrize("concentration", [0.01, 0.3, 1.0, 5.0, 1000.0])

@@ -150,9 +150,9 @@ def test_a_data_set_that_cannot_be_loaded_is_a_problem_of_the_services_that_name
 def test_too_few_images_are_a_problem_of_the_clients() -> None:
     dataset("lamps")(lambda: (*lamps(30), *lamps(90)))
     assert problems() == [
-        "lamps.toml:8: clients.data_size: 40 images are more than the 30 training images of lamps",
         "lamps.toml:8: clients.data_size: 20 images at EMD 0.6 can need 12 of one of the 3 labels; the rarest label of "
         "lamps has 10, of which training.validation = 0.1 leaves 9",
+        "lamps.toml:8: clients.data_size: 40 images are more than the 30 training images of lamps",
     ]
 
 

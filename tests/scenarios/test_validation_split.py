@@ -77,7 +77,6 @@ def test_where_nothing_is_trained_nothing_is_held_out() -> None:
     assert not scenario.split
     federation = build_federation(scenario, 0, Shelf())
     assert {federation.test_accuracy(service.name) for service in scenario.services} == {None}
-    assert "validation" not in dumps(settled(scenario))
     assert parse(dumps(settled(scenario))) == settled(scenario)
 
 

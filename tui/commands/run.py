@@ -128,7 +128,7 @@ def _list(
     scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: "Fresh"
 ) -> None:
     from scenarios.build import Shelf
-    from scenarios.file.settled import regimes_of
+    from scenarios.loader import regimes_of
     from scenarios.logs.directory import State
     from scenarios.running.planning import due, plan
 

@@ -13,8 +13,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from fl.datasets import load
     from scenarios.build import Shelf
     from scenarios.file.checks import installed
-    from scenarios.file.settled import regimes_of
-    from scenarios.loader import points
+    from scenarios.loader import points, regimes_of
     from scenarios.trial import absent, obstacles
 
     shelf = Shelf(partial(load, download=False))

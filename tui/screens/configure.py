@@ -1,6 +1,5 @@
 """The configure screen: a scenario as a form that is made from the schema and checked while the user types."""
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -17,12 +16,12 @@ from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabP
 
 from fl.counting import counted
 from fl.files import replacing_text
-from scenarios.file.clients import Clients
+from scenarios.file.checks import installed
+from scenarios.file.keys import keys
+from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
-from scenarios.file.schema import Scenario, Service, Timeline, Training
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
-from tui.editing.fields import Field, fields
 from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
@@ -97,26 +96,24 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
-    def _rows(self, found: Iterable[Field], prefix: tuple[str | int, ...], only: tuple[str, ...] = ()) -> ComposeResult:
-        for field in found:
-            if not only or field.path[0] in only:
-                path = (*prefix, *field.path)
-                yield FieldRow(field, path, self.document.get(path))
-
     def _rows_of(self, pane: str) -> ComposeResult:
-        match pane:
-            case "tab-market":
-                yield from self._rows(fields(Scenario), (), MARKET)
-            case "tab-clients":
-                yield from self._rows(fields(Clients), ("clients",))
-            case "tab-training":
-                yield from self._rows(fields(Training), ("training",))
-            case "tab-timeline":
-                yield from self._rows(fields(Timeline), ("timeline",))
-            case "tab-changes":
-                yield from self._rows(fields(Scenario), (), CHANGES)
-            case "tab-services" if self.document.services:
-                yield from self._rows(fields(Service), ("services", self.service))
+        head = pane.removeprefix("tab-")
+        match head:
+            case "market" | "changes":
+                yield from self._rows((), MARKET if head == "market" else CHANGES)
+            case "services":
+                if self.document.services:
+                    yield from self._rows((head, self.service))
+            case _:
+                yield from self._rows((head,))
+
+    def _rows(self, table: KeyPath, only: tuple[str, ...] = ()) -> ComposeResult:
+        names = installed().names
+        for key in keys(table):
+            if not only or key.path[0] in only:
+                path = (*table, *key.path)
+                choices = key.choices if key.names is None else tuple(names[key.names])
+                yield FieldRow(key, path, choices, self.document.get(path))
 
     def on_mount(self) -> None:
         for tab in self.query(Tab):
@@ -195,7 +192,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
         row = event.row
-        self.document.put(row.path, event.text, is_text=row.field.is_text)
+        self.document.put(row.path, event.text, is_text=row.key.is_text)
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(PAUSE, self._check)
@@ -246,8 +243,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         form = self.query_one("#form", TabbedContent)
         for name, pane in PANES.items():
             head = pane.removeprefix("tab-")
-            keys = {"market": MARKET, "changes": CHANGES}.get(head, (head,))
-            count = sum(problem.key.partition(".")[0] in keys for problem in self.problems)
+            shown = {"market": MARKET, "changes": CHANGES}.get(head, (head,))
+            count = sum(problem.key.partition(".")[0] in shown for problem in self.problems)
             form.get_tab(pane).label = f"{name} ✘{count}" if count else name
 
     def _underline(self, tab: Tab) -> None:

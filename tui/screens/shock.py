@@ -8,8 +8,8 @@ from textual.widgets import Button, Input, Label, Select, Static
 
 from scenarios.file.addresses import AddressError
 from scenarios.file.forked import forked, in_force
+from scenarios.file.interventions import MECHANISM, PLAYER
 from scenarios.file.overrides import read_value
-from scenarios.file.switches import MECHANISM, PLAYER
 from scenarios.file.toml_text import value_text
 from scenarios.loader import dumps
 from tui.screens.dialog import Box, Dialog

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learning.targets import RoundsToTarget
+from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention, Scenario
-from scenarios.file.switches import shock_words
 from tui.watching.differences import flattened, told_apart
 from tui.watching.session import Phase, Session
 
@@ -142,7 +142,7 @@ def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
         return []
     if _first_shock(known) is None:
         return _value_words(session.scenario, session.hash8, known)
-    return shock_words(_shocks(session), map(_shocks, known))
+    return intervention_words(_shocks(session), map(_shocks, known))
 
 
 def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:

@@ -11,8 +11,8 @@ from textual.message import Message
 
 from des.behaviour import BehaviourError
 from scenarios.file.checks import played
+from scenarios.file.interventions import market_of
 from scenarios.file.schema import Scenario
-from scenarios.file.switches import market_of
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError

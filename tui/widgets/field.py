@@ -11,10 +11,10 @@ from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
 from fl.own_files import is_path
+from scenarios.file.keys import Key
 from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text
 from tui.editing.document import ABSENT
-from tui.editing.fields import Field
 from tui.widgets.look import tint
 
 DEFAULT_CHOICE = "(default)"
@@ -30,31 +30,33 @@ class FieldRow(Vertical):
             super().__init__()
             self.row, self.text = row, text
 
-    def __init__(self, field: Field, path: Path, value: Any) -> None:
+    def __init__(self, key: Key, path: Path, choices: tuple[str, ...], value: Any) -> None:
+        """Show a value of a key; without choices, the user types one."""
         super().__init__(classes="field")
-        self.field, self.path = field, path
-        self._text = shown(value, field)
+        self.key, self.path, self._choices = key, path, choices
+        self._description = f"{key.description} ({key.range})" if key.range else key.description
+        self._text = shown(value, key)
         self._notes: tuple[str, tuple[str, ...]] = ("", ())
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="field-line"):
-            yield Label(self.field.label, classes="field-name")
-            if self.field.choices:
+            yield Label(self.key.label, classes="field-name")
+            if self._choices:
                 yield self._select()
             else:
-                needed = "required" if self.field.default is None else f"default: {self.field.default or 'none'}"
+                needed = "required" if self.key.default is None else f"default: {self.key.default or 'none'}"
                 yield Input(self._text, placeholder=needed, compact=True, classes="editor")
             yield Label("", classes="field-change")
-        yield Static(self.field.description, classes="field-note", markup=False)
+        yield Static(self._description, classes="field-note", markup=False)
 
     def _select(self) -> Select[str]:
-        options = [(Content(choice), choice) for choice in self.field.choices]
-        if self._text and self._text not in self.field.choices:
-            known = self.field.label == "dataset" and is_path(self._text)
+        options = [(Content(choice), choice) for choice in self._choices]
+        if self._text and self._text not in self._choices:
+            known = self.key.label == "dataset" and is_path(self._text)
             options.append((Content(self._text if known else f"{self._text} (unknown)"), self._text))
-        if self.field.default is not None:
-            options.insert(0, (Content(f"{self.field.default} {DEFAULT_CHOICE}"), ""))
-        value = self._text if self._text or self.field.default is not None else Select.NULL
+        if self.key.default is not None:
+            options.insert(0, (Content(f"{self.key.default} {DEFAULT_CHOICE}"), ""))
+        value = self._text if self._text or self.key.default is not None else Select.NULL
         return Select(options, value=value, allow_blank=value is Select.NULL, compact=True, classes="editor")
 
     @on(Input.Changed)
@@ -74,7 +76,7 @@ class FieldRow(Vertical):
 
     def mark(self, was: Any, now: Any, problems: tuple[str, ...]) -> None:
         """Show whether the value differs from the file, and its problems."""
-        change = "" if was == now else f"✎ was {shown(was, self.field) or 'absent'}"
+        change = "" if was == now else f"✎ was {shown(was, self.key) or 'absent'}"
         if (change, problems) == self._notes:
             return
         self._notes = change, problems
@@ -83,12 +85,12 @@ class FieldRow(Vertical):
         if problems:
             note.update(Text("\n".join(f"✘ {problem}" for problem in problems)))
         else:
-            note.update(Text(self.field.description))
+            note.update(Text(self._description))
         self.set_class(bool(problems), "-wrong")
 
 
-def shown(value: Any, field: Field) -> str:
+def shown(value: Any, key: Key) -> str:
     """Return a value as text for the editor."""
     if value is ABSENT:
         return ""
-    return value if isinstance(value, str) and field.is_text else value_text(value)
+    return value if isinstance(value, str) and key.is_text else value_text(value)

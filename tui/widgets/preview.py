@@ -11,15 +11,15 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import App
 
-from des.behaviours import TRUTHFUL
 from des.money import MICRO, to_micro
 from fl.counting import counted
 from fl.datasets import info
-from fl.dirichlet import mean_emd
 from fl.errors import InputError
 from scenarios.build import population_spec
 from scenarios.file.checks import played
+from scenarios.file.keys import departures
 from scenarios.file.schema import Scenario
+from scenarios.file.toml_text import value_text
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
@@ -29,6 +29,8 @@ from tui.watching.tail import last_services
 from tui.watching.training import TrainingFeed
 from tui.widgets.look import percent, plain, sign, tint
 from tui.widgets.words import accuracy_column
+
+_OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
 
 
 def preview(entry: Entry, app: App[object]) -> RenderableType:
@@ -58,66 +60,25 @@ def scenario_preview(scenario: Scenario) -> RenderableType:
 def story(scenario: Scenario) -> Iterator[str]:
     """Yield sentences that describe a scenario."""
     clients, services = scenario.clients, scenario.services
-    cores = counted(clients.cores, "core")
     yield (
         f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
-        f"{counted(clients.count, 'client')} with {cores} each, over at most {counted(scenario.rounds, 'round')}."
+        f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
+        f"{counted(scenario.rounds, 'round')}."
     )
-    low, high = min(clients.data_size), max(clients.data_size)
-    holds = f"In each round a client has {low} to {high} images for each service, "
-    if (mixed := clients.label_mix.dirichlet) is None:
-        holds += f"with EMD {min(clients.emd):g} to {max(clients.emd):g}"
-        emd = sum(clients.emd) / len(clients.emd)
-    else:
-        emd = mean_emd(mixed, _most_labels(scenario))
-        holds += f"with labels from a Dirichlet distribution of concentration {mixed:g} (mean EMD about {emd:.2f})"
-    cost = clients.cost
-    mean = cost.per_sample * sum(clients.data_size) / len(clients.data_size)
-    mean -= cost.per_emd * emd
-    kind = clients.behaviour.kind
-    typical = 0.0
+    holds = f"In each round a client has {min(clients.data_size)} to {max(clients.data_size)} images for each service"
     try:
-        least, most = bid_range(scenario, *_costs(scenario))
-        typical = sum(bid_range(scenario, mean, mean)) / 2
+        least, most = bid_range(scenario)
         yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
     except InputError:  # of a run that was played with somebody's plug-in
-        yield f"{holds}. What it asks is not known: the behaviour {kind} is not loaded here."
-    if kind != TRUTHFUL:
-        yield f"Client behaviour: {kind}."
-    yield from _changes(scenario)
-    budgets = sorted({service.budget for service in services})
-    if typical > 0:
-        counts = " to ".join(f"{budget / typical:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
-        yield f"A budget buys about {counts} clients a round."
-    yield f"Data quality indicator: {scenario.dqi} parameters of eq. (6)."
+        yield f"{holds}. What it asks is not known: the behaviour {clients.behaviour.kind} is not loaded here."
+    if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
+        yield f"Set: {', '.join(set_keys)}."
     if scenario.interventions:
-        changes = ", ".join(f"{c.key} = {c.value} in round {c.round}" for c in scenario.interventions)
-        yield f"Shocks: {changes}."
-    if scenario.sweep:
-        yield f"A sweep of {len(points(scenario))} scenarios over {', '.join(scenario.sweep)}."
-
-
-def _changes(scenario: Scenario) -> Iterator[str]:
-    """Yield sentences that say in what the world is not as in the paper."""
-    lasting, trace = scenario.clients.lasting, scenario.clients.availability
-    if lasting.persistence:
-        drift = f", and replaces it for good with probability {lasting.drift:g}" if lasting.drift else ""
-        yield f"What a client has lasts: a round keeps it with probability {lasting.persistence:g}{drift}."
-    if trace is not None:
-        yield f"When clients are there: {trace}."
-    if scenario.clients.cost.noise:
-        yield f"In each round, a client's costs are up to {100 * scenario.clients.cost.noise:g} % more or less."
-    if scenario.market.bids == "own":
-        yield "Services see the bids to themselves alone."
-    if scenario.market.dqi == "rank" or scenario.market.dqi_noise:
-        what = "the rank of the DQI" if scenario.market.dqi == "rank" else "the DQI"
-        off = f" with a noise of {100 * scenario.market.dqi_noise:g} % of its range" * bool(scenario.market.dqi_noise)
-        yield f"Services see {what}{off}."
-    for service in scenario.services:
-        if service.arrival > 1:
-            yield f"{service.name} arrives in round {service.arrival}."
-    if whole := [f"{it.name} {it.total_budget:g}" for it in scenario.services if it.total_budget is not None]:
-        yield f"Budgets for the whole run: {', '.join(whole)}."
+        changes = ", ".join(f"{c.key} = {value_text(c.value)} in round {c.round}" for c in scenario.interventions)
+        yield f"Interventions: {changes}."
+    if scenario.sweep or scenario.runs:
+        swept = ", ".join(scenario.sweep or scenario.runs[0])
+        yield f"{len(points(scenario))} scenarios, over {swept}."
 
 
 def _most_labels(scenario: Scenario) -> int:
@@ -129,8 +90,8 @@ def _most_labels(scenario: Scenario) -> int:
     return max(found, default=10)
 
 
-def _costs(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest cost of data that a client can report, whatever the labels; money."""
+def bid_range(scenario: Scenario) -> tuple[float, float]:
+    """Return the lowest and the highest bid to any service, whatever the labels; money."""
     clients, behaviour = scenario.clients, population_spec(scenario).behaviour
     emds = clients.emds(_most_labels(scenario))
     size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
@@ -138,18 +99,9 @@ def _costs(scenario: Scenario) -> tuple[float, float]:
     if behaviour.misreports:
         size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
         costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
-    found = np.concatenate(costs)
-    noise = clients.cost.noise
-    return max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
-
-
-def bid_range(scenario: Scenario, lowest: float, highest: float) -> tuple[float, float]:
-    """Return the lowest and the highest bid to any service that costs from ``lowest`` to ``highest`` can lead to.
-
-    All are money.
-    """
-    ends = (np.full(len(scenario.services), to_micro(cost), np.int64) for cost in (lowest, highest))
-    low, high = population_spec(scenario).behaviour.bid_range(*ends)
+    found, noise = np.concatenate(costs), clients.cost.noise
+    ends = max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
+    low, high = behaviour.bid_range(*(np.full(len(scenario.services), to_micro(cost), np.int64) for cost in ends))
     return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 

@@ -1,21 +1,19 @@
 """docs/scenario.md: its reference is the schema's, and its examples work."""
 
+import dataclasses
 import re
-import runpy
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import get_args
+from pathlib import Path as FilePath
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from scenarios.file.keys import bare
-from scenarios.file.reference import reference, renewed
-from scenarios.file.schema import Intervention, Scenario, Service
+from fl.regime import Regime
+from scenarios.file.keys import keys, schema_at
+from scenarios.file.problems import Path
+from scenarios.file.reference import SECTIONS, reference, renewed
 from scenarios.loader import parse, points
 
-PAGE = Path(__file__).parents[3] / "docs" / "scenario.md"
+PAGE = FilePath(__file__).parents[3] / "docs" / "scenario.md"
 
 
 def test_the_reference_page_is_what_the_schema_says() -> None:
@@ -24,46 +22,51 @@ def test_the_reference_page_is_what_the_schema_says() -> None:
     assert renewed(page, reference()) == page
 
 
-@pytest.mark.parametrize("module", ["scenarios.file.reference", "scenarios.judging.reference"])
-def test_whoever_renews_a_page_is_told_what_is_wrong_with_it(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page, binary = tmp_path / "page.md", tmp_path / "page.bin"
-    page.write_text("before\n<!-- reference: begin -->\n\nof an earlier version\n<!-- reference: end -->\nafter\n")
-    binary.write_bytes(b"\xff")
-    monkeypatch.delitem(sys.modules, module, raising=False)  # which runs as a script here
-
-    def renew(*names: object) -> tuple[object, str]:
-        monkeypatch.setattr(sys, "argv", [module, *map(str, names)])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_module(module, run_name="__main__")
-        return ended.value.code, capsys.readouterr().err
-
-    assert renew(page) == (0, "")
-    assert page.read_text().startswith("before\n<!-- reference: begin -->\n")
-    assert "of an earlier version" not in page.read_text()
-    usage = "name one page to renew, such as docs/scenario.md or docs/logs.md\n"
-    assert [renew(), renew(page, page)] == [(2, usage)] * 2
-    assert renew(binary) == (2, f"{binary}: is not UTF-8 text\n")
-    assert renew(tmp_path / "absent.md") == (2, f"{tmp_path / 'absent.md'}: No such file or directory\n")
-
-
-def keys(table: type[BaseModel]) -> Iterator[str]:
-    """Yield the names of all keys, of tables in tables too."""
-    for name, info in table.model_fields.items():
-        yield name
-        kind = bare(info.annotation)
-        for below in (kind, *map(bare, get_args(kind))):
-            if isinstance(below, type) and issubclass(below, BaseModel):
-                yield from keys(below)
-
-
 def test_every_key_has_a_row_and_a_meaning() -> None:
-    tables = {"clients", "market", "training", "timeline", "cost", "behaviour", "lasting", "label_mix"}
-    rows = re.findall(r"^\| `(?:\w+\.)?(\w+)` \|.*\| (.*) \|$", reference(), re.M)
-    assert {name for name, _ in rows} == set(keys(Scenario)) - tables
-    assert {*Service.model_fields, *Intervention.model_fields} <= {name for name, _ in rows}
-    assert all(meaning for _, meaning in rows)
+    rows = re.findall(r"^\| `([\w.]+)` \|.*\| (.*) \|$", reference(), re.M)
+    assert all(meaning.endswith(".") for _, meaning in rows)
+    for table in SECTIONS.values():
+        own = {key.label for key in keys(table) if table or (key.path[0],) not in SECTIONS.values()}
+        assert own <= {name for name, _ in rows}
+
+
+def test_every_number_has_a_lower_limit_and_most_an_upper() -> None:
+    numbers = [key for key in keys() if key.type in ("integer", "number")]
+    numbers += [key for table in ("services", "interventions") for key in keys((table, 0)) if key.type == "number"]
+    # The number of test images, the only one without an upper limit, is limited by the data set.
+    assert {key.label for key in numbers if not re.search(r"to|at most|less than", key.range)} == {
+        "training.eval_samples"
+    }
+    assert all(re.search(r"to|at least|more than", key.range) for key in numbers)
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Regime), ids=lambda field: field.name)
+def test_the_keys_of_a_regime_are_declared_by_the_regime(field: dataclasses.Field[Any]) -> None:
+    for table, absent in {
+        ("training",): f"as fitted, else {field.default}",
+        ("training", "by_dataset", "mnist"): "as in [training]",
+    }.items():
+        [key] = [key for key in keys(table) if key.label == field.name]
+        assert (key.description, key.default) == (field.metadata["description"], absent)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (("rounds",), "integer"),
+        (("timeline", "slot"), "number"),
+        (("clients", "emd", 3), "number"),
+        (("services", 0, "total_budget"), "number"),
+        (("training", "by_dataset", "mnist", "momentum"), "number"),
+    ],
+)
+def test_the_schema_can_be_walked(path: Path, kind: str) -> None:
+    assert (schema_at(path) or {})["type"] == kind
+
+
+def test_the_schema_ends_where_anything_or_nothing_may_stand() -> None:
+    assert schema_at(("services", 0, "policy_options", "any", "thing")) == {}
+    assert [schema_at(path) for path in (("rounds", "x"), ("clients", "x", "y"), ("services", "x"))] == [None] * 3
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from fl.regime import Regime
 from scenarios.file.problems import ScenarioError
 from scenarios.file.regimes import KEYS
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import regimes_of, settled
-from scenarios.loader import digest, dumps, load, parse, points
+from scenarios.loader import digest, dumps, load, parse, points, regimes_of, settled
 
 SMALLEST = """\
 name = "smallest"

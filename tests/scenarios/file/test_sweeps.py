@@ -1,10 +1,16 @@
-"""``[sweep]``: one file, a grid of scenarios."""
+"""``[sweep]`` and ``[[runs]]``: one file, a grid of scenarios, and an explicit list."""
 
 import pytest
 
 from scenarios.file.checks import Catalogue
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points
+from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
+
+
+def problems(text: str, catalogue: Catalogue, *overrides: str) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "f", overrides, catalogue=catalogue)
+    return str(caught.value).splitlines()
 
 
 @pytest.fixture
@@ -63,9 +69,11 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"services.mnist.name" = ["x"]', "37: sweep.services.mnist.name: cannot be swept"),
         ('"name" = ["x"]', "37: sweep.name: cannot be swept"),
         ('"clients.cores" = 3', "37: sweep.clients.cores: must be a list, not 3"),
-        ('"clients.cores" = []', "37: sweep.clients.cores: must not be empty"),
-        ('"clients.cores" = [\n1,\n0]', "39: sweep.clients.cores: must be at least 1, not 0"),
-        ('"clients.cores" = [1, "2"]', '37: sweep.clients.cores: must be a whole number, not the text "2"'),
+        ('"clients.cores" = []', "37: sweep.clients.cores: Tuple should have at least 1 item after validation, not 0"),
+        ('"clients.cores" = [\n1,\n0]',
+         "39: sweep.clients.cores: with clients.cores=0: Input should be greater than or equal to 1, not 0"),
+        ('"clients.cores" = [1, "2"]',
+         '37: sweep.clients.cores: with clients.cores="2": Input should be a valid integer, not "2"'),
         ('"clients.cores" = [1, 2, 1]', "37: sweep.clients.cores: lists 1 twice"),
         ('"services.mnist.budget" = [1, 1.0]', "37: sweep.services.mnist.budget: lists 1.0 twice"),
         ('"clients.cores" = [1]\nclients.cores = [2]', "38: sweep.clients.cores: is in the sweep twice (line 37)"),
@@ -75,7 +83,7 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"rounds" = ' + str(list(range(1, 102))) + '\n"clients.count" = ' + str(list(range(1, 101))),
          "36: sweep: makes 10,100 scenarios; the limit is 10,000"),
         ("\n".join(f'"services.mnist.policy_options.x{i}" = [1]' for i in range(101)),
-         "36: sweep: must have at most 100 items"),
+         "36: sweep: Dictionary should have at most 100 items after validation, not more"),
         # Fine in itself, not in its place.
         ('"clients.cores" = [1]\n"clients.data_size" = [[9], [5000]]',
          '38: sweep.clients.data_size: with clients.cores=1, clients.data_size=[5000]: '
@@ -92,29 +100,15 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
 def test_problems_have_the_line_of_the_swept_key(market: str, catalogue: Catalogue, sweep: str, problem: str) -> None:
     text = market.replace("learning_rate = 0.05", "eval_samples = 300")
     cheap = text.replace("per_emd = 1.0", "per_emd = 0.1")
-    with pytest.raises(ScenarioError) as caught:
-        parse(f"{cheap}\n[sweep]\n{sweep}\n", "f", catalogue=catalogue)
-    assert str(caught.value) == f"f:{problem}"
-
-
-def test_values_are_checked_in_a_scenario_that_is_broken_elsewhere(market: str, catalogue: Catalogue) -> None:
-    text = market.replace("rounds = 5", "rounds = 0") + '\n[sweep]\n"clients.cores" = [0]'
-    with pytest.raises(ScenarioError) as caught:
-        parse(text, "f", catalogue=catalogue)
-    assert str(caught.value).splitlines() == [
-        "f:2: rounds: must be at least 1, not 0",
-        "f:37: sweep.clients.cores: must be at least 1, not 0",
-    ]
+    assert problems(f"{cheap}\n[sweep]\n{sweep}\n", catalogue) == [f"f:{problem}"]
 
 
 def test_a_combination_may_be_wrong_where_its_values_are_not(market: str, catalogue: Catalogue) -> None:
     text = market + '\n[sweep]\n"timeline.slot" = [3, 9]\n"timeline.deadline" = [2, 5]'
-    with pytest.raises(ScenarioError) as caught:
-        parse(text, "f", catalogue=catalogue)
-    assert str(caught.value) == (
+    assert problems(text, catalogue) == [
         "f:38: sweep.timeline.deadline: with timeline.slot=3, timeline.deadline=5: "
-        "must be at most the slot of 3 seconds, not 5"
-    )
+        "must be at most the slot of 3.0 seconds, not 5.0"
+    ]
 
 
 def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catalogue) -> None:
@@ -124,15 +118,74 @@ def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catal
         "clients.cores=3, rounds=4",
         "clients.cores=3, rounds=5",
     ]
-    with pytest.raises(ScenarioError) as caught:
-        parse(text, overrides=["clients.cores=3"], catalogue=catalogue)
-    assert str(caught.value) == (
+    assert problems(text, catalogue, "clients.cores=3") == [
         "--set clients.cores=3: is swept by this scenario: set sweep.clients.cores=[...] instead"
-    )
+    ]
 
 
 def test_scenarios_made_by_hand_are_checked_too(scenario: Scenario, catalogue: Catalogue) -> None:
     swept = scenario.model_copy(update={"sweep": {"clients.cores": (1, 0)}})
     with pytest.raises(ScenarioError) as caught:
         points(swept, catalogue=catalogue)
-    assert str(caught.value) == "scenario market: sweep.clients.cores: must be at least 1, not 0"
+    message = "with clients.cores=0: Input should be greater than or equal to 1, not 0"
+    assert str(caught.value) == f"scenario market: sweep.clients.cores: {message}"
+
+
+RUNS = """
+[[runs]]
+clients.cores = 1
+"services.mnist.budget" = 10
+
+[[runs]]
+services.digits.policy = "random"
+"""
+
+
+def test_each_table_of_runs_is_a_scenario(market: str, catalogue: Catalogue) -> None:
+    scenario = parse(market + RUNS, catalogue=catalogue)
+    first, second = points(scenario, catalogue=catalogue)
+    assert first.values == {"clients.cores": 1, "services.mnist.budget": 10}
+    assert (first.scenario.clients.cores, first.scenario.service("mnist").budget) == (1, 10)
+    assert second.values == {"services.digits.policy": "random"}
+    assert (second.scenario.clients.cores, second.scenario.service("digits").policy) == (2, "random")
+    assert not first.scenario.runs
+
+
+def test_with_a_sweep_every_table_meets_every_point(market: str, catalogue: Catalogue) -> None:
+    scenario = parse(market + RUNS + "[sweep]\nrounds = [2, 3]\n", catalogue=catalogue)
+    assert [point.values["rounds"] for point in points(scenario, catalogue=catalogue)] == [2, 3, 2, 3]
+    assert len({point.label for point in points(scenario, catalogue=catalogue)}) == 4
+
+
+def test_runs_are_written_and_read_back(market: str, catalogue: Catalogue) -> None:
+    scenario = parse(market + RUNS, catalogue=catalogue)
+    assert parse(dumps(scenario), catalogue=catalogue) == scenario
+
+
+@pytest.mark.parametrize(
+    ("runs", "problem"),
+    [
+        ("[[runs]]\nclients.coers = 1\n", "did you mean 'cores'?"),
+        ("[[runs]]\nclients.cores = 0\n", "with clients.cores=0: Input should be greater than or equal to 1, not 0"),
+        ("[[runs]]\nservices.mnits.budget = 1\n", "unknown service 'mnits'; did you mean 'mnist'?"),
+        ("[[runs]]\nname = 'x'\n", "cannot be swept"),
+        ("[[runs]]\nclients.cores = 1\n[sweep]\nclients.cores = [1, 2]\n", "is swept too"),
+        ("[[runs]]\n'clients.cost' = 3\nclients.cost.per_emd = 1.0\n", "overlaps with clients.cost"),
+        ("[[runs]]\ntimeline.deadline = 5\ntimeline.slot = 3\n", "must be at most the slot"),
+        ("[[runs]]\n", "runs"),
+        ("[runs]\nclients.cores = 1\n", "runs"),
+    ],
+)
+def test_a_mistake_in_runs_is_named_with_its_line(runs: str, problem: str, market: str, catalogue: Catalogue) -> None:
+    [found, *_] = [text for text in problems(market + runs, catalogue) if problem in text]
+    assert int(found.split(":")[1]) > market.count("\n")
+
+
+def test_the_command_line_does_not_change_what_runs_set(market: str, catalogue: Catalogue) -> None:
+    [found] = problems(market + RUNS, catalogue, "clients.cores=2")
+    assert "is in this scenario's [[runs]]" in found
+    scenario = parse(market + RUNS + "[sweep]\nrounds = [2, 3]\n", catalogue=catalogue)
+    with pytest.raises(ScenarioError, match="policy"):
+        with_policy(scenario, "hqfa", catalogue=catalogue)
+    with pytest.raises(ScenarioError, match="rounds"):
+        with_rounds(scenario, 3, catalogue=catalogue)

@@ -17,8 +17,7 @@ from learning.play import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
-from scenarios.file.settled import settled
-from scenarios.loader import load, parse
+from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
 from scenarios.running.batch import run_all
@@ -252,7 +251,7 @@ def test_a_copy_of_a_data_set_that_is_too_small_is_refused(small: Scenario, tmp_
         return replace(whole, info=replace(whole.info, rarest_label=20))
 
     runs = plan([small], [], [0], tmp_path, Shelf(few))
-    with pytest.raises(DatasetError, match=r"20 images of their rarest label.*40 images of EMD 1\.0 can need 24"):
+    with pytest.raises(DatasetError, match=r"40 images at EMD 1\.0 can need 24 of one.*has 20"):
         run_all(runs, Shelf(few), Observer(), workers=0)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fl.errors import InputError
 from scenarios.build import Shelf
-from scenarios.file.switches import switches
+from scenarios.file.interventions import new_players
 from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
 from scenarios.suite.playing import play
 from scenarios.suite.submission import read_all
@@ -26,7 +26,7 @@ def test_each_market_can_be_played_and_has_references(suite: Suite, name: str) -
     scenario = suite.market(name).scenario
     assert scenario.name == name
     assert not scenario.sweep
-    assert not [*switches(scenario)]
+    assert not [*new_players(scenario)]
     assert [*obstacles(Shelf(), scenario)] == []
     for cell in suite.cells(markets=(name,)):
         assert set(suite.references[cell]) == {"random", "oracle", "d-first", *suite.rivals}

@@ -98,16 +98,19 @@ def test_a_policy_that_begins_fresh_has_learned_nothing(tmp_path: Path) -> None:
     [
         ((2, "services.alpha.policy", '"hqffa"'), "unknown policy 'hqffa'; did you mean 'hqfa'?"),
         ((2, "services.alpha.policy", '"mahdrl:"'), "the path of a checkpoint must follow the colon"),
-        ((2, "services.alpha.policy", "3"), "must be NAME, NAME:CHECKPOINT or a table with policy, checkpoint"),
+        ((2, "services.alpha.policy", "3"), "must be the name of a policy or a table with policy, checkpoint"),
         ((2, "services.alpha.policy", "{ options = {} }"), 'must name the policy, such as { policy = "..." }'),
         (
             (2, "services.alpha.policy", '{ policy = "hqfa", option = 1 }'),
             'has an unknown key "option"; it takes policy, checkpoint, policy_options',
         ),
-        ((2, "services.alpha.policy", '{ policy = "hqfa", checkpoint = 1 }'), "checkpoint must be text"),
+        (
+            (2, "services.alpha.policy", '{ policy = "hqfa", checkpoint = 1 }'),
+            "checkpoint: Input should be a valid string, not 1",
+        ),
         ((2, "services.alpha.name", '"x"'), "cannot be changed in the middle of a run"),
         ((2, "market.mechanism", '"vgc"'), "unknown mechanism 'vgc'; did you mean 'vcg'?"),
-        ((2, "market.mechanism", "[]"), "must be NAME or a table with mechanism, options"),
+        ((2, "market.mechanism", "[]"), "must be the name of a mechanism or a table with mechanism, options"),
         ((2, "market.options", "{}"), "cannot be changed in the middle of a run"),
     ],
 )
