@@ -11,7 +11,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.award import tie_order_of
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
 from des.mechanisms import DEFAULT, create
 from des.money import text as money
 from des.money import to_micro
@@ -49,7 +49,7 @@ def clearing(logs: Logs) -> Iterator[str]:
                 yield from _stepped(logs, mechanism, number, asks, rows)
             book = _book(logs, number, asks, rows)
             cleared = clear(mechanism, book, number)
-            note(mechanism, book, cleared, number)
+            mechanism.close(book, cleared)
             yield from _compared(rows, cleared)
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"

@@ -18,7 +18,7 @@ from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
-from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.runner import Run, execute
 from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
@@ -203,10 +203,8 @@ def _run_here(
         try:
             observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
             execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
-        except (KeyboardInterrupt, InputError):
-            raise
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            observer.failed(run, error if isinstance(error, RunError) else RunError(message_of(error)))
+        except RunError as error:
+            observer.failed(run, error)
             failed.append(run)
             if fail_fast:
                 break

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from fl.blame import describe
 from fl.errors import InputError, RunError
 from fl.extras import needs_extra
 from fl.installation import ROOT, fingerprint, require_same_installation
+from fl.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import Fresh, RunDirectory
@@ -83,9 +83,7 @@ def play_there(
             run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
             _check_data(shelf.digests(run.scenario), wanted["data"])
             execute(run, shelf, workers=wanted["workers"])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as problem:  # a plug-in may raise anything, SystemExit too
+        except (Exception, SystemExit) as problem:
             error, refused = message_of(problem), isinstance(problem, InputError)
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
         return {"files": files, "error": error, "refused": refused}

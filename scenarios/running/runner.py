@@ -16,10 +16,10 @@ from typing import Any, Self
 from des.behaviours import BehaviourOptionsError
 from des.mechanisms import MechanismOptionsError
 from des.rows import RoundReport
-from fl.blame import blame, represent
 from fl.datasets import info
 from fl.errors import InputError, RunError
 from fl.files import WriteError, open_own
+from fl.plugin_errors import PluginFailed, blame
 from fl.plugins import PluginError
 from learning.play import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
@@ -81,7 +81,11 @@ def execute(
     create: CreatePolicy = build_policy,  # creates each policy
     capture: bool = False,  # send what this process prints meanwhile into run.log
 ) -> None:
-    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint."""
+    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint.
+
+    Raises:
+        InputError, RunError: it cannot be played, or failed; whatever else is raised in it becomes a RunError.
+    """
     with run.directory.locked():
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
@@ -90,12 +94,14 @@ def execute(
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
                     ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
-            except (Exception, SystemExit, GeneratorExit) as error:  # plug-ins raise these, too
+            except (Exception, SystemExit) as error:
                 message = message_of(error)
                 log.exception("failed: %s", message)
                 with suppress(WriteError):  # the disk may be what failed
                     run.directory.finish(meta | {"status": "failed", "error": message})
-                raise
+                if isinstance(error, (InputError, RunError)):
+                    raise
+                raise PluginFailed(message) from error
             log.info("complete")
         run.directory.finish(meta | ending | {"status": "complete"})
 
@@ -153,10 +159,7 @@ def _play(
 
 def message_of(error: BaseException) -> str:
     """Return what an exception that ended a run says to the user; one that is no error of flmarket's names its type."""
-    if isinstance(error, (RunError, InputError)):
-        with suppress(Exception):  # it may be a plug-in's own kind of error
-            return str(error)
-    return represent(error) + blame(error)
+    return str(error) if isinstance(error, (RunError, InputError)) else blame(error)
 
 
 @contextmanager

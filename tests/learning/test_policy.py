@@ -177,7 +177,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     POLICIES.register("moody", Moody)
     with pytest.raises(PolicyOptionsError) as caught:
         create("moody", replace(make_context(), service="alpha"))
-    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2})"
+    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2}, in Moody.__init__)"
 
 
 def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_context) -> None:

@@ -30,7 +30,7 @@ TRAINING = (
 ELSEWHERE = {
     "des/market.py": ("des",),  # what the whole folder is about
     "fl/backends.py": ("scenarios/test_backends.py",),
-    "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
+    "fl/plugin_errors.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
     "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
     "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
     "fl/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),

@@ -8,9 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import learning.heuristics
-import scenarios.running.record
+from scenarios.running import time_limit
 
-scenarios.running.record.PATIENCE = 0.5
+time_limit.PATIENCE, time_limit._TICK = 0.5, 0.1
 act = learning.heuristics.LowCostFirst.act
 
 
