@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from fl.errors import InputError, RunError
-from fl.files import append_own
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG, Fresh
 from scenarios.running.observer import Progress, RunObserver
@@ -162,5 +161,5 @@ def _log_failure(run: Run, why: str) -> None:
     """Write into the run's log what its process could not write any more."""
     now = datetime.now()
     line = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} ERROR failed: {why}\n"
-    with suppress(OSError):
-        append_own(run.directory.path / LOG, line)
+    with suppress(OSError), (run.directory.path / LOG).open("a", encoding="utf-8") as log:
+        log.write(line)

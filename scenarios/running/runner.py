@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ from des.mechanisms import MechanismOptionsError
 from des.rows import RoundReport
 from fl.datasets import info
 from fl.errors import InputError, RunError
-from fl.files import WriteError, open_own
+from fl.files import WriteError
 from fl.plugin_errors import PluginFailed, blame
 from fl.plugins import PluginError
 from learning.play import Observer, Stopped, play
@@ -165,7 +164,7 @@ def message_of(error: BaseException) -> str:
 @contextmanager
 def _captured(path: Path) -> Iterator[None]:
     """Send what this process prints, its compiled code too, to the end of a file meanwhile."""
-    log = open_own(path, os.O_WRONLY | os.O_APPEND)
+    log = os.open(path, os.O_WRONLY | os.O_APPEND)
     kept = [(number, os.dup(number)) for number in (1, 2)]
     try:
         _flush()
@@ -188,12 +187,6 @@ def _flush() -> None:
 
 class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
-
-    def _open(self) -> TextIOWrapper:
-        """Open the file itself, not what a link under its name points to."""
-        return os.fdopen(
-            open_own(Path(self.baseFilename), os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8"
-        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Go on without the line."""

@@ -16,7 +16,6 @@ from fl.files import (
     WriteError,
     asked_for,
     open_own,
-    read_own,
     replacing,
     replacing_text,
     require_writable,
@@ -234,7 +233,7 @@ def test_inside_a_run_directory_only_regular_files_are_opened(tmp_path: Path, pl
         case "device":
             path.symlink_to("/dev/zero")
     with pytest.raises(OSError, match=r"not a regular file|directory"):
-        read_own(path)
+        path.read_bytes()
     with pytest.raises(OSError, match=r"not a regular file|directory"):
         open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     assert (tmp_path / "elsewhere").read_text() == "years of work"

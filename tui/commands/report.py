@@ -11,8 +11,7 @@ import typer
 
 from fl.counting import counted
 from tui.commands.arguments import Figures, Plugins, Runs, load_plugins
-from tui.commands.console import draw, missing, note, result, stdout
-from tui.commands.streams import silenced
+from tui.commands.console import draw, missing, note, result, silenced, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
