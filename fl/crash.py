@@ -51,7 +51,7 @@ def outcome(error: Exception) -> tuple[str, int]:
         case OSError(filename=str() | os.PathLike() as name):
             return printable_lines(f"{os.fspath(name)}: {error.strerror}"), BAD_INPUT
         case OSError(errno=int()):  # such as a full disk, or too many open files
-            return error.strerror, FAILED
+            return str(error.strerror), FAILED
     if where := place(error):
         return printable_lines(f"{where}: {describe(error)}"), FAILED
     return defect(error), DEFECT

@@ -1,10 +1,7 @@
-"""Which flmarket runs: where its packages lie, and how to start child processes that run the same code.
+"""The flmarket that runs: where its packages lie, and how to start child processes that run the same code.
 
-The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own, or a source checkout in the
-current directory, can shadow some of them. Whoever starts something checks that all of them lie in one place; whoever
-works for another process or machine shows that it runs the same code.
-
-The command line imports this module at every start, so what is slow to import is imported where it is used.
+The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own can shadow some of them. The
+command line imports this module at every start, so what is slow to import is imported where it is used.
 """
 
 import sys
@@ -40,16 +37,12 @@ class WrongCodeError(InputError):
 def require_one_place() -> None:
     """Check that every package of flmarket is this one's."""
     for name in PACKAGES:
-        try:
-            spec = find_spec(name)
-        except (ImportError, ValueError):  # a module of that name is loaded that has no spec
-            spec = None
-        origin = spec.origin if spec else None
-        if origin is None or Path(origin).resolve().parent != ROOT / name:
-            found = "nothing" if spec is None else str(origin or next(iter(spec.submodule_search_locations or ()), "?"))
+        spec = find_spec(name)
+        found = spec.origin if spec and spec.origin else "nothing"
+        if Path(found).resolve().parent != ROOT / name:
             raise WrongCodeError(
                 f"flmarket in {ROOT} needs its package {name!r}, but Python finds {found}; "
-                f"rename what is in the way, take its folder off PYTHONPATH, or start from another directory"
+                "rename what is in the way, take its folder off PYTHONPATH, or start from another directory"
             )
 
 

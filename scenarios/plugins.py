@@ -172,10 +172,6 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
     return {"thing": thing, "pickle": content, **_record(found)}
 
 
-def _is_plain(name: str, value: object) -> bool:
-    return isinstance(value, int | float | str) and not name.startswith("__")
-
-
 def _own_modules() -> list[ModuleType]:
     """Return the imported modules that are the user's own."""
     named = [(module, getattr(module, "__file__", None)) for module in list(sys.modules.values())]
@@ -255,8 +251,9 @@ def _definition(thing: Any) -> str:
     for function in filter(inspect.isfunction, list(values.values())):
         around = inspect.getclosurevars(function)
         values |= {**around.globals, **around.nonlocals}
-    plain = [f"{name} = {value!r}" for name, value in sorted(values.items()) if _is_plain(name, value)]
-    return "\n".join([inspect.getsource(thing), *plain])
+    plain = {name: value for name, value in values.items() if isinstance(value, int | float | str)}
+    lines = [f"{name} = {value!r}" for name, value in sorted(plain.items()) if not name.startswith("__")]
+    return "\n".join([inspect.getsource(thing), *lines])
 
 
 def _registered(thing: str) -> Registration | None:

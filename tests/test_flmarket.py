@@ -146,7 +146,7 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         flmarket.run(scenario, [Failing, "random"], out=tmp_path, progress=False)
     assert len(flmarket.read(*error.value.complete)) == 1
     [log] = tmp_path.glob("*/failing/*/run.log")
-    reason = "policy 'failing' of service 'digits' failed to act in round 1: ZeroDivisionError('on purpose')"
+    reason = "policy 'failing' of service 'digits' failed to act in round 1: ZeroDivisionError: on purpose"
     assert str(error.value).startswith(f"1 of 2 runs failed: quickstart (failing) seed 0 ({log}): {reason} (")
     assert capsys.readouterr().err == ""
     with pytest.raises(

@@ -30,8 +30,8 @@ def main() -> None:
 
 def _prepare_streams() -> None:
     """Let streams that are closed take everything, and those of another encoding show what they lack by escapes."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - until the process ends
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the process ends
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

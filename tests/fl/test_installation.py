@@ -4,7 +4,6 @@ import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -40,29 +39,6 @@ def test_a_package_of_the_users_own_that_is_in_the_way_is_named(what: str, tmp_p
     done = python(CHECK, tmp_path)
     assert "WrongCodeError" in done.stderr
     assert f"needs its package {what.partition('/')[0].removesuffix('.py')!r}, but Python finds {own}" in done.stderr
-
-
-class Refusing:
-    """A finder of modules, such as tools put into ``sys.meta_path``, that cannot find some."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "tui":
-            raise ImportError("not today")
-
-
-def test_a_package_that_is_loaded_without_a_spec_or_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = f"flmarket in {ROOT} needs its package 'tui', but Python finds nothing; "
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "tui", ModuleType("tui"))
-        with pytest.raises(WrongCodeError) as caught:
-            require_one_place()
-        assert str(caught.value).startswith(problem)
-    with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, "tui", raising=False)
-        patch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
-        with pytest.raises(WrongCodeError) as caught:
-            require_one_place()
-        assert str(caught.value).startswith(problem)
 
 
 def test_a_folder_that_is_no_package_is_in_nobodys_way(tmp_path: Path) -> None:

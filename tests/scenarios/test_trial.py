@@ -116,7 +116,7 @@ def test_a_policy_that_fails_names_its_file_and_line(
     with pytest.raises(flmarket.BatchFailed) as caught:
         flmarket.run("market.toml", progress=False)
     assert ": policy 'frugal' of service 'alpha' failed to act in round 1: IndexError: " in str(caught.value)
-    assert str(caught.value).endswith(" (mine.py:12)")
+    assert str(caught.value).endswith(" (mine.py:12, in Frugal.act)")
 
 
 def test_validate_names_options_that_do_not_exist_with_all_else_that_is_wrong(one_service: str, tmp_path: Path) -> None:
