@@ -134,7 +134,7 @@ def _gpu() -> Iterator[Finding]:
 
 def _kernel() -> Iterator[Finding]:
     from fl import fused
-    from fl.installation import kernel_problem
+    from fl.native import kernel_problem
 
     if not fused.available():
         remedy = "install a C++ compiler (g++ or clang++) and install flmarket again; until then, plain torch trains"

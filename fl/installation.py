@@ -5,8 +5,6 @@ command line imports this module at every start, so what is slow to import is im
 """
 
 import sys
-from collections.abc import Mapping
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +29,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 class WrongCodeError(InputError):
-    """Parts of flmarket come from different places, or another process runs another flmarket."""
+    """Parts of flmarket come from different places, or another machine runs another flmarket."""
 
 
 def require_one_place() -> None:
@@ -54,41 +52,6 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", _BOOT, str(ROOT), module, *arguments]
 
 
-@cache
-def fingerprint() -> dict[str, str]:
-    """Return what distinguishes this flmarket from another one: version, SHA-256 of its Python code, kernel in use.
-
-    Two machines with equal fingerprints run the same code, wherever it lies.
-    """
-    import hashlib
-
-    from fl import fused
-
-    digest = hashlib.sha256()
-    for name in PACKAGES:
-        for path in sorted((ROOT / name).rglob("*.py")):
-            digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
-    return {
-        "version": version(),
-        "code": digest.hexdigest()[:16],
-        "kernel": fused.ARITHMETIC if fused.available() else "reference",
-    }
-
-
-def require_same_installation(
-    theirs: Mapping[str, str],  # the other process's ``fingerprint``
-    whose: str,  # what the message calls this process: ``worker on node7``
-) -> None:
-    """Check that this process runs the same flmarket as whoever it works for."""
-    own = fingerprint()
-    different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]
-    if different:
-        raise WrongCodeError(
-            f"the {whose} runs another flmarket, from {ROOT}: {', '.join(different)}; its results could differ. "
-            "Install the same version there, and start outside of source checkouts"
-        )
-
-
 def version() -> str:
     """Return flmarket's version, or ``unknown`` for code that was never installed."""
     from importlib.metadata import PackageNotFoundError, distribution
@@ -97,23 +60,3 @@ def version() -> str:
         return distribution("flmarket").version
     except PackageNotFoundError:
         return "unknown"
-
-
-def kernel_problem() -> str:
-    """Return why there is no compiled kernel here, for messages that begin with "the fused kernel"."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    try:
-        files = distribution("flmarket").files or []
-    except PackageNotFoundError:
-        files = []
-    for file in files:
-        path = Path(str(file.locate()))
-        if (
-            file.parent.name == "fl"
-            and file.name.startswith("_fused.")
-            and path.exists()
-            and path.parent != ROOT / "fl"
-        ):
-            return f"is built for the flmarket in {path.parents[1]}, but Python imports the one in {ROOT}"
-    return "was not built: it needs a C++ compiler when flmarket is installed, and a CPU it knows"

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from fl.errors import InputError, RunError
 from fl.extras import needs_extra
-from fl.installation import ROOT, fingerprint, require_same_installation
+from fl.installation import ROOT
 from fl.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
@@ -27,6 +27,7 @@ from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
 from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.same_code import fingerprint, require_same_installation
 from scenarios.running.worker import order, run_of
 
 RETRIES = 3  # times that a run is started over because its machine was lost

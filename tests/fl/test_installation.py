@@ -1,21 +1,16 @@
 """Which flmarket runs: nothing shadows a part of it unnoticed, and child processes run the code of their parent."""
 
-import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import fl.installation as installation
 from fl.installation import (
     PACKAGES,
     ROOT,
-    WrongCodeError,
     command,
-    fingerprint,
     require_one_place,
-    require_same_installation,
 )
 
 CHECK = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from fl.installation import require_one_place as r; r()"
@@ -63,52 +58,6 @@ def test_a_child_keeps_its_arguments_and_its_name(tmp_path: Path) -> None:
     child = command("shows", "--one", "two")
     done = subprocess.run(child, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert done.stdout == "['--one', 'two']\n", done.stderr
-
-
-def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
-    require_same_installation(fingerprint(), "worker")
-    for key in fingerprint():
-        with pytest.raises(WrongCodeError, match=f"the worker on node7 runs another flmarket, from .*: {key} "):
-            require_same_installation(fingerprint() | {key: "other"}, "worker on node7")
-
-
-def test_the_code_decides_not_the_place(tmp_path: Path) -> None:
-    """A copy of the same code has the same fingerprint; one changed line gives another."""
-    show = "import fl.installation as i; print(i.ROOT, i.fingerprint()['code'])"
-    for name in PACKAGES:
-        for path in (ROOT / name).rglob("*.py"):
-            (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path.relative_to(ROOT)).write_bytes(path.read_bytes())
-
-    def code() -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", show], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
-        )
-        return done.stdout.split()
-
-    assert code() == [str(tmp_path), fingerprint()["code"]]
-    (tmp_path / "des" / "money.py").write_text("MICRO = 1\n")
-    assert code()[1] != fingerprint()["code"]
-
-
-def test_a_kernel_that_was_built_is_not_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The installed flmarket has its kernel; a checkout that shadows it has none."""
-
-    class File:
-        parent, name = Path("fl"), "_fused.abi3.so"
-
-        def locate(self) -> Path:
-            return tmp_path / "site-packages" / "fl" / self.name
-
-    class Distribution:
-        files = (File(),)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Distribution)
-    assert installation.kernel_problem().startswith("was not built")
-    (tmp_path / "site-packages" / "fl").mkdir(parents=True)
-    File().locate().touch()
-    expected = f"is built for the flmarket in {tmp_path / 'site-packages'}, but Python imports the one in {ROOT}"
-    assert installation.kernel_problem() == expected
 
 
 @pytest.mark.parametrize("own", ["fl", "learning"])

@@ -10,7 +10,6 @@ import pytest
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
 from fl.errors import InputError
-from fl.installation import fingerprint
 from fl.model_names import MODELS
 from fl.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
@@ -25,6 +24,7 @@ from scenarios.running.cluster import play_there
 from scenarios.running.observer import RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
+from scenarios.running.same_code import fingerprint
 from scenarios.train import plan_training
 from scenarios.train import run as run_training
 
