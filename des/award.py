@@ -16,9 +16,9 @@ from des.round import Round
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
-from fl.errors import InputError
 from fl.jobs import TrainingJob
-from fl.plugin_errors import method
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import method
 
 
 class Platform:

@@ -13,8 +13,8 @@ import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.errors import RunError
-from fl.plugin_errors import method
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ import numpy as np
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.errors import RunError
-from fl.plugin_errors import method
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 
 @dataclass(frozen=True, slots=True)

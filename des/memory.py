@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from fl.errors import RunError
-from fl.plugin_errors import method
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 
 class Remembers(Protocol):

@@ -9,8 +9,8 @@ import numpy as np
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import Offer
 from fl.arrays import BoolArray, IntArray
-from fl.errors import RunError
-from fl.plugin_errors import method
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 MOST = 10**13
 """The most that one offer can name where the budget does not limit it, micro-units: ten million units of money."""

@@ -22,11 +22,11 @@ from fl.fedavg import fedavg
 from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.local import Trainer, visiting_order
 from fl.partition import draw_images, label_counts
-from fl.plugin_errors import plugin_code
 from fl.regime import Kernel
 from fl.split import split
 from fl.streams import stream
 from fl.task import Images, ModelFailed, Task
+from flmarket.core.plugin_errors import plugin_code
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from fl.dataset import Shape
 from fl.draws import draw_key, words
 from fl.model_names import BUILTIN, MODELS, require_fit
-from fl.plugin_errors import blame
-from fl.plugins import PluginError
 from fl.streams import stream_key
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import PluginError
 
 MLP_HIDDEN = (200, 200)
 

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from fl.installation import ROOT
+from flmarket.core.installation import ROOT
 
 
 def extension(*functions: str) -> Any | None:

@@ -16,8 +16,8 @@ import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
 from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.plugin_errors import blame
-from fl.plugins import summary
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import summary
 
 KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 MOST_LABELS = 256  # labels are stored in one byte

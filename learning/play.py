@@ -7,8 +7,8 @@ from des.market import Market
 from des.offers import OfferError, read_offer
 from des.records import Observation, Offer
 from des.rows import RoundReport
-from fl.errors import RunError
-from fl.plugin_errors import plugin_code
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import plugin_code
 from learning.policy import Policy
 
 Observer = Callable[[RoundReport], None]

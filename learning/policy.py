@@ -18,11 +18,11 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.errors import InputError
-from fl.options import created
-from fl.plugin_errors import plugin_code
-from fl.plugins import PluginError, Registry, subclass_problem
 from fl.surrogate import Curve
+from flmarket.core.errors import InputError
+from flmarket.core.options import created
+from flmarket.core.plugin_errors import plugin_code
+from flmarket.core.plugins import PluginError, Registry, subclass_problem
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""

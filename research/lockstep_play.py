@@ -17,7 +17,7 @@ from des.money import MICRO
 from des.offers import check_offer
 from des.records import Feedback, Offer
 from fl.arrays import FloatArray, IntArray
-from fl.plugin_errors import plugin_code
+from flmarket.core.plugin_errors import plugin_code
 from learning.evaluation import Entrant, Results, games, seated
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf
 from scenarios.file.forked import forked

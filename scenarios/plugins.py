@@ -22,10 +22,10 @@ from uuid import uuid4
 from des.behaviours import BEHAVIOURS
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
-from fl.errors import InputError
 from fl.model_names import MODELS
-from fl.plugin_errors import describe, is_own
-from fl.plugins import PluginError, Registration, Registry
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import describe, is_own
+from flmarket.core.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario
 from scenarios.file.switches import mechanisms_over_time, services_over_time

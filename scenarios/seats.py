@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from des.conditions import Intervention
 from des.market import Market
 from des.money import to_micro
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 from learning.policy import Policy, is_privileged
 from scenarios.file.schema import Scenario, Service
 from scenarios.file.switches import MECHANISM, at, switched_service, switches

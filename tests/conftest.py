@@ -13,8 +13,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fl import installation, tracking
-from fl.plugins import entries as entries_of
+from flmarket.core import installation, tracking
+from flmarket.core.plugins import entries as entries_of
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent_file import shipped
 from scenarios.plugins import REGISTRIES

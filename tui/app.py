@@ -20,8 +20,8 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from fl.counting import counted
-from fl.crash import defect
+from flmarket.core.counting import counted
+from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
 from tui.terminal import heed

@@ -20,9 +20,9 @@ def main() -> None:
     except KeyboardInterrupt:  # before it was set
         _end(signal.SIGINT)
     try:
-        from fl.crash import guarded
-    except ImportError as error:  # something else on Python's path is called fl
-        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
+        from flmarket.core.crash import guarded
+    except ImportError as error:  # something else on Python's path is called flmarket
+        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'flmarket': {error}\n")
         sys.exit(2)
     _prepare_streams()
     sys.exit(_flushed(guarded(_run, _say)))

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fl.crash import BAD_INPUT, INTERRUPTED
-from fl.installation import require_one_place, version
-from fl.printable import printable_lines
-from fl.tracking import shown
+from flmarket.core.crash import BAD_INPUT, INTERRUPTED
+from flmarket.core.installation import require_one_place, version
+from flmarket.core.printable import printable_lines
+from flmarket.core.tracking import shown
 from tui.commands.calibrate import calibrate
 from tui.commands.certify import certify
 from tui.commands.console import program, result

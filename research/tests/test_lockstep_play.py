@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from des.market import Market
 from des.offers import OfferError
 from des.records import Feedback, Observation, Offer
-from fl.plugin_errors import PluginFailed
+from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep

@@ -17,9 +17,9 @@ from functools import lru_cache
 import numpy as np
 
 from des.availability import Availability, Interval
-from fl.errors import InputError
-from fl.home import expanded
-from fl.printable import printable
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
+from flmarket.core.printable import printable
 from scenarios.file.problems import Finding, number
 from scenarios.file.readable import Readable
 from scenarios.file.schema import Scenario

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS, REAL
-from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.names import unknown_plugin
 from fl.own_files import is_path
 from fl.regime import Regime
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown_plugin
 from scenarios.file.availability import check_availability
 from scenarios.file.data_checks import DatasetFacts, check_data
 from scenarios.file.interventions import check_interventions

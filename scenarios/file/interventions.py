@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from fl.names import suggest, unknown_plugin
+from flmarket.core.names import suggest, unknown_plugin
 from scenarios.file.addresses import AddressError, address
 from scenarios.file.clients import Clients
 from scenarios.file.option_checks import too_large

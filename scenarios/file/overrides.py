@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
-from fl.printable import printable
+from flmarket.core.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.nesting import LARGEST_DEPTH, too_deep
 from scenarios.file.problems import Path, Problem

@@ -12,8 +12,8 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.home import expanded
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario, Service
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from fl.crash import guarded
-from fl.errors import InputError
-from fl.names import NAME_PATTERN
 from fl.regime import Regime
+from flmarket.core.crash import guarded
+from flmarket.core.errors import InputError
+from flmarket.core.names import NAME_PATTERN
 from scenarios.file.clients import Clients
 from scenarios.file.keys import absent, bare, default, item_limits, limits
 from scenarios.file.problems import number

@@ -8,7 +8,7 @@ from math import prod
 from operator import eq
 from typing import Any
 
-from fl.printable import printable
+from flmarket.core.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.checks import Catalogue
 from scenarios.file.problems import Finding, Path, key_text, number, shown

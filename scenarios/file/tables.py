@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from fl.names import LONGEST_NAME, NAME_PATTERN
+from flmarket.core.names import LONGEST_NAME, NAME_PATTERN
 
 LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from fl.names import did_you_mean
+from flmarket.core.names import did_you_mean
 from scenarios.file.problems import Finding, Path, number, shown
 from scenarios.file.schema import Scenario
 

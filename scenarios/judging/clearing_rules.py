@@ -17,7 +17,7 @@ from des.money import text as money
 from des.money import to_micro
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.file.schema import Market
 from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs, Row

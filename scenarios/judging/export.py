@@ -7,9 +7,9 @@ from typing import IO, Literal
 
 import pandas as pd
 
-from fl.errors import InputError, shortened
-from fl.files import asked_for
-from fl.tracking import tracked
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.files import asked_for
+from flmarket.core.tracking import tracked
 from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory

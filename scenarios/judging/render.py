@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from fl.errors import InputError
-from fl.printable import printable
+from flmarket.core.errors import InputError
+from flmarket.core.printable import printable
 from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
 from scenarios.judging.measures import MARKET, Measure

@@ -4,8 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fl.errors import InputError, RunError
-from fl.tracking import counting
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario

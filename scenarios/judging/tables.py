@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fl.counting import counted
-from fl.errors import InputError, shortened
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError, shortened
 from scenarios.judging.identity import recorded
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import META, RunDirectory

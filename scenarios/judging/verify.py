@@ -15,7 +15,7 @@ from typing import Any
 
 from des.behaviours import TRUTHFUL
 from des.money import Micro
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
-from fl.errors import InputError
-from fl.files import asked_for, write_rows
-from fl.locks import alone_in
+from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for, write_rows
+from flmarket.core.locks import alone_in
 from scenarios.league.league import Game
 from scenarios.logs.outside import require_folder_place
 

@@ -18,10 +18,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-from fl.errors import InputError
-from fl.files import WriteError, unfinished, write_durably
-from fl.locks import is_locked, lock
-from fl.names import folder_problem
+from flmarket.core.errors import InputError
+from flmarket.core.files import WriteError, unfinished, write_durably
+from flmarket.core.locks import is_locked, lock
+from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 

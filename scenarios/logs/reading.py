@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from des.records import Status
 from des.rows import MarketEvent, OfferReport, ServiceReport
-from fl.errors import shortened
+from flmarket.core.errors import shortened
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from des.money import Micro
 from des.money import text as money_text
 from des.rows import RoundReport
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 
 class TableError(InputError):

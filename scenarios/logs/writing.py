@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from des.rows import RoundReport
-from fl.files import WriteError
+from flmarket.core.files import WriteError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fl.cores import usable_cores
-from fl.errors import InputError, RunError
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError, RunError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.logs.arithmetic import arithmetic, mixtures
@@ -61,7 +61,9 @@ def play_batch(
     fail_fast: bool = False,  # see ``run_all``
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
-    words: Callable[[str], str] = str,  # puts what is reported into the words of whoever reads it; see ``fl.words``
+    words: Callable[
+        [str], str
+    ] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
     decision_timeout: float | None = None,  # see ``run_all``
     first: Worker | None = None,  # see ``run_all``
 ) -> BatchResult:

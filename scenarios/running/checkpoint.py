@@ -21,9 +21,9 @@ from safetensors.numpy import save as save_arrays
 
 from des.rows import RoundReport
 from fl.arrays import AnyArray
-from fl.errors import RunError
-from fl.files import WriteError, write_durably
-from fl.plugin_errors import method
+from flmarket.core.errors import RunError
+from flmarket.core.files import WriteError, write_durably
+from flmarket.core.plugin_errors import method
 from learning.policy import Policy
 from scenarios.build import Setup
 from scenarios.logs.columns import ALL_TABLES, tables_of

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from fl.errors import InputError, RunError
-from fl.extras import needs_extra
-from fl.installation import ROOT
-from fl.plugin_errors import describe
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.extras import needs_extra
+from flmarket.core.installation import ROOT
+from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import Fresh, RunDirectory

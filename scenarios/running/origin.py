@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.files import write_durably
+from flmarket.core.errors import InputError
+from flmarket.core.files import write_durably
 from scenarios.build import Shelf, build
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES

@@ -14,7 +14,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG, Fresh
 from scenarios.running.observer import Progress, RunObserver

@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from fl.errors import RunError
-from fl.installation import command
-from fl.plugin_errors import is_own
+from flmarket.core.errors import RunError
+from flmarket.core.installation import command
+from flmarket.core.plugin_errors import is_own
 
 GRACE = 5.0  # seconds that a worker gets to end before it is killed
 

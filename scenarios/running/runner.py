@@ -16,10 +16,10 @@ from des.behaviours import BehaviourOptionsError
 from des.mechanisms import MechanismOptionsError
 from des.rows import RoundReport
 from fl.datasets import info
-from fl.errors import InputError, RunError
-from fl.files import WriteError
-from fl.plugin_errors import PluginFailed, blame
-from fl.plugins import PluginError
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.files import WriteError
+from flmarket.core.plugin_errors import PluginFailed, blame
+from flmarket.core.plugins import PluginError
 from learning.play import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import (

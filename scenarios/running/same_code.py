@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fl import fused
-from fl.installation import PACKAGES, ROOT, WrongCodeError, version
+from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError, version
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A run in a process of its own, steered through its standard input; ``fl.installation.command`` starts it.
+"""A run in a process of its own, steered through its standard input; ``flmarket.core.installation.command`` starts it.
 
 It is the run that batch does, with one observer more, which reports every round and waits where it is told to. The
 messages are in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from des.rows import RoundReport
-from fl.cores import usable_cores
-from fl.crash import guarded, outcome
 from fl.datasets import Dataset, load
-from fl.errors import InputError, RunError
+from flmarket.core.cores import usable_cores
+from flmarket.core.crash import guarded, outcome
+from flmarket.core.errors import InputError, RunError
 from learning.play import Stopped
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, dumps, parse, settled

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from fl.plugin_errors import called, is_own
+from flmarket.core.plugin_errors import called, is_own
 from learning.policy import Policy, learns
 from scenarios.build import CreatePolicy, build_policy
 from scenarios.file.schema import Scenario, Service

@@ -1,4 +1,4 @@
-"""A process that plays runs for a batch, one after another; ``fl.installation.command`` starts it.
+"""A process that plays runs for a batch, one after another; ``flmarket.core.installation.command`` starts it.
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from des.rows import RoundReport
-from fl.crash import guarded
-from fl.errors import InputError
+from flmarket.core.crash import guarded
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fl.installation import ROOT
 from fl.native import kernel_problem
+from flmarket.core.installation import ROOT
 
 
 def test_a_kernel_that_was_built_is_not_said_to_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fl.dataset import Shape
 from fl.datasets import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
-from fl.plugins import PluginError, line_about
+from flmarket.core.plugins import PluginError, line_about
 
 LABELS = [0, 1, 2, 0, 0, 1]
 GREY = np.arange(6 * 4 * 5).reshape(6, 4, 5).astype(np.uint8)

@@ -12,7 +12,7 @@ from des.money import MICRO
 from des.offers import OfferError
 from des.records import Offer, Privileged
 from des.rows import Outcome
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack
 from learning.oracle import BestResponse, critical_prices

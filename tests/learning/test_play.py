@@ -12,7 +12,7 @@ from des.market import Market
 from des.offers import OfferError
 from des.pay_as_offered import PayAsOffered
 from des.records import Offer
-from fl.plugin_errors import PluginFailed
+from flmarket.core.plugin_errors import PluginFailed
 from learning.play import play_round
 from learning.policy import Policy
 from support.markets import factory, plain
@@ -80,6 +80,6 @@ def test_an_offer_that_breaks_a_constraint_says_who_made_it() -> None:
 
 def test_a_defect_of_flmarket_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Market, "open_round", lambda market: market.services["s0"])
-    monkeypatch.setattr("fl.plugin_errors.is_own", lambda _: False)
+    monkeypatch.setattr("flmarket.core.plugin_errors.is_own", lambda _: False)
     with pytest.raises(TypeError):
         play()

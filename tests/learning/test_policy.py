@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 
 from des.records import Offer
-from fl.errors import InputError
-from fl.plugins import Listed, PluginError, UnknownPluginError
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.heuristics import HighQualityFirst
 from learning.policy import (
     AS_CONFIGURED,

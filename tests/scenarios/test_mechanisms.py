@@ -9,7 +9,7 @@ import pytest
 from des.allocation import allocate
 from des.mechanism import Clearing, Mechanism
 from des.mechanisms import MECHANISMS, MechanismOptionsError, create
-from fl.plugins import PluginError
+from flmarket.core.plugins import PluginError
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse

@@ -9,9 +9,9 @@ import pytest
 
 from des.mechanisms import MECHANISMS
 from fl.datasets import DATASETS
-from fl.errors import InputError
 from fl.model_names import MODELS
-from fl.plugins import PluginError
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fl.printable import printable_lines
+from flmarket.core.printable import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
     from scenarios.judging.render import Table
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
@@ -28,14 +28,14 @@ PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which h
 
 def stdout() -> "SafeConsole":
     """Return the console for results."""
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPED_WIDTH)
 
 
 def stderr() -> "SafeConsole":
     """Return the console for progress."""
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     return SafeConsole(stderr=True)
 

@@ -10,7 +10,7 @@ def datasets(plugin: Plugins = None) -> None:
 
     from fl.dataset import Source
     from fl.datasets import DATASETS, data_root
-    from fl.plugins import summary
+    from flmarket.core.plugins import summary
 
     load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")

@@ -8,7 +8,7 @@ def plugins(plugin: Plugins = None) -> None:
     """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
     from rich.table import Table
 
-    from fl.plugins import summary
+    from flmarket.core.plugins import summary
     from scenarios.plugins import REGISTRIES
 
     load_plugins(plugin)

@@ -8,7 +8,7 @@ def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
-    from fl.plugins import summary
+    from flmarket.core.plugins import summary
     from learning.policy import POLICIES
 
     load_plugins(plugin)

@@ -16,9 +16,9 @@ from pathlib import Path
 from aiohttp import web
 from textual_serve.server import Server
 
-from fl.crash import defect
-from fl.errors import InputError
-from fl.installation import command
+from flmarket.core.crash import defect
+from flmarket.core.errors import InputError
+from flmarket.core.installation import command
 from tui.commands.console import note, result
 
 HOST = "127.0.0.1"

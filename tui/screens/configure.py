@@ -15,8 +15,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabPane
 
-from fl.counting import counted
-from fl.files import replacing_text
+from flmarket.core.counting import counted
+from flmarket.core.files import replacing_text
 from scenarios.file.clients import Clients
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Scenario, Service, Timeline, Training

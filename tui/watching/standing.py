@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
 from tui.watching.tail import QUIET, last_services
 

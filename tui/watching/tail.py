@@ -9,10 +9,10 @@ from typing import IO
 from des.behaviours import BEHAVIOURS
 from des.records import Status
 from des.rows import Kind, ServiceReport
-from fl.crash import defect
 from fl.datasets import DATASETS
-from fl.errors import InputError
-from fl.plugins import PluginError
+from flmarket.core.crash import defect
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State

@@ -13,10 +13,10 @@ from textual.app import App
 
 from des.behaviours import TRUTHFUL
 from des.money import MICRO, to_micro
-from fl.counting import counted
 from fl.datasets import info
 from fl.dirichlet import mean_emd
-from fl.errors import InputError
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from scenarios.build import population_spec
 from scenarios.file.checks import played
 from scenarios.file.schema import Scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.frames import Results

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_runs, require_directory
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.results import read

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.plugins import entries
+from flmarket.core.plugins import entries
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError, State

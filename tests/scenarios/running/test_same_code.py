@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.installation import PACKAGES, ROOT, WrongCodeError
+from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError
 from scenarios.running.same_code import fingerprint, require_same_installation
 
 

@@ -18,7 +18,7 @@ NAMED = json.dumps(HOSTILE)
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
-PRINTERS = {"fl/console.py", "fl/crash.py", "tui/commands/console.py"}
+PRINTERS = {"flmarket/core/console.py", "flmarket/core/crash.py", "tui/commands/console.py"}
 """Where printing is at home."""
 TO_A_LOG = {"scenarios/running/serve.py", "scenarios/running/worker.py"}
 """Where standard output is a protocol of JSON, and standard error a run's log."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tui.watching.tail
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from tui.commands.launch import run_directory

@@ -8,11 +8,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 PACKAGES = ("fl", "des", "learning", "scenarios", "flmarket", "tui")
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 """The folder that this flmarket's packages lie in: ``site-packages``, or a source checkout."""
 
 # Puts the caller's flmarket first only where the child would find another one: a folder that stands before the standard

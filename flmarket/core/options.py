@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from fl.errors import InputError
-from fl.names import suggest
-from fl.plugin_errors import place, plugin_code
+from flmarket.core.errors import InputError
+from flmarket.core.names import suggest
+from flmarket.core.plugin_errors import place, plugin_code
 
 Thing = TypeVar("Thing")
 

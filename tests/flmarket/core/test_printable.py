@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.table import Table
 
-from fl.console import SafeConsole
-from fl.printable import printable, printable_lines
+from flmarket.core.console import SafeConsole
+from flmarket.core.printable import printable, printable_lines
 
 
 @pytest.mark.parametrize(

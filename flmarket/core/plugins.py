@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from fl.errors import InputError
-from fl.names import name_problem, unknown_plugin
-from fl.plugin_errors import describe
+from flmarket.core.errors import InputError
+from flmarket.core.names import name_problem, unknown_plugin
+from flmarket.core.plugin_errors import describe
 
 T = TypeVar("T")
 D = TypeVar("D")

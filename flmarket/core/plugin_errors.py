@@ -10,8 +10,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from types import FrameType
 
-from fl.errors import InputError, RunError
-from fl.installation import PACKAGES, ROOT
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import PACKAGES, ROOT
 
 
 class PluginFailed(RunError):  # noqa: N818 - names what happened

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from fl.installation import (
+from flmarket.core.installation import (
     PACKAGES,
     ROOT,
     command,
     require_one_place,
 )
 
-CHECK = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from fl.installation import require_one_place as r; r()"
+CHECK = (
+    f"import sys; sys.path.insert(1, {str(ROOT)!r}); from flmarket.core.installation import require_one_place as r; r()"
+)
 
 
 def python(code: str, folder: Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -46,7 +48,7 @@ def test_a_child_runs_its_parents_code_even_where_another_flmarket_is_installed(
     for name in ("fl", "des"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise ImportError('another flmarket')")
-    child = [*command("fl.installation"), "argument"]
+    child = [*command("flmarket.core.installation"), "argument"]
     done = subprocess.run(child, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -74,11 +76,7 @@ def test_the_command_says_what_is_in_its_way(own: str, tmp_path: Path) -> None:
     assert str(tmp_path / own / "__init__.py") in line
 
 
-def test_so_does_the_import_in_a_script(tmp_path: Path) -> None:
-    (tmp_path / "fl.py").touch()
-    done = python(f"import sys; sys.path.insert(1, {str(ROOT)!r}); import flmarket", tmp_path)
-    assert "ImportError: flmarket needs its own package 'fl', but Python finds another one: " in done.stderr
-    (tmp_path / "fl.py").unlink()
+def test_so_does_the_first_use_in_a_script(tmp_path: Path) -> None:
     (tmp_path / "tui.py").touch()
-    done = python(f"import sys; sys.path.insert(1, {str(ROOT)!r}); import flmarket", tmp_path)
+    done = python(f"import sys; sys.path.insert(1, {str(ROOT)!r}); import flmarket; flmarket.run", tmp_path)
     assert f"needs its package 'tui', but Python finds {tmp_path / 'tui.py'}" in done.stderr

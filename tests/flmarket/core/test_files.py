@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
-from fl.files import (
+from flmarket.core.errors import InputError
+from flmarket.core.files import (
     WriteError,
     asked_for,
     replacing,
@@ -154,7 +154,7 @@ def test_standard_output_by_name_is_written_where_it_goes(tmp_path: Path, name: 
     path = tmp_path / "out.txt"
     path.write_text("before\n")
     program = (
-        "import sys; from pathlib import Path; from fl.files import replacing_text\n"
+        "import sys; from pathlib import Path; from flmarket.core.files import replacing_text\n"
         "with replacing_text(Path(sys.argv[1])) as file: file.write('rows\\n')\n"
         "print('after', file=getattr(sys, sys.argv[2]))"
     )

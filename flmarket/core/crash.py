@@ -10,10 +10,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
-from fl.errors import InputError, RunError
-from fl.installation import version
-from fl.plugin_errors import describe, place
-from fl.printable import printable_lines
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import version
+from flmarket.core.plugin_errors import describe, place
+from flmarket.core.printable import printable_lines
 
 FAILED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 70, 130
 

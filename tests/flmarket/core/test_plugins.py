@@ -6,8 +6,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from fl.errors import InputError
-from fl.plugins import Listed, PluginError, Registry, UnknownPluginError, summary
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, summary
 
 Install = Callable[..., None]
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 

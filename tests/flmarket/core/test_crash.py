@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fl.crash import guarded
-from fl.errors import InputError, RunError
+from flmarket.core.crash import guarded
+from flmarket.core.errors import InputError, RunError
 from scenarios.running.protocol import Start
 
 
@@ -45,7 +45,7 @@ def test_a_mistake_in_the_users_own_code_is_named() -> None:
 
 def test_a_defect_in_a_runner_process_is_in_its_log_and_told_to_the_process_that_started_it(tmp_path: Path) -> None:
     program = (
-        "import sys\nimport scenarios.running.serve as serve\nfrom fl.crash import guarded\n"
+        "import sys\nimport scenarios.running.serve as serve\nfrom flmarket.core.crash import guarded\n"
         "serve.parse = dict.popitem\nserve.unpack = lambda *_: {}.popitem()\nsys.exit(guarded(serve.main))\n"
     )
     done = subprocess.run(
