@@ -68,15 +68,17 @@ def method(thing: object, name: str) -> str:
     return f"{shown} ({code.co_filename}:{code.co_firstlineno})"
 
 
+@cache
 def is_own(file: str) -> bool:
     """Return whether code is a plug-in's: not flmarket's, Python's, or that of a package without plug-ins."""
-    path, paths = Path(file), sysconfig.get_paths()
+    path = Path(file).resolve()
     if file == "<string>" or file.startswith("<frozen") or any(path.is_relative_to(ROOT / name) for name in PACKAGES):
         return False
-    for installed in (paths["purelib"], paths["platlib"]):
-        if path.is_relative_to(installed):
-            return path.relative_to(installed).parts[0].removesuffix(".py") in _modules_with_plugins()
-    return not any(path.is_relative_to(paths[kind]) for kind in ("stdlib", "platstdlib"))
+    *packages, python = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib", "stdlib")]
+    for folder in packages:
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).parts[0].removesuffix(".py") in _modules_with_plugins()
+    return not path.is_relative_to(python)
 
 
 @cache
