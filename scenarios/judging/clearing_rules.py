@@ -18,6 +18,7 @@ from des.money import to_micro
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.schema import Market
 from scenarios.file.switches import mechanisms_over_time
 from scenarios.judging.evidence import Logs, Row
@@ -43,14 +44,15 @@ def clearing(logs: Logs) -> Iterator[str]:
         if not any(row["status"].takes_part for row in logs.rows_of[number]):
             continue  # nobody is there: nothing was cleared
         try:
-            asks = ask(mechanism, drawn.bid, drawn.data_size, number)
-            yield from _asked(logs, asks, rows)
-            if mechanism.steps > 1:
-                yield from _stepped(logs, mechanism, number, asks, rows)
-            book = _book(logs, number, asks, rows)
-            cleared = clear(mechanism, book, number)
-            mechanism.close(book, cleared)
-            yield from _compared(rows, cleared)
+            with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
+                asks = ask(mechanism, drawn.bid, drawn.data_size, number)
+                yield from _asked(logs, asks, rows)
+                if mechanism.steps > 1:
+                    yield from _stepped(logs, mechanism, number, asks, rows)
+                book = _book(logs, number, asks, rows)
+                cleared = clear(mechanism, book, number)
+                mechanism.close(book, cleared)
+                yield from _compared(rows, cleared)
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"
             return

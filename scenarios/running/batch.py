@@ -61,9 +61,7 @@ def play_batch(
     fail_fast: bool = False,  # see ``run_all``
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
-    words: Callable[
-        [str], str
-    ] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
+    words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
     decision_timeout: float | None = None,  # see ``run_all``
     first: Worker | None = None,  # see ``run_all``
 ) -> BatchResult:
