@@ -60,7 +60,7 @@ golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a chan
 	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
 
 MINUTES := 60
-attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, hostile plug-ins, failing disks; continues where it ended
+attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, mistakes in plug-ins, failing disks; continues where it ended
 	PYTHONPATH=tests/lib $(BIN)/python -m attack --minutes $(MINUTES)
 
 N := 100

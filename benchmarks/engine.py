@@ -38,7 +38,6 @@ from measure import Report, Timing, numpy_alone, take_turns
 from fl import fused
 from fl.arrays import Float32Array
 from fl.batched import ClientData
-from fl.cores import usable_cores
 from fl.dataset import Shape
 from fl.datasets import DatasetError, load
 from fl.engine import Engine, FusedTrainer
@@ -48,6 +47,7 @@ from fl.local import Trainer, visiting_order
 from fl.regime import Kernel, Regime
 from fl.streams import stream
 from fl.task import Task
+from flmarket.core.cores import usable_cores
 from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import torch
 
-from fl.errors import InputError
 from fl.streams import stream
+from flmarket.core.errors import InputError
 from learning.mahdrl import agent_file
 from learning.mahdrl.paper import algorithm, settings
 from learning.mahdrl.training import Plan, Shape

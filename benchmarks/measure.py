@@ -26,7 +26,7 @@ from rich.table import Table
 
 from des import allocation
 from fl import draws, elementary, fused, philox
-from fl.cores import usable_cores
+from flmarket.core.cores import usable_cores
 
 RESULTS = Path(__file__).parent / "results"
 

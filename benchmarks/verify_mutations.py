@@ -25,7 +25,7 @@ from itertools import combinations
 from pathlib import Path
 
 import flmarket
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import load

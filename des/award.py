@@ -8,16 +8,17 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.client import Job, Timeline
 from des.conditions import Rules
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
 from des.mechanisms import create
-from des.memory import recall, remembered
+from des.memory import remembered
 from des.population import Population, Qualities
 from des.round import Round
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.draws import draw_key, uniforms
-from fl.errors import InputError
 from fl.jobs import TrainingJob
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import method
 
 
 class Platform:
@@ -57,7 +58,7 @@ class Platform:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""
-        recall(self.mechanism, state, "mechanism", ClearingError)
+        self.mechanism.restore(state)
 
     def book(self, current: Round) -> Book:
         """Return all offers of a round so far."""
@@ -79,7 +80,7 @@ class Platform:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = self.book(current)
         clearing = self._clear(current, book)
-        note(self.mechanism, book, clearing, current.number)
+        self.mechanism.close(book, clearing)
         services, clients, payments = book.services, book.clients, book.payments
         samples = current.world.data_size[services, clients]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
@@ -105,7 +106,7 @@ class Platform:
             for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):
                 if client in current.lost.get(m, ()):
                     raise ClearingError(
-                        f"mechanism {type(self.mechanism).__name__}, round {current.number}, client {client}: "
+                        f"mechanism {method(self.mechanism, 'clear')}, round {current.number}, client {client}: "
                         f"serves {current.services[m].name}, whose offer it refused in an earlier step"
                     )
         return clearing

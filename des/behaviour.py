@@ -13,8 +13,8 @@ import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.blame import Foreign, blame, represent
-from fl.errors import RunError
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,39 +151,26 @@ class Truthful(Behaviour):
 
 
 class BehaviourError(RunError):
-    """A behaviour failed, or returned what cannot be meant."""
+    """A behaviour returned what cannot be meant."""
 
 
 def asked(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
-    """Return the bids [M, C] of a round as int64, micro-units.
+    """Return the bids [M, C] of a round as int64, micro-units, all of at least 0.
 
     Raises:
-        BehaviourError: the behaviour raised an exception, or did not return whole numbers of at least 0, one for each
-            service and client.
+        BehaviourError: they are something else.
     """
     if type(behaviour) is Truthful:
         return costs
-    where = f"behaviour {type(behaviour).__name__}, round {round_}"
-    with Foreign(lambda error: BehaviourError(f"{where}: failed to bid: {represent(error)}{blame(error)}")):
-        bids = np.asarray(behaviour.bids(round_, costs))
+    bids = np.asarray(behaviour.bids(round_, costs))
+    where = f"behaviour {method(behaviour, 'bids')}, round {round_}"
     if bids.shape != costs.shape or bids.dtype.kind != "i":
         raise BehaviourError(
-            f"{where}: bids() must return whole numbers of shape {costs.shape}, not {bids.dtype} of shape {bids.shape}"
+            f"{where}: must return whole numbers of shape {costs.shape}, not {bids.dtype} of shape {bids.shape}"
         )
     if (bids < 0).any():
         raise BehaviourError(f"{where}: a bid is negative")
     return bids.astype(np.int64)
-
-
-def begin(behaviour: Behaviour, setting: Setting) -> None:
-    """Start a behaviour in a market.
-
-    Raises:
-        BehaviourError: it raised an exception.
-    """
-    where = f"behaviour {type(behaviour).__name__}"
-    with Foreign(lambda error: BehaviourError(f"{where}: failed to begin: {represent(error)}{blame(error)}")):
-        behaviour.begin(setting)
 
 
 def reported(
@@ -192,17 +179,15 @@ def reported(
     """Return what clients that misreport say of data; see ``Behaviour.report``.
 
     Raises:
-        BehaviourError: the behaviour raised an exception, or returned what no data set can be.
+        BehaviourError: no data set can be that.
     """
-    where = f"behaviour {type(behaviour).__name__}"
-    with Foreign(lambda error: BehaviourError(f"{where}: failed to report: {represent(error)}{blame(error)}")):
-        size, other = map(np.asarray, behaviour.report(data_size, emd, largest_emd))
-        possible = size.shape == other.shape == emd.shape and size.dtype.kind == "i" and other.dtype.kind == "f"
-        possible = possible and bool((size >= 1).all() and ((other >= 0) & (other <= largest_emd)).all())
-    if not possible:
+    found = behaviour.report(data_size, emd, largest_emd)
+    size, other = map(np.asarray, found if isinstance(found, tuple) and len(found) == 2 else (None, None))
+    possible = size.shape == other.shape == emd.shape and size.dtype.kind == "i" and other.dtype.kind == "f"
+    if not (possible and (size >= 1).all() and ((other >= 0) & (other <= largest_emd)).all()):
         raise BehaviourError(
-            f"{where}: report() must return whole numbers of at least 1 and EMDs from 0 to the largest one, "
-            f"each of shape {emd.shape}"
+            f"behaviour {method(behaviour, 'report')}: must return whole numbers of at least 1 and EMDs from 0 to the "
+            f"largest one, each of shape {emd.shape}"
         )
     return size.astype(np.int64), other.astype(np.float64)
 
@@ -211,26 +196,14 @@ def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray |
     """Return which clients [C] misreport in a round; None for nobody.
 
     Raises:
-        BehaviourError: the behaviour raised an exception, or did not return one truth value for each client.
+        BehaviourError: the behaviour did not return one truth value for each client.
     """
-    if not behaviour.misreports:
-        return None
-    where = f"behaviour {type(behaviour).__name__}, round {round_}"
-    with Foreign(lambda error: BehaviourError(f"{where}: failed to report: {represent(error)}{blame(error)}")):
-        found = behaviour.misreporting(round_)
+    found = behaviour.misreporting(round_) if behaviour.misreports else None
     if found is None:
         return None
     if np.shape(found) != (clients,) or np.asarray(found).dtype != np.bool_:
-        raise BehaviourError(f"{where}: misreporting() must return {clients} truth values, one for each client")
+        raise BehaviourError(
+            f"behaviour {method(behaviour, 'misreporting')}, round {round_}: must return {clients} truth values, one "
+            "for each client"
+        )
     return np.asarray(found)
-
-
-def learn(behaviour: Behaviour, round_: int, outcomes: Outcomes) -> None:
-    """Let clients learn from a round.
-
-    Raises:
-        BehaviourError: the behaviour raised an exception.
-    """
-    where = f"behaviour {type(behaviour).__name__}, round {round_}"
-    with Foreign(lambda error: BehaviourError(f"{where}: failed to close: {represent(error)}{blame(error)}")):
-        behaviour.close(round_, outcomes)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from des.behaviour import Behaviour
-from fl.errors import InputError
-from fl.options import created
-from fl.plugins import Registry, subclass_problem
+from flmarket.core.errors import InputError
+from flmarket.core.options import created
+from flmarket.core.plugins import Registry, subclass_problem
 
 TRUTHFUL = "truthful"
 """The default: clients bid their costs, as in the paper."""

@@ -9,7 +9,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO
 from fl.arrays import IntArray
-from fl.options import is_number
+from flmarket.core.options import is_number
 
 
 class FairQueue(Mechanism):

@@ -31,7 +31,7 @@ from des.service import ServiceSpec, ServiceState
 from des.views import observations
 from des.workforce import Workforce
 from fl.jobs import Federation
-from fl.names import unknown
+from flmarket.core.names import unknown
 
 
 class MarketError(Exception):

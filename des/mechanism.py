@@ -16,8 +16,8 @@ import numpy as np
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.blame import Foreign, blame, refusal, represent
-from fl.errors import RunError
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +142,21 @@ class Mechanism(ABC):
 
 
 class ClearingError(RunError):
-    """A mechanism failed, or broke a rule that all mechanisms must keep."""
+    """A mechanism broke a rule that all mechanisms must keep."""
 
 
 def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
     """Return what services have to pay at least in a round, which no willing client gets less than its bid of.
 
     Raises:
-        ClearingError: the mechanism asks for less than a bid, returned something else than Asks, or raised an
-        exception.
+        ClearingError: the mechanism asks for less than a bid, or returned something else than Asks.
     """
-    where = f"mechanism {type(mechanism).__name__}, round {round_}"
-    with Foreign(lambda error: ClearingError(f"{where}: failed to ask: {represent(error)}{blame(error)}")):
-        asks = mechanism.ask(bids, data_size)
-    if not isinstance(asks, Asks):
-        raise ClearingError(f"{where}: ask() must return Asks, not {type(asks).__name__}")
-    if asks.least is bids and asks.willing is None:
+    asks = mechanism.ask(bids, data_size)
+    if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
         return asks
+    where = f"mechanism {method(mechanism, 'ask')}, round {round_}"
+    if not isinstance(asks, Asks):
+        raise ClearingError(f"{where}: must return Asks, not {type(asks).__name__}")
     least = _whole_numbers(asks.least, bids.shape, f"{where}: least")
     willing = np.ones(bids.shape, np.bool_) if asks.willing is None else np.asarray(asks.willing)
     if willing.shape != bids.shape or willing.dtype != np.bool_:
@@ -184,17 +182,6 @@ def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
     return Clearing(core, price)
 
 
-def note(mechanism: Mechanism, book: Book, clearing: Clearing, round_: int) -> None:
-    """Let a mechanism take note of how a round was cleared.
-
-    Raises:
-        ClearingError: it raised an exception.
-    """
-    where = f"mechanism {type(mechanism).__name__}, round {round_}"
-    with Foreign(lambda error: ClearingError(f"{where}: failed to close: {represent(error)}{blame(error)}")):
-        mechanism.close(book, clearing)
-
-
 def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     """Clear a round, check that the clearing keeps the market's rules, and return it as arrays of int64.
 
@@ -202,14 +189,13 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     pays more than it offered, nor more than its budget (eq. 4).
 
     Raises:
-        ClearingError: the mechanism broke one of these rules, returned something else than a Clearing of whole numbers,
-            or raised an exception.
+        ClearingError: the mechanism broke one of these rules, or returned something else than a Clearing of whole
+            numbers.
     """
-    where = f"mechanism {type(mechanism).__name__}, round {round_}"
-    with Foreign(lambda error: ClearingError(f"{where}: failed: {represent(error)}{blame(error)}")):
-        clearing = mechanism.clear(book)
+    clearing = mechanism.clear(book)
+    where = f"mechanism {method(mechanism, 'clear')}, round {round_}"
     if not isinstance(clearing, Clearing):
-        raise ClearingError(f"{where}: clear() must return a Clearing, not {type(clearing).__name__}")
+        raise ClearingError(f"{where}: must return a Clearing, not {type(clearing).__name__}")
     count = len(book.clients)
     checked = Clearing(
         _whole_numbers(clearing.core, (count,), f"{where}: core"),
@@ -224,9 +210,10 @@ def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray
     count = prod(shape)
     each = "offer" if len(shape) == 1 else "service and client"
     wanted = f"{what} must be {count} whole numbers, one for each {each}"
-    # Lists of lists of different lengths, or an object that only looks like an array.
-    with Foreign(lambda error: ClearingError(f"{wanted}: {refusal(error)}{blame(error)}")):
+    try:
         array = np.asarray(given)
+    except ValueError as error:  # lists of different lengths
+        raise ClearingError(f"{wanted}: {error}") from error
     # Not unsigned ones: those of 64 bits would wrap around.
     if array.shape != shape or (array.dtype.kind != "i" and count):
         raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")

@@ -7,7 +7,7 @@ from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.draws import draw_key, uniforms
 from fl.elementary import rounded
-from fl.options import is_number
+from flmarket.core.options import is_number
 
 LARGEST = 4.0  # the largest bias: what is reported is at most five times what is there
 

@@ -9,8 +9,8 @@ import numpy as np
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.records import Offer
 from fl.arrays import BoolArray, IntArray
-from fl.blame import Foreign, blame, refusal
-from fl.errors import RunError
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
 
 MOST = 10**13
 """The most that one offer can name where the budget does not limit it, micro-units: ten million units of money."""
@@ -27,6 +27,11 @@ class OfferError(RunError):
     def __init__(self, policy: str, service: str, round_: int, client: int | None, problem: str) -> None:
         super().__init__(policy, service, round_, client, problem)
         self.policy, self.service, self.round, self.client, self.problem = policy, service, round_, client, problem
+
+    def made_by(self, policy: object) -> "OfferError":
+        """Return this error with the place of the method that made the offer."""
+        problem = f"{self.problem}; offered by {method(policy, 'act')}"
+        return OfferError(self.policy, self.service, self.round, self.client, problem)
 
     def __str__(self) -> str:
         where = f"round {self.round}" if self.client is None else f"round {self.round}, client {self.client}"
@@ -68,13 +73,11 @@ def read_offer(
     if not isinstance(offer, Offer):
         raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
 
-    def unreadable(error: BaseException) -> OfferError:
-        return refuse(f"clients and payments must be lists of the same length: {refusal(error)}{blame(error)}")
-
-    with Foreign(unreadable):  # lists of lists of different lengths; an __array__ may raise anything
-        given = (offer.clients, offer.payments)
-        wanted, payments = map(np.asarray, given)
-    if any(isinstance(values, np.ma.MaskedArray) for values in given):
+    try:
+        wanted, payments = np.asarray(offer.clients), np.asarray(offer.payments)
+    except ValueError as error:  # lists of different lengths
+        raise refuse(f"clients and payments must be lists of the same length: {error}") from error
+    if any(isinstance(values, np.ma.MaskedArray) for values in (offer.clients, offer.payments)):
         raise refuse("clients and payments must be plain arrays; what masked ones hide would be offered, too")
     if wanted.ndim != 1 or payments.shape != wanted.shape:
         raise refuse(

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, begin, learn, misreporting
+from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
 from des.holdings import FRESH, Holdings, Lasting
 from des.label_mixes import LabelMixes, MixedData
-from des.memory import recall, remembered
+from des.memory import remembered
 from des.money import Micro, MicroArray
 from des.secrets import Disclosure, Lens, Moods
 from des.tables import Table, Valuation
@@ -126,7 +126,7 @@ class Population:
 
     def reset(self) -> None:
         """Let the clients forget what they have learned, as before the first round."""
-        begin(self.spec.behaviour, self._setting)
+        self.spec.behaviour.begin(self._setting)
 
     @property
     def fresh(self) -> bool:
@@ -188,7 +188,7 @@ class Population:
     ) -> None:
         """Let clients learn from a round."""
         if self.learns:
-            learn(self.spec.behaviour, round_, Outcomes.of(offers, names, self.held(round_).cost))
+            self.spec.behaviour.close(round_, Outcomes.of(offers, names, self.held(round_).cost))
 
     @property
     def truthful(self) -> bool:
@@ -205,7 +205,7 @@ class Population:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""
-        recall(self.spec.behaviour, state, "behaviour", BehaviourError)
+        self.spec.behaviour.restore(state)
 
     @property
     def data_sizes(self) -> Collection[int]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.counting import counted
 from fl.streams import generator
+from flmarket.core.counting import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
 """Federated learning: data, data quality, models, local training and aggregation.
 
-The ground floor: imports none of the other packages. ``import fl`` itself brings no torch.
+Imports ``flmarket.core`` and none of the other packages. ``import fl`` itself brings no torch.
 """

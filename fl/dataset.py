@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from fl.arrays import IntArray, Labels, Pixels
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 Arrays = tuple[Pixels, Labels, Pixels, Labels]
 """Training images [n, C, H, W], training labels [n], test images [m, C, H, W], test labels [m]."""

@@ -19,7 +19,7 @@ from fl.dataset import Dataset, DatasetError, DatasetInfo, Source
 from fl.downloaded import data_root
 from fl.own_dataset import OwnDataset, problem
 from fl.own_files import OwnFiles, is_path
-from fl.plugins import Registry
+from flmarket.core.plugins import Registry
 
 __all__ = [
     "DATASETS",

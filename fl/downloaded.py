@@ -18,7 +18,7 @@ from fl import vision
 from fl.arrays import AnyArray, Labels, Pixels
 from fl.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.digests import OFFICIAL
-from fl.home import expanded, home
+from flmarket.core.home import expanded, home
 
 VARIABLE = "FLMARKET_DATA"
 

@@ -8,7 +8,7 @@ thread, and sums are taken in a fixed order: results have the same bits for any 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import numpy as np
@@ -16,18 +16,17 @@ import torch
 
 from fl.arrays import AnyArray, Float32Array, UInt32Array
 from fl.batched import ClientData
-from fl.blame import Foreign, blame, represent
 from fl.draws import draw_key, subsets
 from fl.engine import Engine
 from fl.fedavg import fedavg
 from fl.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.local import Trainer, visiting_order
-from fl.model_names import BUILTIN
 from fl.partition import draw_images, label_counts
 from fl.regime import Kernel
 from fl.split import split
 from fl.streams import stream
 from fl.task import Images, ModelFailed, Task
+from flmarket.core.plugin_errors import plugin_code
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -82,14 +81,7 @@ class _Learner:
 
     def blaming(self) -> AbstractContextManager[None]:
         """Return a context in which an exception of a plug-in's model is a ``ModelFailed`` that names it."""
-        model, service = self.task.regime.model, self.task.service
-        if model in BUILTIN:
-            return nullcontext()
-        return Foreign(
-            lambda error: ModelFailed(
-                f"model {model!r} of service {service!r} failed: {represent(error)}{blame(error)}"
-            )
-        )
+        return plugin_code(f"model {self.task.regime.model!r} of service {self.task.service!r} failed", ModelFailed)
 
     def _some(self, images: Images, key: UInt32Array, which: int) -> Images:
         """Return as many images as each evaluation looks at; ``which`` is the second word of the draw's counter."""

@@ -14,10 +14,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from fl.errors import InputError
-from fl.files import asked_for, require_folder
-from fl.home import expanded, home
 from fl.regime import Regime
+from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for, require_folder
+from flmarket.core.home import expanded, home
 
 Kind = Literal["dqi", "surrogate"]
 

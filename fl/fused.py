@@ -21,9 +21,8 @@ import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
 from fl.dataset import Shape
-from fl.errors import InputError
-from fl.installation import kernel_problem
-from fl.native import extension
+from fl.native import extension, kernel_problem
+from flmarket.core.errors import InputError
 
 ARITHMETIC = "fused"  # what logs call the arithmetic of all variants; the reference path's is ``reference``
 SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fl.arrays import AnyArray, FloatArray
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from fl import fused
 from fl.dataset import Shape
-from fl.errors import InputError
 from fl.regime import Kernel
+from flmarket.core.errors import InputError
 
 
 class KernelError(InputError):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fl.dataset import Shape
-from fl.errors import InputError
-from fl.plugins import Registry
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import Registry
 
 if TYPE_CHECKING:
     from fl.models import ModelFactory

@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fl.blame import Foreign, blame, describe
 from fl.dataset import Shape
 from fl.draws import draw_key, words
 from fl.model_names import BUILTIN, MODELS, require_fit
-from fl.plugins import PluginError
 from fl.streams import stream_key
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import PluginError
 
 MLP_HIDDEN = (200, 200)
 
@@ -119,14 +119,12 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
         any_shape = _takes_shape(make)
-
-        def unfit(error: BaseException) -> PluginError:
-            why = str(error) if isinstance(error, PluginError) else describe(error) + blame(error)
-            return PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}")
-
-        with Foreign(unfit):
+        try:
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)
+        except (Exception, SystemExit) as error:
+            why = str(error) if isinstance(error, PluginError) else blame(error)
+            raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
         return module
 
 
@@ -176,10 +174,10 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
         raise PluginError("must have parameters, all of them float32")
     images = torch.zeros(2, *shape)
 
-    def unfit(error: BaseException) -> PluginError:
-        return PluginError(f"cannot take images {tuple(images.shape)}: {describe(error)}{blame(error)}{hint}")
-
-    with Foreign(unfit), torch.inference_mode():
-        given = tuple(module(images).shape)
+    try:
+        with torch.inference_mode():
+            given = tuple(module(images).shape)
+    except Exception as error:
+        raise PluginError(f"cannot take images {tuple(images.shape)}: {blame(error)}{hint}") from error
     if given != (2, labels):
         raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fl.arrays import AnyArray, ByteArray, Labels, Pixels
-from fl.blame import Foreign, blame, describe
 from fl.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.plugins import summary
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import summary
 
 KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 MOST_LABELS = 256  # labels are stored in one byte
@@ -54,8 +54,10 @@ class OwnDataset(Source):
 def _load(name: str, function: Callable[[], Any]) -> Dataset:
     code = getattr(inspect.unwrap(function), "__code__", None)  # none where it is not written in Python
     what = f"data set {name!r} ({code.co_filename}:{code.co_firstlineno})" if code else f"data set {name!r}"
-    with Foreign(lambda error: DatasetError(f"{what}: raised {describe(error)}{blame(error)}")):
+    try:
         found = function()
+    except (Exception, SystemExit) as error:
+        raise DatasetError(f"{what}: raised {blame(error)}") from error
     if not isinstance(found, (tuple, list)) or len(found) != 4:
         kind = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(

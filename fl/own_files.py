@@ -15,9 +15,9 @@ import numpy as np
 from fl import image_folder
 from fl.arrays import AnyArray
 from fl.dataset import Dataset, DatasetError, DatasetInfo, Source
-from fl.errors import InputError
-from fl.home import expanded
 from fl.own_dataset import KEPT, dataset_of
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
 
 _PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"  # paths stand in tables and logs, as names do
 

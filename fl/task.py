@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from fl.arrays import Labels, Pixels
 from fl.datasets import Dataset
-from fl.errors import RunError
 from fl.regime import Regime
+from flmarket.core.errors import RunError
 
 
 @dataclass(frozen=True, slots=True)

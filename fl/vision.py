@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import AnyArray
-from fl.files import replacing_text
+from flmarket.core.files import replacing_text
 
 RECEIPT = "flmarket.sha256"  # the file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``
 

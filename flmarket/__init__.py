@@ -13,17 +13,6 @@ imported by the functions that need them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-try:
-    from fl.errors import InputError, RunError
-    from fl.installation import require_one_place, version
-except ImportError as error:
-    raise ImportError(f"flmarket needs its own package 'fl', but Python finds another one: {error}") from error
-
-require_one_place()
-
-from flmarket._face import load, parallel_env, read, run, service_env, train, vector_env  # noqa: E402 - after the check
-from flmarket._fork import fork  # noqa: E402
-
 if TYPE_CHECKING:
     from des.allocation import allocate
     from des.behaviour import Behaviour, Outcomes, Setting
@@ -33,7 +22,10 @@ if TYPE_CHECKING:
     from des.records import Feedback, Observation, Offer
     from fl.datasets import dataset
     from fl.model_names import model
-    from fl.plugins import PluginError
+    from flmarket._face import load, parallel_env, read, run, service_env, train, vector_env
+    from flmarket._fork import fork
+    from flmarket.core.errors import InputError, RunError
+    from flmarket.core.plugins import PluginError
     from learning.policy import Policy, PolicyContext, policy
     from learning.selection import fill_budget
     from scenarios.file.problems import ScenarioError
@@ -43,7 +35,7 @@ if TYPE_CHECKING:
     from scenarios.plugins import load_plugin
     from scenarios.running.batch import BatchFailed
 
-__version__ = version()
+    __version__: str
 
 __all__ = [
     "BatchFailed",
@@ -90,14 +82,16 @@ _ELSEWHERE = {
     "Clearing": "des.mechanism",
     "Feedback": "des.records",
     "Fork": "scenarios.fork",
+    "InputError": "flmarket.core.errors",
     "Mechanism": "des.mechanism",
     "Observation": "des.records",
     "Offer": "des.records",
     "Outcomes": "des.behaviour",
-    "PluginError": "fl.plugins",
+    "PluginError": "flmarket.core.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
     "Results": "scenarios.judging.frames",
+    "RunError": "flmarket.core.errors",
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",
     "Setting": "des.behaviour",
@@ -105,17 +99,31 @@ _ELSEWHERE = {
     "behaviour": "des.behaviours",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
+    "fork": "flmarket._fork",
+    "load": "flmarket._face",
     "load_plugin": "scenarios.plugins",
     "mechanism": "des.mechanisms",
     "model": "fl.model_names",
+    "parallel_env": "flmarket._face",
     "policy": "learning.policy",
+    "read": "flmarket._face",
+    "run": "flmarket._face",
+    "service_env": "flmarket._face",
+    "train": "flmarket._face",
+    "vector_env": "flmarket._face",
 }
-"""Where a name comes from that is imported when it is first used. The imports above and ``__all__`` name the same."""
+"""Where a name comes from; it is imported when it is first used. The imports above and ``__all__`` name the same."""
 
 
 def __getattr__(name: str) -> Any:
+    from flmarket.core.installation import require_one_place, version
+
+    if name == "__version__":
+        return version()
     if name in _ELSEWHERE:
-        return getattr(import_module(_ELSEWHERE[name]), name)
+        require_one_place()
+        found = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,10 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fl.errors import InputError
-from fl.extras import needs_extra
-from fl.home import expanded
-from fl.words import in_python, pythonic
+from flmarket.core.errors import InputError
+from flmarket.core.extras import needs_extra
+from flmarket.core.home import expanded
+from flmarket.core.words import in_python, pythonic
 
 if TYPE_CHECKING:
     from learning.environment import MarketEnv

@@ -5,10 +5,10 @@ from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from fl.errors import InputError
-from fl.home import expanded
-from fl.words import in_python, pythonic
 from flmarket._face import Place, require_no_plugin_file
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
+from flmarket.core.words import in_python, pythonic
 
 if TYPE_CHECKING:
     from scenarios.fork import Fork

@@ -9,8 +9,8 @@ import numpy as np
 from des.money import MICRO
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
-from fl.options import in_range
 from fl.ordered import column_sums, inverse, product
+from flmarket.core.options import in_range
 from learning.checks import require_finite
 from learning.gains import Gains
 from learning.levels import affordable, best_levels, by_return, in_money, level_prices, level_rows, moved, offer_rows

@@ -5,7 +5,7 @@ import numpy as np
 from des.market import Market
 from des.mechanism import Mechanism
 from des.records import Observation
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 
 
 class ObservationError(RunError):

@@ -8,8 +8,8 @@ from des.money import MICRO, to_micro
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import log
-from fl.options import is_number
 from fl.ordered import mean
+from flmarket.core.options import is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked

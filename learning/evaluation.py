@@ -18,7 +18,7 @@ from des.money import MICRO
 from des.rows import RoundReport
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
-from fl.names import unknown
+from flmarket.core.names import unknown
 from learning.intervals import Interval, Statistic, bootstrap_interval, paired_interval
 from learning.play import play
 from learning.policy import Policy

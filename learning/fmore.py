@@ -6,7 +6,7 @@ from des.money import MICRO, to_micro
 from des.offers import MOST
 from des.records import Observation, Offer
 from des.score_auction import PAYMENTS, auction
-from fl.options import is_count, is_number
+from flmarket.core.options import is_count, is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked

@@ -15,8 +15,8 @@ import numpy as np
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import exp, log
-from fl.options import in_range
 from fl.ordered import column_sums, inverse, mean, product
+from flmarket.core.options import in_range
 from learning.levels import contexts
 
 LARGEST_ACCURACY: Final = 1 - 1e-6  # accuracies are cut to this, so that their errors have logarithms

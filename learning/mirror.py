@@ -8,7 +8,7 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
-from fl.options import in_range
+from flmarket.core.options import in_range
 from learning.checks import require_finite
 from learning.gains import Gains
 from learning.levels import MARKUPS, affordable, best_levels, by_return, in_money, level_prices, markups, moved

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from des.market import Market
 from des.offers import OfferError, read_offer
 from des.records import Observation, Offer
 from des.rows import RoundReport
-from fl.blame import Foreign, blame, represent
-from fl.errors import RunError
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import plugin_code
 from learning.policy import Policy
 
 Observer = Callable[[RoundReport], None]
@@ -27,18 +26,22 @@ class Decision:
     offer: Offer
 
 
-class PolicyFailed(RunError):  # noqa: N818 - names what happened, and is shown to the user as it is
-    """A policy raised an exception of its own."""
-
-    @classmethod
-    def to(cls, doing: str, policy: str, service: str, round_: int, error: BaseException) -> "PolicyFailed":
-        """Return the error for what a policy failed to do (act, learn); a single text survives pickling."""
-        why = f"{represent(error)}{blame(error)}"
-        return cls(f"policy {policy!r} of service {service!r} failed to {doing} in round {round_}: {why}")
-
-
 def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
-    """Play one round: every service acts on what it observes, and learns from what came of it."""
+    """Play one round: every service acts on what it observes, and learns from what came of it.
+
+    Raises:
+        PluginFailed: a policy, the mechanism or the clients' behaviour raised an exception; says where.
+        OfferError, ClearingError, BehaviourError: one of them returned what cannot be meant.
+        Diverged: a model's training diverged.
+    """
+    with plugin_code(f"round {market.round + 1}"):
+        try:
+            return _play_round(market, policies)
+        except OfferError as error:
+            raise error.made_by(policies[error.service]) from error
+
+
+def _play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
     labels = {spec.name: spec.policy for spec in market.services}
     decisions: dict[str, Decision] = {}
     asked = market.open_round()
@@ -71,7 +74,7 @@ def decide(
     """
     offers = dict(given or {})
     asked = [name for name in observations if name not in offers]
-    seeing = [name for name in asked if _sees_offers(policies[name], labels[name], observations[name])]
+    seeing = [name for name in asked if policies[name].sees_offers]
     blind = [name for name in asked if name not in seeing]
     offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
     made = {name: Decision(observations[name], offers[name]) for name in blind}
@@ -97,7 +100,7 @@ def learn(
 ) -> None:
     """Let every service that decided learn from what came of it."""
     for name, decision in decisions.items():
-        with Foreign(partial(PolicyFailed.to, "learn", labels[name], name, report.round)):
+        with plugin_code(f"policy {labels[name]!r} of service {name!r} failed to learn in round {report.round}"):
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
 
 
@@ -120,7 +123,7 @@ def play(
 
 
 def _act(policy: Policy, label: str, observation: Observation) -> Offer:
-    with Foreign(partial(PolicyFailed.to, "act", label, observation.service, observation.round), OfferError):
+    with plugin_code(f"policy {label!r} of service {observation.service!r} failed to act in round {observation.round}"):
         return policy.act(observation)
 
 
@@ -128,9 +131,3 @@ def _read(offer: Offer, label: str, observation: Observation) -> Offer:
     return read_offer(
         offer, policy=label, service=observation.service, round_=observation.round, clients=observation.clients
     )
-
-
-def _sees_offers(policy: Policy, label: str, observation: Observation) -> bool:
-    doing = "declare whether it sees_offers"  # which may be a property of a plug-in's
-    with Foreign(partial(PolicyFailed.to, doing, label, observation.service, observation.round)):
-        return bool(policy.sees_offers)

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, TypeVar
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.blame import Foreign, blame, describe
-from fl.errors import InputError
-from fl.options import created
-from fl.plugins import PluginError, Registry, subclass_problem
 from fl.surrogate import Curve
+from flmarket.core.errors import InputError
+from flmarket.core.options import created
+from flmarket.core.plugin_errors import plugin_code
+from flmarket.core.plugins import PluginError, Registry, subclass_problem
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -229,31 +229,20 @@ def load(name: str) -> type[Policy]:
 
 
 def is_privileged(name: str) -> bool:
-    """Return whether a policy declares ``privileged``.
-
-    Raises:
-        UnknownPluginError, PluginError: see ``Registry.load``; or the attribute cannot be read.
-    """
-    found = load(name)
-    with Foreign(lambda error: PluginError(f"policy {name!r}: privileged: {describe(error)}{blame(error)}")):
-        return bool(found.privileged)
+    """Return whether a policy declares ``privileged``. Errors as in ``Registry.load``."""
+    return load(name).privileged
 
 
 def agent_digest(name: str, checkpoint: str | None) -> str | None:
     """Return what a policy's ``Policy.agent_digest`` returns.
 
     Raises:
-        UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception, or returns something else.
+        UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception.
         InputError: the checkpoint cannot be read.
     """
     found = load(name)
-    with Foreign(
-        lambda error: PluginError(f"policy {name!r}: agent_digest(): {describe(error)}{blame(error)}"), InputError
-    ):
-        digest: object = found.agent_digest(checkpoint)
-    if digest is not None and type(digest) is not str:
-        raise PluginError(f"policy {name!r}: agent_digest() must return text or None, not {type(digest).__name__}")
-    return digest
+    with plugin_code(f"policy {name!r}: agent_digest()", PluginError):
+        return found.agent_digest(checkpoint)
 
 
 def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None = None) -> Policy:

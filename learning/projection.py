@@ -17,8 +17,8 @@ import numpy.typing as npt
 from des.money import MICRO, to_micro
 from des.records import Offer
 from fl.arrays import BoolArray, FloatArray
-from fl.errors import RunError
 from fl.selection import by_payment
+from flmarket.core.errors import RunError
 
 
 class ActionError(RunError):

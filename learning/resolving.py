@@ -9,8 +9,8 @@ from des.money import MICRO, MicroArray, to_micro
 from des.records import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import sigmoid
-from fl.options import in_range
 from fl.ordered import column_sums, product
+from flmarket.core.options import in_range
 from learning.checks import require_finite
 from learning.gains import Gains
 from learning.knapsack import knapsack

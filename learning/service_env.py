@@ -88,7 +88,7 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             ActionError: the action is not in its space, or the episode is over.
-            PolicyFailed: a rival's policy raised an exception.
+            PluginFailed: a rival's policy raised an exception.
             OfferError: a rival's offer breaks a constraint.
             Diverged: a model's training diverged.
         """

@@ -6,8 +6,8 @@ from des.money import MICRO, MicroArray, to_micro
 from des.records import Observation, Offer
 from fl.arrays import FloatArray
 from fl.elementary import log
-from fl.options import is_number
 from fl.ordered import mean
+from flmarket.core.options import is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked

@@ -9,7 +9,6 @@ market can be decided for by a function over all markets instead: see ``Joint``.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from des.money import MICRO
 from des.offers import check_offer
 from des.records import Feedback, Offer
 from fl.arrays import FloatArray, IntArray
-from fl.blame import Foreign
+from flmarket.core.plugin_errors import plugin_code
 from learning.evaluation import Entrant, Results, games, seated
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.rounds import STATUS, Closed, View
-from learning.play import Decision, PolicyFailed, decide
+from learning.play import Decision, decide
 from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 
@@ -122,8 +121,8 @@ def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = N
     Raises:
         OfferError: a policy's offer breaks a constraint.
         LockstepOfferError: one of ``joint`` does.
-        PolicyFailed: a policy raised an exception.
-        ClearingError, BehaviourError: a mechanism or behaviour of a plug-in failed.
+        PluginFailed: a policy raised an exception.
+        ClearingError, BehaviourError: a mechanism or behaviour of a plug-in returned what cannot be meant.
     """
     kinds = markets.kinds
     kept = np.zeros((len(seatings), MEASURES, int(kinds.rounds.max()), kinds.services))
@@ -223,5 +222,6 @@ def _learner(seatings: Sequence[Seating], made: Made) -> bool:
 
 def _teach(seating: Seating, name: str, decision: Decision, feedback: Feedback) -> None:
     """Let one policy learn."""
-    with Foreign(partial(PolicyFailed.to, "learn", seating.labels[name], name, feedback.round)):
+    doing = f"policy {seating.labels[name]!r} of service {name!r} failed to learn in round {feedback.round}"
+    with plugin_code(doing):
         seating.policies[name].learn(decision.observation, decision.offer, feedback)

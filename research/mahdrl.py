@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 from experiment import SURROGATE, by_entrant, command_line, markdown, matrix, told
 
-from fl.installation import command
+from flmarket.core.installation import command
 from learning.evaluation import evaluate, lineup
 from learning.intervals import paired_interval
 from scenarios.factory import market_factory

@@ -14,9 +14,9 @@ from numpy.random import Generator
 
 from fl.backends import BACKENDS
 from fl.elementary import exp, log
-from fl.errors import InputError
 from fl.ordered import mean
 from fl.streams import stream
+from flmarket.core.errors import InputError
 from scenarios.file.schema import Scenario
 
 ROUNDS = 40  # N of a drawn market: half of the paper's, by which time most of what can be learned has been

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.environment import MarketEnv
 from learning.lockstep.templates import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv

@@ -11,8 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fl.errors import InputError
-from fl.files import read_own
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf
 from scenarios.file.forked import forked
@@ -197,7 +196,7 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
     """Return a fork that is complete, beside its original."""
     path = run.directory.path
     rounds = [LoggedRound.read(text) for text in rounds_text(path)]
-    shared = {name: read_own(table.path(path)) for name, table in tables_in(path).items()}
+    shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
     count = run.scenario.rounds
     if original.run.directory.state is not State.COMPLETE:

@@ -7,9 +7,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from fl.backends import BACKENDS
-from fl.errors import InputError
-from fl.names import unknown, unknown_plugin
 from fl.regime import Regime
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown, unknown_plugin
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed

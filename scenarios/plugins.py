@@ -10,12 +10,10 @@ import inspect
 import os
 import pickle
 import sys
-import sysconfig
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,12 +21,11 @@ from uuid import uuid4
 
 from des.behaviours import BEHAVIOURS
 from des.mechanisms import MECHANISMS
-from fl.blame import Foreign, describe
 from fl.datasets import DATASETS
-from fl.errors import InputError
-from fl.installation import PACKAGES, ROOT
 from fl.model_names import MODELS
-from fl.plugins import PluginError, Registration, Registry
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import describe, is_own
+from flmarket.core.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
 from scenarios.file.interventions import mechanisms_over_time, services_over_time
 from scenarios.file.schema import Scenario
@@ -42,23 +39,14 @@ Records = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class PluginFile:
-    """A plug-in file, read once: what is loaded here, sent to others and recorded is the same text.
+    """A plug-in file, read once: what is loaded here, sent to others and recorded is the same text."""
 
-    Attributes:
-        path: as the user named it.
-        text: what is in it.
-    """
-
-    path: str
+    path: str  # as the user named it
     text: str
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "PluginFile":
-        """Read a plug-in file.
-
-        Raises:
-            PluginError: the file does not exist, cannot be read, or it is not UTF-8 text.
-        """
+        """Read a plug-in file."""
         try:
             return cls(str(path), Path(path).read_bytes().decode())
         except FileNotFoundError:
@@ -81,11 +69,8 @@ class PluginFile:
     def load(self) -> None:
         """Run the file, which registers its plug-ins in this process; one that is loaded already is left alone.
 
-        Another text of a file that is loaded takes its place: what the old one registered is dropped.
-
-        Raises:
-            PluginError: it has a syntax error, raises an exception, or registers nothing, a name twice, or a thing of
-                the wrong type. Says where, and leaves everything as it was.
+        Another text of a file that is loaded takes its place: what the old one registered is dropped. A file that
+        cannot be used leaves everything as it was.
         """
         if self in loaded():
             return
@@ -94,34 +79,24 @@ class PluginFile:
         with ExitStack() as stack:
             for registry in REGISTRIES:
                 stack.enter_context(registry.registering(self.path, self))
+            sys.modules[module.__name__] = module  # dataclasses look their module up
             try:
-                sys.modules[module.__name__] = module  # dataclasses look their module up
-                self._run(module)
-            except BaseException as error:  # the user's code may raise anything, SystemExit too
-                del sys.modules[module.__name__]
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                raise PluginError(f"{self._place(error)}: {_reason(error)}") from error
-
-    def _run(self, module: ModuleType) -> None:
-        exec(compile(self.text.encode(), self.path, "exec"), module.__dict__)  # noqa: S102 - the user asks for it
-        if self not in loaded():
-            raise PluginError("registers nothing; put @policy(NAME) or another decorator on what it defines")
+                exec(compile(self.text.encode(), self.path, "exec"), module.__dict__)  # noqa: S102 - the user asks for it
+            except SyntaxError as error:
+                line = f"{error.filename}:{error.lineno}" if error.filename else self.path
+                raise PluginError(f"{line}: {error.msg}") from error
+            except (Exception, SystemExit) as error:
+                reason = str(error) if isinstance(error, InputError) else describe(error)
+                raise PluginError(f"{self._place(error)}: {reason}") from error
+            if self not in loaded():
+                raise PluginError(
+                    f"{self.path}: registers nothing; put @policy(NAME) or another decorator on what it defines"
+                )
 
     def _place(self, error: BaseException) -> str:
-        """Return the file, and the line at which it failed where that is known."""
-        if isinstance(error, SyntaxError) and error.filename == self.path:
-            line = error.lineno
-        else:
-            frames = traceback.extract_tb(error.__traceback__)
-            line = next((frame.lineno for frame in reversed(frames) if frame.filename == self.path), None)
-        return self.path if line is None else f"{self.path}:{line}"
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return str(error.msg)
-    return str(error) if isinstance(error, InputError) else describe(error)
+        """Return the file, with the line of it that failed."""
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self.path]
+        return f"{self.path}:{lines[-1]}" if lines else self.path
 
 
 def load_plugin(path: str | os.PathLike[str]) -> None:
@@ -140,11 +115,6 @@ def loaded() -> list[PluginFile]:
     """Return the plug-in files that are loaded in this process, in the order of their first name in the registries."""
     origins = (found.origin for registry in REGISTRIES for found in registry.registered.values())
     return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
-
-
-def any_foreign() -> bool:
-    """Return whether there is any plug-in that did not come with flmarket: of a file, this process or a package."""
-    return any(not registry.is_builtin(name) for registry in REGISTRIES for name in registry.names())
 
 
 def is_loading() -> bool:
@@ -175,48 +145,37 @@ def unpack(packages: Iterable[Mapping[str, str]]) -> None:
             continue
         kind, _, name = package["thing"].rpartition(" ")
         registry = next(registry for registry in REGISTRIES if registry.kind == kind)
-        with Foreign(partial(_not_sent, package["thing"])):
-            thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - from whoever started this process
+        try:
+            thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - of the process that started this one
+        except Exception as error:
+            raise PluginError(f"{package['thing']!r} cannot be sent to another process: {describe(error)}") from error
         registry.register(name, thing, {"file": package["file"], "sha256": package["sha256"]})
-
-
-def _not_sent(thing: str, error: BaseException, advice: str = "") -> PluginError:
-    return PluginError(f"{thing!r} cannot be sent to another process: {describe(error)}{advice}")
 
 
 def _pickled(thing: str, found: Registration) -> dict[str, str]:
     import cloudpickle
 
-    # A module beside the user's script cannot be imported by the other process, which has no such folder on its path.
+    # A module next to the user's script cannot be imported by the other process, which lacks its folder on the path.
     modules = [it for it in _own_modules() if it.__name__ not in cloudpickle.list_registry_pickle_by_value()]
-    advice = "; put it into a file and load that as a plug-in, or play one run at a time"
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
     try:
-        with Foreign(partial(_not_sent, thing, advice=advice)):
-            for module in modules:
-                cloudpickle.register_pickle_by_value(module)
-            content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
+        content = base64.b64encode(cloudpickle.dumps(found.thing)).decode()
+    except Exception as error:
+        raise PluginError(
+            f"{thing!r} cannot be sent to another process: {describe(error)}; put it into a file and load that as a "
+            "plug-in, or play one run at a time"
+        ) from error
     finally:
         for module in modules:
-            if module.__name__ in cloudpickle.list_registry_pickle_by_value():
-                cloudpickle.unregister_pickle_by_value(module)
+            cloudpickle.unregister_pickle_by_value(module)
     return {"thing": thing, "pickle": content, **_record(found)}
 
 
-def _is_plain(name: str, value: object) -> bool:
-    return isinstance(value, int | float | str) and not name.startswith("__")
-
-
 def _own_modules() -> list[ModuleType]:
-    """Return the imported modules whose files are neither installed nor Python's nor flmarket's."""
-    places = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    installed = [Path(place).resolve() for place in places] + [ROOT / name for name in PACKAGES]
-    return [
-        module
-        for name, module in list(sys.modules.items())
-        if name != "__main__"
-        and (file := getattr(module, "__file__", None) or "").endswith(".py")
-        and not any(Path(file).resolve().is_relative_to(place) for place in installed)
-    ]
+    """Return the imported modules that are the user's own."""
+    named = [(module, getattr(module, "__file__", None)) for module in list(sys.modules.values())]
+    return [it for it, file in named if file and file.endswith(".py") and it.__name__ != "__main__" and is_own(file)]
 
 
 def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, dict[str, str]]:
@@ -230,29 +189,20 @@ def plugins_of(scenario: Scenario, policies: Collection[str] = ()) -> dict[str, 
 
 
 def require_loaded(records: Records, where: str) -> None:
-    """Check that the plug-ins of a run that was played before are known here.
-
-    Args:
-        records: what the run's meta.json records.
-        where: the run, for messages.
-
-    Raises:
-        PluginError: one is missing, or these are not records.
-    """
-    if not isinstance(records, Mapping) or not all(_is_record(record) for record in records.values()):
-        raise PluginError(f"{where}: meta.json does not record file and SHA-256 of each plug-in that the run uses")
+    """Check that the plug-ins that a run's meta.json records are known here; ``where`` names the run in messages."""
     for thing, record in records.items():
-        if _registered(thing) is None:
-            kind, _, name = thing.rpartition(" ")
-            if _is_file(record):
-                problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
-            else:
-                problem = (
-                    f"{kind} {name!r} was defined in a notebook or script ({record['file']}), so this run can be "
-                    "played again only there; to repeat runs from the command line, put the definition into a file, "
-                    "load it with --plugin FILE, and play a new run"
-                )
-            raise PluginError(f"{where}: {problem}")
+        if _registered(thing) is not None:
+            continue
+        kind, _, name = thing.rpartition(" ")
+        if _is_file(record):
+            problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
+        else:
+            problem = (
+                f"{kind} {name!r} was defined in a notebook or script ({record['file']}), so this run can be "
+                "played again only there; to repeat runs from the command line, put the definition into a file, "
+                "load it with --plugin FILE, and play a new run"
+            )
+        raise PluginError(f"{where}: {problem}")
 
 
 def require_same_plugins(records: Records, where: str) -> None:
@@ -271,10 +221,6 @@ def require_same_plugins(records: Records, where: str) -> None:
                 f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; "
                 f"load the file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
             )
-
-
-def _is_record(record: object) -> bool:
-    return isinstance(record, Mapping) and all(isinstance(record.get(key), str) for key in ("file", "sha256"))
 
 
 def _is_file(record: Mapping[str, str]) -> bool:
@@ -305,8 +251,9 @@ def _definition(thing: Any) -> str:
     for function in filter(inspect.isfunction, list(values.values())):
         around = inspect.getclosurevars(function)
         values |= {**around.globals, **around.nonlocals}
-    plain = [f"{name} = {value!r}" for name, value in sorted(values.items()) if _is_plain(name, value)]
-    return "\n".join([inspect.getsource(thing), *plain])
+    plain = {name: value for name, value in values.items() if isinstance(value, int | float | str)}
+    lines = [f"{name} = {value!r}" for name, value in sorted(plain.items()) if not name.startswith("__")]
+    return "\n".join([inspect.getsource(thing), *lines])
 
 
 def _registered(thing: str) -> Registration | None:

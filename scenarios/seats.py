@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from des.conditions import Intervention
 from des.market import Market
 from des.money import to_micro
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 from learning.policy import Policy, is_privileged
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of
 from scenarios.file.schema import Scenario, Service

@@ -19,10 +19,10 @@ from torch.backends.cpu import get_cpu_capability
 from des.mechanisms import create as create_mechanism
 from des.records import Observation, Offer
 from fl.backends import BACKENDS
-from fl.errors import InputError
-from fl.names import suggest
 from fl.streams import stream
-from fl.tracking import tracked
+from flmarket.core.errors import InputError
+from flmarket.core.names import suggest
+from flmarket.core.tracking import tracked
 from learning.checks import more_than_one_offer
 from learning.mahdrl import learner
 from learning.mahdrl import settings as mahdrl

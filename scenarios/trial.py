@@ -10,9 +10,9 @@ from functools import partial
 from des.mechanisms import create as create_mechanism
 from fl.datasets import info
 from fl.downloaded import AbsentError
-from fl.errors import InputError
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.model_names import require_fit
+from flmarket.core.errors import InputError
 from scenarios.build import (
     CreatePolicy,
     Shelf,

@@ -14,7 +14,7 @@ from des.money import to_micro
 from des.population import Population, Qualities
 from des.rows import OfferReport
 from fl.datasets import info
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import dqi_parameters, population_spec
 from scenarios.file.availability import availability_of
 from scenarios.file.interventions import mechanisms_over_time

@@ -13,7 +13,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fl import installation, tracking
+from flmarket.core import installation, tracking
+from flmarket.core.plugins import entries as entries_of
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent_file import shipped
 from scenarios.plugins import REGISTRIES
@@ -113,7 +114,9 @@ InstallPackage = Callable[..., None]
 
 
 @pytest.fixture
-def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> InstallPackage:
+def install_package(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[InstallPackage]:
     """``install_package("acme", source, group, red="acme:RED")``: somebody else's package, as far as Python can tell.
 
     ``entries`` gives the lines of the group in place of keywords. Subprocesses find the package, too.
@@ -130,8 +133,10 @@ def install_package(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
         lines = "\n".join(f"{name} = {value}" for name, value in names.items()) if entries is None else entries
         (info / "entry_points.txt").write_text(f"[{group}]\n{lines}\n")
+        entries_of.cache_clear()
 
-    return install
+    yield install
+    entries_of.cache_clear()
 
 
 @contextmanager

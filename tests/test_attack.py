@@ -28,7 +28,7 @@ def test_an_attempt_finds_nothing_wrong(campaign: Campaign) -> None:
 
 
 @pytest.mark.slow
-def test_an_attempt_of_hostile_policies_finds_nothing_wrong() -> None:
+def test_an_attempt_of_mistaken_policies_finds_nothing_wrong() -> None:
     assert try_one(plugins.CAMPAIGNS[0], seed=1, number=0)[0] == []
 
 

@@ -20,8 +20,8 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
-from fl.counting import counted
-from fl.crash import crash_line
+from flmarket.core.counting import counted
+from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
 from tui.terminal import heed
@@ -109,10 +109,10 @@ class MarketApp(App[None]):
             await super()._dispatch_message(message)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the app with the line of a crash report. Textual would print the values of all variables."""
+        """End the app with a plain traceback. Textual would print the values of all variables."""
         self.crashed = True
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        line = Text(crash_line(cause if isinstance(cause, BaseException) else error))
+        line = Text(defect(cause if isinstance(cause, BaseException) else error))
         error.__rich__ = lambda: line  # type: ignore[attr-defined]
         super()._handle_exception(error)
 

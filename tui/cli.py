@@ -5,27 +5,49 @@ SIGHUP. Nothing but ``main`` is imported before Ctrl-C is taken care of: what co
 itself, cannot be kept from showing a traceback.
 """
 
+import io
 import os
 import signal
 import sys
 
 
 def main() -> None:
+    if sys.platform == "win32":
+        sys.stderr.write("flmarket runs on Linux, macOS and WSL, not on Windows itself\n")
+        sys.exit(2)
     try:
         _on_ctrl_c(_end)
     except KeyboardInterrupt:  # before it was set
         _end(signal.SIGINT)
     try:
-        from fl.crash import guarded
-    except ImportError as error:  # something else on Python's path is called fl
-        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'fl': {error}\n")
+        from flmarket.core.crash import guarded
+    except ImportError as error:  # something else on Python's path is called flmarket
+        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'flmarket': {error}\n")
         sys.exit(2)
-    from tui.commands.streams import finish_streams
+    _prepare_streams()
+    sys.exit(_flushed(guarded(_run, _say)))
 
-    status = guarded(_run, _say)
-    if status == 0:
-        status = guarded(finish_streams, _say)
-    sys.exit(status)
+
+def _prepare_streams() -> None:
+    """Let streams that are closed take everything, and those of another encoding show what they lack by escapes."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the process ends
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flushed(status: int) -> int:
+    """Write what is still buffered; return the exit status, 1 in place of 0 if results cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            if not (status or isinstance(error, BrokenPipeError)):
+                _say(f"standard output cannot be written: {error.strerror}")
+            status = status or 1
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python tries once more when it ends
+    return status
 
 
 def _run() -> object:

@@ -2,7 +2,7 @@
 
 from textual.binding import Binding
 
-from fl.names import unknown
+from flmarket.core.names import unknown
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen

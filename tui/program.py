@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fl.crash import BAD_INPUT, INTERRUPTED
-from fl.installation import require_one_place, version
-from fl.printable import printable_lines
-from fl.tracking import shown
+from flmarket.core.crash import BAD_INPUT, INTERRUPTED
+from flmarket.core.installation import require_one_place, version
+from flmarket.core.printable import printable_lines
+from flmarket.core.tracking import shown
 from tui.commands.calibrate import calibrate
 from tui.commands.certify import certify
 from tui.commands.console import program, result
@@ -29,7 +29,6 @@ from tui.commands.replay import replay
 from tui.commands.report import report
 from tui.commands.run import run
 from tui.commands.scenarios import scenarios
-from tui.commands.streams import guard_streams
 from tui.commands.suite import suite
 from tui.commands.train import train
 from tui.commands.tui import tui
@@ -122,7 +121,6 @@ app.add_typer(calibrate, name="calibrate")
 
 def run_arguments() -> object:
     """Do what the command's arguments ask for; return the exit status, or None for 0. Errors are left to the caller."""
-    guard_streams()
     arguments = [_at_home(argument) for argument in sys.argv[1:]]
     require_one_place()
     try:

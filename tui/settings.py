@@ -9,8 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError, shortened
-from fl.files import replacing_text
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.files import replacing_text
 
 FULL = "full"  # the word for full speed
 

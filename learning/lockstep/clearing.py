@@ -9,7 +9,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.award import tie_order_of
 from des.market import Market
-from des.mechanism import Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanism import Book, Clearing, ClearingError, Mechanism, ask, clear
 from des.mechanisms import comes_with_flmarket
 from des.money import MicroArray
 from des.population import Population
@@ -176,7 +176,7 @@ class Clearings:
                 m, _ = self._extent(b)
                 book = self._book(b, m, offers, mine, bids, least, budget, cores, number)
                 cleared = clear(self._own[b], book, int(number[b]))
-                note(self._own[b], book, cleared, int(number[b]))
+                self._own[b].close(book, cleared)
                 awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
         served = awarded if self._all_arrive else awarded & self._arrives(offers, tables.held_size[at], number)
         return Fate(offers, awarded, served, price, at, tables)

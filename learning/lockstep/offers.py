@@ -8,8 +8,8 @@ from des.money import MicroArray, text
 from des.offers import MOST
 from fl import selection
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.errors import RunError
 from fl.native import extension
+from flmarket.core.errors import RunError
 
 _native = extension("proper")
 

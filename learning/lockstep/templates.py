@@ -9,8 +9,8 @@ from des.market import Market
 from des.money import MicroArray
 from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.errors import InputError
 from fl.surrogate import Curve, SurrogateFederation
+from flmarket.core.errors import InputError
 
 ENDLESS = 2**62  # in the place of a budget for the whole run, where there is none; micro-units
 

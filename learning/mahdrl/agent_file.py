@@ -20,9 +20,9 @@ from safetensors.numpy import save
 
 from des.records import Offer
 from fl.arrays import FloatArray
-from fl.errors import InputError
-from fl.files import replacing
-from fl.names import did_you_mean
+from flmarket.core.errors import InputError
+from flmarket.core.files import replacing
+from flmarket.core.names import did_you_mean
 from learning.mahdrl.networks import Tensors
 
 VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.

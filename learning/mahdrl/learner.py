@@ -19,8 +19,8 @@ from torch.nn.functional import binary_cross_entropy
 
 from des.records import Feedback, Observation, Offer
 from fl.arrays import Float32Array
-from fl.errors import RunError
 from fl.streams import stream
+from flmarket.core.errors import RunError
 from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Credits, Lived

@@ -17,10 +17,10 @@ import torch
 
 from des.market import Market
 from des.records import Feedback, Observation, Offer
-from fl.errors import RunError
 from fl.streams import stream
 from fl.surrogate import Curve
-from fl.tracking import tracked
+from flmarket.core.errors import RunError
+from flmarket.core.tracking import tracked
 from learning.mahdrl import agent_file
 from learning.mahdrl.advantages import Lived
 from learning.mahdrl.agent_file import CheckpointError

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from fl.errors import InputError
-from fl.extras import needs_extra
-from fl.files import replacing
-from fl.locks import lock
+from flmarket.core.errors import InputError
+from flmarket.core.extras import needs_extra
+from flmarket.core.files import replacing
+from flmarket.core.locks import lock
 from learning.mahdrl import agent_file, preferences
 from learning.mahdrl.agent_file import CheckpointError
 from learning.mahdrl.networks import Tensors

@@ -6,7 +6,7 @@ from pathlib import Path
 import further_seeds as further
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.suite.frozen import Suite
 from scenarios.suite.frozen import read as frozen
 from scenarios.suite.playing import play

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from des.market import Market
 from des.offers import OfferError
 from des.records import Feedback, Observation, Offer
+from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError
-from learning.play import PolicyFailed
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 from scenarios.factory import market_factory
@@ -140,7 +140,7 @@ def test_what_policies_see_cannot_be_written_to(module: Any) -> None:
         found = {**recording([])(market)}
         return {**found, "s1": Writer(next(iter(found.values())).context)}
 
-    with pytest.raises(PolicyFailed, match="read-only"):
+    with pytest.raises(PluginFailed, match="read-only"):
         module.evaluate(factory(plain()), {"mine": seats}, [0])
 
 
@@ -173,7 +173,7 @@ class Broken(Recorder):
             OfferError,
             r"policy 'by hand' of service 's1', round 1, client 1: the payment 0.000000 is below the bid",
         ),
-        (Broken, PolicyFailed, r"policy 'by hand' of service 's1' failed to learn in round 1: KeyError"),
+        (Broken, PluginFailed, r"policy 'by hand' of service 's1' failed to learn in round 1: KeyError"),
     ],
 )
 @pytest.mark.parametrize("module", [play, evaluation])

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from fl.calibrate_dqi import Experiment, Point, fit, grid, measure, quality, rounded
-from fl.cores import usable_cores
 from fl.datasets import Dataset
-from fl.errors import InputError
-from fl.files import WriteError, asked_for
 from fl.fitted import Fit, add, own_folder
 from fl.quality import largest_emd
 from fl.regime import Regime
-from fl.tracking import tracked
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError
+from flmarket.core.files import WriteError, asked_for
+from flmarket.core.tracking import tracked
 from scenarios.build import Shelf, datasets_of
 from scenarios.calibration.figures import draw_dqi, figure_name
 from scenarios.file.schema import Scenario

@@ -10,8 +10,8 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibrate_dqi import Point
-from fl.files import replacing
 from fl.quality import DQIParameters, dqi
+from flmarket.core.files import replacing
 
 
 def draw_dqi(path: Path, name: str, points: Sequence[Point], parameters: DQIParameters) -> None:

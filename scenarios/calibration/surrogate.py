@@ -8,9 +8,9 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibrate_surrogate import EARLY_ROUNDS, Trace, fit, follow
-from fl.files import asked_for
 from fl.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate import Curve
+from flmarket.core.files import asked_for
 from learning.targets import RoundsToTarget
 from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_surrogate, figure_name

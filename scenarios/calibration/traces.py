@@ -10,10 +10,10 @@ from pathlib import Path
 from des.market import Market
 from fl.backends import REAL
 from fl.calibrate_surrogate import Recorder, Trace
-from fl.cores import usable_cores
-from fl.errors import InputError
-from fl.files import require_folder, write_durably
-from fl.tracking import counting
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError
+from flmarket.core.files import require_folder, write_durably
+from flmarket.core.tracking import counting
 from learning.explorer import Explorer
 from learning.play import play
 from learning.policy import Policy

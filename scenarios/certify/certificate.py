@@ -6,8 +6,8 @@ from typing import Any
 
 from des.mechanisms import create
 from des.money import text
-from fl.counting import counted
-from fl.tracking import tracked
+from flmarket.core.counting import counted
+from flmarket.core.tracking import tracked
 from scenarios.certify.players import SIDES, Bench, Side
 from scenarios.certify.sampling import Dice, Shape, sample
 from scenarios.certify.search import Gain, attack

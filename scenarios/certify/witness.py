@@ -16,7 +16,7 @@ from des.holdings import draw_pairs
 from des.mechanisms import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key
-from fl.files import asked_for
+from flmarket.core.files import asked_for
 from learning.play import play_round
 from scenarios.build import Shelf, build
 from scenarios.certify.certificate import Plan

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fl.names import unknown
+from flmarket.core.names import unknown
 from scenarios.file.problems import Path, quoted
 
 

@@ -18,9 +18,9 @@ from itertools import pairwise
 import numpy as np
 
 from des.availability import Availability, Interval
-from fl.errors import InputError
-from fl.home import expanded
-from fl.printable import printable
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
+from flmarket.core.printable import printable
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.mechanisms import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS
-from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS
 from fl.own_files import is_path
+from flmarket.core.errors import InputError
 from scenarios.file.availability import trace_of
 from scenarios.file.data_checks import DatasetFacts, check_data
 from scenarios.file.interventions import check_interventions

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fl.names import suggest
+from flmarket.core.names import suggest
 from scenarios.file.addresses import AddressError, address
 from scenarios.file.option_checks import too_large
 from scenarios.file.policy_choice import parted

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
 
-from fl.names import NAME_PATTERN
+from flmarket.core.names import NAME_PATTERN
 from scenarios.file.problems import Path, number
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text

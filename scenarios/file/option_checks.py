@@ -11,9 +11,9 @@ from des.behaviours import BEHAVIOURS, TRUTHFUL
 from des.behaviours import create as create_behaviour
 from des.mechanisms import DEFAULT, MECHANISMS
 from des.mechanisms import create as create_mechanism
-from fl.errors import InputError
-from fl.options import option_problems
-from fl.plugins import Registry
+from flmarket.core.errors import InputError
+from flmarket.core.options import option_problems
+from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.problems import Finding, Path
 from scenarios.file.schema import Scenario

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any
 
-from fl.printable import printable
+from flmarket.core.printable import printable
 from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.problems import Path, Problem
 
@@ -25,13 +25,17 @@ def apply(
     for override, python in given:
         option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
         try:
-            if not isinstance(override, str):
-                raise AddressError("is not a dotted key such as clients.cores")
-            key, value = (override, _plain(python)) if isinstance(overrides, Mapping) else _parse(override)
+            key, value = _set_by(override, python, mapping=isinstance(overrides, Mapping))
             options |= dict.fromkeys(_set(data, key, value), option)
         except AddressError as error:
             problems.append(Problem(option, None, "", str(error)))
     return options, problems
+
+
+def _set_by(override: object, python: Any, *, mapping: bool) -> tuple[str, Any]:
+    if not isinstance(override, str):
+        raise AddressError("is not a dotted key such as clients.cores")
+    return (override, _plain(python)) if mapping else _parse(override)
 
 
 def _plain(value: Any) -> Any:

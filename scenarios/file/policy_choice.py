@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.home import expanded
-from fl.options import option_problems
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
+from flmarket.core.options import option_problems
 from learning.policy import POLICIES
 from scenarios.file.schema import Scenario, Service
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fl.errors import InputError
-from fl.printable import printable
+from flmarket.core.errors import InputError
+from flmarket.core.printable import printable
 
 Path = tuple[str | int, ...]
 """Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
@@ -69,7 +69,7 @@ class ScenarioError(InputError):
         return "\n".join(map(str, self.problems))
 
     def reword(self, words: Callable[[str], str]) -> None:
-        """See ``fl.errors``."""
+        """See ``flmarket.core.errors``."""
         self.problems = self.args = tuple(
             replace(problem, file=words(problem.file), message=words(problem.message)) for problem in self.problems
         )

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from fl.crash import guarded
-from fl.errors import InputError
+from flmarket.core.crash import guarded
+from flmarket.core.errors import InputError
 from scenarios.file.keys import Key, keys
 from scenarios.file.problems import Path as KeyPath
 from scenarios.file.regimes import KEYS

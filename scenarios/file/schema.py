@@ -18,11 +18,11 @@ from des.behaviours import TRUTHFUL
 from des.mechanisms import DEFAULT
 from fl.backends import BACKENDS
 from fl.dirichlet import LEAST, MOST
-from fl.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from fl.own_files import is_path
 from fl.quality import largest_emd
 from fl.regime import Device, Kernel, Regime
 from fl.split import LARGEST_SHARE
+from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from scenarios.file.regimes import KEYS, Chosen, choose
 
 LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits

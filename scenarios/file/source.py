@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
-from fl.names import did_you_mean, suggest
-from fl.printable import printable
+from flmarket.core.names import did_you_mean, suggest
+from flmarket.core.printable import printable
 from scenarios.file.positions import Positions
 from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from fl.names import did_you_mean
+from flmarket.core.names import did_you_mean
 from scenarios.file.keys import schema_at
 from scenarios.file.problems import Finding, Path, shown
 from scenarios.file.schema import OWN

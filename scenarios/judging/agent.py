@@ -10,8 +10,8 @@ from des.population import Qualities
 from des.records import Observation, Offer, Status
 from des.rows import Outcome
 from fl.arrays import FloatArray, IntArray
-from fl.errors import InputError
 from fl.streams import stream_key
+from flmarket.core.errors import InputError
 from learning.mahdrl.agent_file import Reasons
 from learning.mahdrl.paper.policy import MahdrlPaper
 from learning.mahdrl.policy import Mahdrl

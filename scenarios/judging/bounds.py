@@ -15,8 +15,8 @@ from des.population import Qualities
 from des.records import Status
 from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
-from fl.errors import InputError
-from fl.tracking import tracked
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import tracked
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.judging.evidence import Logs
 from scenarios.judging.measures import MEASURES, Measure

@@ -11,13 +11,14 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.award import tie_order_of
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
 from des.mechanisms import DEFAULT, create
 from des.money import text as money
 from des.money import to_micro
 from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
-from fl.errors import InputError
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market
 from scenarios.judging.evidence import Logs, Row
@@ -43,14 +44,15 @@ def clearing(logs: Logs) -> Iterator[str]:
         if not any(row["status"].takes_part for row in logs.rows_of[number]):
             continue  # nobody is there: nothing was cleared
         try:
-            asks = ask(mechanism, drawn.bid, drawn.data_size, number)
-            yield from _asked(logs, asks, rows)
-            if mechanism.steps > 1:
-                yield from _stepped(logs, mechanism, number, asks, rows)
-            book = _book(logs, number, asks, rows)
-            cleared = clear(mechanism, book, number)
-            note(mechanism, book, cleared, number)
-            yield from _compared(rows, cleared)
+            with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
+                asks = ask(mechanism, drawn.bid, drawn.data_size, number)
+                yield from _asked(logs, asks, rows)
+                if mechanism.steps > 1:
+                    yield from _stepped(logs, mechanism, number, asks, rows)
+                book = _book(logs, number, asks, rows)
+                cleared = clear(mechanism, book, number)
+                mechanism.close(book, cleared)
+                yield from _compared(rows, cleared)
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"
             return

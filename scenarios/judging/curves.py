@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from fl.errors import InputError
-from fl.names import unknown
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
 from scenarios.judging.drawing import SETTINGS
 from scenarios.judging.figures import accuracy_label, draw_accuracy, draw_service
 from scenarios.judging.results import RunResult, by_setting

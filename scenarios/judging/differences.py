@@ -11,7 +11,7 @@ from des.money import text as money
 from des.records import Status
 from des.rows import OfferReport, Outcome
 from fl.arrays import FloatArray, IntArray
-from fl.counting import counted, spans
+from flmarket.core.counting import counted, spans
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.files import replacing
-from fl.tracking import tracked
+from flmarket.core.errors import InputError
+from flmarket.core.files import replacing
+from flmarket.core.tracking import tracked
 
 FORMATS = ("svg", "png", "pdf")
 

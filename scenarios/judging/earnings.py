@@ -7,7 +7,7 @@ import numpy as np
 
 from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.judging.tables import read_table
 from scenarios.logs.columns import CLIENTS
 from scenarios.logs.directory import RunDirectory

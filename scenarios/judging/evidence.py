@@ -20,11 +20,11 @@ from des.population import Held, Population, Qualities
 from des.rows import Outcome
 from fl.arrays import UInt32Array
 from fl.draws import draw_key
-from fl.errors import InputError
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
 from fl.quality import PUBLISHED, DQIParameters
 from fl.surrogate import Curve
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, known_curve, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario, Service

@@ -11,9 +11,9 @@ from des.money import text as money
 from des.population import Qualities
 from des.rows import Outcome
 from fl.arrays import IntArray
-from fl.counting import counted
-from fl.errors import InputError
-from fl.names import unknown
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
 from scenarios.judging.agent import looked_at
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.possible import Possible, possible

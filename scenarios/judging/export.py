@@ -7,10 +7,9 @@ from typing import IO, Literal
 
 import pandas as pd
 
-from fl.errors import InputError, shortened
-from fl.files import asked_for, reading_own
-from fl.printable import is_plain_row
-from fl.tracking import tracked
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.files import asked_for
+from flmarket.core.tracking import tracked
 from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
@@ -77,7 +76,7 @@ def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
 
 def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
     try:
-        with reading_own(table.check(run.path)) as file:
+        with table.check(run.path).open(encoding="utf-8", newline="") as file:
             reader = csv.reader(_plain(file, table.path(run.path)))
             next(reader)
             for row in reader:
@@ -91,10 +90,10 @@ def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
 
 def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
-        if not is_plain_row(line.rstrip("\n")):
+        if not line.rstrip("\n").isprintable():
             raise InputError(
-                f"{path}, line {number}: no run writes such a line (control characters, or the beginning of a "
-                "formula); play the run again with --fresh"
+                f"{path}, line {number}: no run writes such a line (control characters); play the run again with "
+                "--fresh"
             )
         yield line
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fl.arrays import FloatArray
-from fl.errors import InputError
-from fl.tracking import tracked
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import tracked
 from learning.intervals import FEWEST, mean_band, mean_interval
 from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, by_policy, by_setting

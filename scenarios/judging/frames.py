@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from fl.counting import counted
-from fl.words import in_python
+from flmarket.core.counting import counted
+from flmarket.core.words import in_python
 from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.directory import META, RunDirectory
 
 _TYPES: Mapping[str, type] = {"scenario": str, "hash": str, "policy": str, "seed": int, "sweep": dict, "point": int}

@@ -7,8 +7,8 @@ from typing import Any
 
 from fl.dataset import DatasetInfo
 from fl.datasets import DATASETS, info, is_path, load
-from fl.errors import InputError
 from fl.split import held_out
+from flmarket.core.errors import InputError
 from scenarios.build import backend_of
 from scenarios.file.schema import Scenario
 from scenarios.logs.labels import labels_of

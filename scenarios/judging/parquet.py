@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError, shortened
-from fl.extras import needs_extra
-from fl.files import replacing
-from fl.tracking import tracked
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.extras import needs_extra
+from flmarket.core.files import replacing
+from flmarket.core.tracking import tracked
 from scenarios.judging.tables import (
     KEYS,
     TableName,

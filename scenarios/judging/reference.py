@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 
-from fl.crash import guarded
+from flmarket.core.crash import guarded
 from scenarios.file.reference import renew_named
 from scenarios.judging.rules import RULES
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, EVENTS, FREE, RERUN

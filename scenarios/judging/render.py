@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from fl.errors import InputError
-from fl.printable import cell, printable
+from flmarket.core.errors import InputError
+from flmarket.core.printable import printable
 from learning.intervals import FEWEST, Interval
 from learning.policy import is_privileged
 from scenarios.judging.measures import MARKET, Measure
@@ -42,7 +42,7 @@ def csv_text(report: Report) -> str:
     for row in report.estimates:
         sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
         texts = (row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name)
-        line: list[object] = [*map(cell, texts)]
+        line: list[object] = [*map(printable, texts)]
         line += [row.seeds, *_ends(row.interval)]
         if difference := found.get(_key(row)):
             line += [report.baseline, difference.seeds, *_ends(difference.interval)]

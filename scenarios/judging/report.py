@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics import probability_of_improvement
 from learning.targets import RoundsToTarget

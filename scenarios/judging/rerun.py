@@ -4,9 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fl.errors import InputError, RunError
-from fl.files import read_own
-from fl.tracking import counting
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
@@ -84,4 +83,4 @@ def _differences(one: Path, other: Path) -> Iterator[str]:
 
 def _text(directory: Path, name: str) -> bytes:
     """Return a file of a run; scenario.toml as this version writes it."""
-    return RunDirectory(directory).scenario_text().encode() if name == SCENARIO else read_own(directory / name)
+    return RunDirectory(directory).scenario_text().encode() if name == SCENARIO else (directory / name).read_bytes()

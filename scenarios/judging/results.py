@@ -14,9 +14,9 @@ import numpy as np
 
 from des.records import Status
 from fl.arrays import FloatArray
-from fl.errors import InputError
-from fl.names import folder_problem
-from fl.tracking import tracked
+from flmarket.core.errors import InputError
+from flmarket.core.names import folder_problem
+from flmarket.core.tracking import tracked
 from learning.targets import RoundsToTarget
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded

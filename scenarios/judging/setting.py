@@ -11,9 +11,9 @@ import numpy as np
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, REAL, Backend
-from fl.errors import InputError, shortened
-from fl.names import name_problem
-from fl.printable import printable
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.names import name_problem
+from flmarket.core.printable import printable
 from scenarios.file.interventions import intervention_words, market_of
 from scenarios.file.schema import Intervention
 from scenarios.judging.capacity import cores_by_round

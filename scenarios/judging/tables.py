@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fl.counting import counted
-from fl.errors import InputError, shortened
-from fl.printable import is_plain
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError, shortened
 from scenarios.judging.identity import recorded
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import META, RunDirectory
@@ -100,12 +99,12 @@ def fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
 
 
 def require_plain(texts: Iterable[str], where: str) -> None:
-    """Raise an InputError for the first text that could begin a formula in a spreadsheet or act on a terminal."""
+    """Raise an InputError for the first text that could act on a terminal."""
     for text in texts:
-        if not is_plain(text):
+        if not text.isprintable():
             raise InputError(
-                f"{where}: {text[:_LONGEST_SHOWN]!r} is no text that a run writes (control characters, or the "
-                "beginning of a formula); play the run again with --fresh"
+                f"{where}: {text[:_LONGEST_SHOWN]!r} is no text that a run writes (control characters); play the run "
+                "again with --fresh"
             )
 
 

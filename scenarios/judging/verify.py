@@ -15,8 +15,7 @@ from typing import Any
 
 from des.behaviours import TRUTHFUL
 from des.money import Micro
-from fl.errors import InputError
-from fl.files import reading_own
+from flmarket.core.errors import InputError
 from scenarios.file.checks import played
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.identity import recorded
@@ -120,7 +119,7 @@ def _values(table: Table, lines: Sequence[Sequence[str]]) -> tuple[list[Row], li
 
 def _text(table: Table, directory: Path) -> str:
     try:
-        with reading_own(table.check(directory)) as file:
+        with table.check(directory).open(encoding="utf-8", newline="") as file:
             return file.read()
     except OSError as error:
         raise InputError(f"{table.path(directory)}: cannot be read: {error.strerror}") from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.evaluation import Entrant
 from learning.policy import is_privileged
 from learning.seats import MarketFactory

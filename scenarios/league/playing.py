@@ -4,7 +4,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from fl.tracking import counting
+from flmarket.core.tracking import counting
 from learning.evaluation import evaluate
 from scenarios.build import Shelf
 from scenarios.league.league import Game, League

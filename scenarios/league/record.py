@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
-from fl.errors import InputError
-from fl.files import append_own, asked_for, write_rows
-from fl.locks import alone_in
+from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for, write_rows
+from flmarket.core.locks import alone_in
 from scenarios.league.league import Game
 from scenarios.logs.outside import require_folder_place
 
@@ -73,8 +73,8 @@ class Record:
         lines = {line: found[line.seat] for line in self._lines(game) if line not in self.auc}
         self.auc |= lines
         try:
-            with alone_in(self._folder):
-                append_own(self._games, "".join(f"{','.join(map(str, line))},{auc}\n" for line, auc in lines.items()))
+            with alone_in(self._folder), self._games.open("a", encoding="utf-8") as file:
+                file.writelines(f"{','.join(map(str, line))},{auc}\n" for line, auc in lines.items())
         except OSError as error:
             raise InputError(f"{self._games}: cannot be written: {error.strerror}") from error
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fl.counting import counted
-from fl.files import asked_for
+from flmarket.core.counting import counted
+from flmarket.core.files import asked_for
 from learning.intervals import Interval
 from scenarios.judging.render import Table
 from scenarios.league.standing import Standing

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 
 PAGE = "docs/reproducibility.md"
 

@@ -11,18 +11,17 @@ checkpoint/     only in an incomplete run: where it resumes
 import errno
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-from fl.errors import InputError
-from fl.files import WriteError, read_own, unfinished, write_durably
-from fl.locks import is_locked, lock
-from fl.names import folder_problem
+from flmarket.core.errors import InputError
+from flmarket.core.files import WriteError, unfinished, write_durably
+from flmarket.core.locks import is_locked, lock
+from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
 
@@ -103,7 +102,7 @@ class RunDirectory:
     def meta(self) -> dict[str, Any]:
         """Return the content of meta.json."""
         try:
-            return unseal(read_own(self.path / META))
+            return unseal((self.path / META).read_bytes())
         except OSError as error:
             raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {AGAIN}") from error
         except ValueError as error:
@@ -139,7 +138,7 @@ class RunDirectory:
         """Return the text of scenario.toml."""
         path = self.path / SCENARIO
         try:
-            return read_own(path).decode()
+            return path.read_bytes().decode()
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -203,12 +202,7 @@ class RunDirectory:
 
     def drop_checkpoints(self) -> None:
         """Remove the checkpoints of a complete run; a process that was killed at the last moment leaves them."""
-        folder = self.path / CHECKPOINT
-        with suppress(OSError):
-            if stat.S_ISDIR(folder.lstat().st_mode):
-                shutil.rmtree(folder, ignore_errors=True)
-            else:  # put there by somebody else; what a link points to stays
-                folder.unlink()
+        shutil.rmtree(self.path / CHECKPOINT, ignore_errors=True)
 
     def replace(self, files: Mapping[str, bytes]) -> None:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last."""
@@ -226,7 +220,7 @@ class RunDirectory:
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {FRESH}"
                     )
                 return False
-            same = read_own(path).decode(errors="replace") == scenario
+            same = path.read_bytes().decode(errors="replace") == scenario
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:

@@ -6,9 +6,9 @@ from contextlib import suppress
 from glob import escape
 from pathlib import Path
 
-from fl.counting import counted
-from fl.errors import InputError
-from fl.files import find_below
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.files import find_below
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
 
 

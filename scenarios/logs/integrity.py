@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fl.files import open_own
-
 _FILES = "files"
 _SELF = "sha256"
 
@@ -79,7 +77,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 def _sha256(path: Path, size: int) -> str:
     digest = hashlib.sha256()
-    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+    with path.open("rb") as file:
         while size and (block := file.read(min(1 << 20, size))):
             digest.update(block)
             size -= len(block)

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from fl.datasets import is_path, load
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 _MOST = 10_000  # labels of a data set; a meta.json that somebody made up must not cost its reader more
 

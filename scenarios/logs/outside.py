@@ -6,8 +6,8 @@ A slip such as ``flmarket export RUN --csv RUN/rounds.csv`` would replace the ve
 import os
 from pathlib import Path
 
-from fl.errors import InputError
-from fl.files import require_folder, require_writable
+from flmarket.core.errors import InputError
+from flmarket.core.files import require_folder, require_writable
 from scenarios.logs.directory import LOG, META, SCENARIO
 
 

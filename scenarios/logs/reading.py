@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from des.records import Status
 from des.rows import MarketEvent, OfferReport, ServiceReport
-from fl.errors import shortened
-from fl.files import read_own
+from flmarket.core.errors import shortened
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table
 
@@ -119,7 +118,7 @@ class LoggedRound:
 
 def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
     """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them."""
-    contents = {name: read_own(table.path(directory)) for name, table in tables_in(directory).items()}
+    contents = {name: table.path(directory).read_bytes() for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     for number in spans["rounds"]:
         yield {name: contents[name][slice(*found.get(number, (0, 0)))].decode() for name, found in spans.items()}

@@ -14,8 +14,7 @@ from typing import Any, Literal
 from des.money import Micro
 from des.money import text as money_text
 from des.rows import RoundReport
-from fl.errors import InputError
-from fl.files import reading_own
+from flmarket.core.errors import InputError
 
 
 class TableError(InputError):
@@ -121,7 +120,7 @@ class Table:
     def check(self, directory: Path) -> Path:
         """Return where the table is in a run's directory, after a look at its first line."""
         path = self.path(directory)
-        with reading_own(path, errors="replace") as file:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
             self.check_header(file.readline().rstrip("\n").split(","), path)
         return path
 

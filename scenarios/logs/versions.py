@@ -7,7 +7,7 @@ it beside runs of a third version, or finds problems in it, tells so.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fl.installation import version
+from flmarket.core.installation import version
 from scenarios.logs.arithmetic import PAGE, shares
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from des.rows import RoundReport
-from fl.files import WriteError, open_own, write_fully
+from flmarket.core.files import WriteError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
 
@@ -31,7 +31,7 @@ class _File:
         self._table, self._path = table, table.path(directory)
         self._hash = hashlib.sha256()
         self._size = 0
-        self._file = open_own(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL))
+        self._file = os.open(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL), 0o666)
         if mark:
             try:
                 self._check(mark)
@@ -41,8 +41,10 @@ class _File:
 
     def write(self, text: str) -> None:
         content = text.encode()
+        left = memoryview(content)
         try:
-            write_fully(self._file, content)
+            while left:  # a disk that fills up takes a part
+                left = left[os.write(self._file, left) :]
         except OSError as error:
             raise WriteError(self._path, error) from error
         self._hash.update(content)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fl.cores import usable_cores
-from fl.errors import InputError, RunError
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError, RunError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.logs.arithmetic import arithmetic, mixtures
@@ -18,7 +18,7 @@ from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
-from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.runner import Run, execute
 from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def play_batch(
     fail_fast: bool = False,  # see ``run_all``
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
-    words: Callable[[str], str] = str,  # puts what is reported into the words of whoever reads it; see ``fl.words``
+    words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
     decision_timeout: float | None = None,  # see ``run_all``
     first: Worker | None = None,  # see ``run_all``
 ) -> BatchResult:
@@ -203,10 +203,8 @@ def _run_here(
         try:
             observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
             execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
-        except (KeyboardInterrupt, InputError):
-            raise
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            observer.failed(run, error if isinstance(error, RunError) else RunError(message_of(error)))
+        except RunError as error:
+            observer.failed(run, error)
             failed.append(run)
             if fail_fast:
                 break

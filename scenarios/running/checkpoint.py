@@ -21,9 +21,10 @@ from safetensors.numpy import save as save_arrays
 
 from des.rows import RoundReport
 from fl.arrays import AnyArray
-from fl.blame import Foreign, blame, represent
-from fl.errors import RunError
-from fl.files import WriteError, read_own, write_durably
+from flmarket.core.errors import RunError
+from flmarket.core.files import WriteError, write_durably
+from flmarket.core.plugin_errors import method
+from learning.policy import Policy
 from scenarios.build import Setup
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
@@ -60,8 +61,7 @@ class Checkpoint:
         """Return a checkpoint of a run that is between rounds, or has ended."""
         arrays = {f"federation/{name}": array for name, array in setup.federation.state().items()}
         for service, policy in setup.policies.items():
-            with _blaming(setup, service, "return its state"):
-                arrays |= {f"policy/{service}/{name}": array for name, array in _storable(policy.state())}
+            arrays |= {f"policy/{service}/{name}": array for name, array in _state(policy, service)}
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
@@ -70,40 +70,24 @@ class Checkpoint:
         setup.seats.resume(self.round)
         setup.market.restore(self.market)
         for service, policy in setup.policies.items():
-            with _blaming(setup, service, "restore its state"):
-                policy.restore(_below(f"policy/{service}/", self.arrays))
+            policy.restore(_below(f"policy/{service}/", self.arrays))
 
     @property
     def round(self) -> int:
         return int(self.market["round"])
 
 
-def _blaming(setup: Setup, service: str, doing: str) -> Foreign:
-    """Let whatever a policy's own code raises name the policy, the service and what it was to do."""
-
-    def failed(error: BaseException) -> RunError:
-        policy = next(spec.policy for spec in setup.market.services if spec.name == service)
-        why = str(error) if type(error) is _NotStorableError else f"{represent(error)}{blame(error)}"
-        return RunError(f"policy {policy!r} of service {service!r} failed to {doing}: {why}")
-
-    return Foreign(failed)
-
-
-class _NotStorableError(Exception):
-    """What a policy returned as its state cannot be stored."""
-
-
-def _storable(state: object) -> Iterator[tuple[str, AnyArray]]:
+def _state(policy: Policy, service: str) -> Iterator[tuple[str, AnyArray]]:
     """Yield the arrays of a policy's state by name; numbers and truth values can be stored, objects and text cannot."""
+    where = f"policy of service {service!r}: {method(policy, 'state')}"
+    state: object = policy.state()
     if not isinstance(state, Mapping):
-        raise _NotStorableError(f"state() must return a dict of arrays by name, not {type(state).__name__}")
+        raise RunError(f"{where} must return a dict of arrays by name, not {type(state).__name__}")
     for name, value in state.items():
-        if not isinstance(name, str) or not name.isprintable():
-            raise _NotStorableError(f"state() must name arrays by printable text, not by {name!a}")
         array = np.asarray(value)
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > _LARGEST_NUMBER:
-            raise _NotStorableError(f"its array {name!r} is of {array.dtype}; use numbers or truth values")
-        yield name, array
+            raise RunError(f"{where}: its array {name!r} is of {array.dtype}; use numbers or truth values")
+        yield str(name), array
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
@@ -119,7 +103,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     content = json.dumps({"sha256": _digest(body), **body}, indent=1, sort_keys=True)
     name = f"{checkpoint.round:08d}"
     try:
-        _own(folder).mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
     except OSError as error:
         raise WriteError(folder, error) from error
     write_durably(folder / f"{name}.safetensors", arrays)
@@ -216,31 +200,20 @@ class Checkpointer:
 
 def resumable(setup: Setup) -> bool:
     """Return whether a run can be saved and resumed: whether all of its policies can."""
-    possible = True
-    for service, policy in setup.policies.items():
-        with _blaming(setup, service, "declare whether it is resumable"):
-            possible &= bool(policy.resumable)
-    return possible
+    return all(policy.resumable for policy in setup.policies.values())
 
 
 def _complete(folder: Path) -> list[Path]:
     """Return the JSON files of all checkpoints, the newest first. A file that is being written starts with a dot."""
-    return sorted(_own(folder).glob("[0-9]*.json"), reverse=True)
-
-
-def _own(folder: Path) -> Path:
-    """Return the folder of checkpoints; a link to another one is refused."""
-    if folder.is_symlink():
-        raise RunDirectoryError(f"{folder}: is a symbolic link, not a folder of checkpoints; remove it")
-    return folder
+    return sorted(folder.glob("[0-9]*.json"), reverse=True)
 
 
 def _read(path: Path) -> Checkpoint:
     try:
-        body = json.loads(read_own(path))
+        body = json.loads(path.read_bytes())
         if body.pop("sha256") != _digest(body):
             raise DamagedError(f"{path}: checksum mismatch")
-        arrays = read_own(path.with_suffix(".safetensors"))
+        arrays = path.with_suffix(".safetensors").read_bytes()
         if hashlib.sha256(arrays).hexdigest() != body["arrays"]:
             raise DamagedError(f"{path.with_suffix('.safetensors')}: checksum mismatch")
         marks = {table: Mark(**mark) for table, mark in body["tables"].items()}

@@ -17,16 +17,17 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from fl.blame import describe
-from fl.errors import InputError, RunError
-from fl.extras import needs_extra
-from fl.installation import ROOT, fingerprint, require_same_installation
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.extras import needs_extra
+from flmarket.core.installation import ROOT
+from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
 from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.same_code import fingerprint, require_same_installation
 from scenarios.running.worker import order, run_of
 
 RETRIES = 3  # times that a run is started over because its machine was lost
@@ -83,9 +84,7 @@ def play_there(
             run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
             _check_data(shelf.digests(run.scenario), wanted["data"])
             execute(run, shelf, workers=wanted["workers"])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as problem:  # a plug-in may raise anything, SystemExit too
+        except (Exception, SystemExit) as problem:
             error, refused = message_of(problem), isinstance(problem, InputError)
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
         return {"files": files, "error": error, "refused": refused}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing import active_children, current_process, get_context
 from typing import TypeVar
 
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 from scenarios.plugins import unpack
 from scenarios.running.parent import end_with_parent_of_pool
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.files import read_own, write_durably
+from flmarket.core.errors import InputError
+from flmarket.core.files import write_durably
 from scenarios.build import Shelf, build
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES
@@ -86,7 +86,7 @@ def require_same_rounds(tables: Mapping[str, bytes], original: RunDirectory) -> 
     """Check that the rounds that a fork shares with its original are the same, byte for byte."""
     for name, content in tables.items():
         try:
-            own = read_own(ALL_TABLES[name].path(original.path))[: len(content)]
+            own = ALL_TABLES[name].path(original.path).read_bytes()[: len(content)]
         except OSError as error:
             raise RunDirectoryError(f"{original.path}: {name}.csv: cannot be read: {error.strerror}") from error
         if own != content:
@@ -103,7 +103,7 @@ def _tables(folder: Path, checkpoint: Checkpoint) -> dict[str, bytes]:
     """Return what each table holds up to a checkpoint, by name; a ValueError if one is not what it was."""
     found = {}
     for name, mark in checkpoint.marks.items():
-        content = read_own(ALL_TABLES[name].path(folder))[: mark.size]
+        content = ALL_TABLES[name].path(folder).read_bytes()[: mark.size]
         if (len(content), hashlib.sha256(content).hexdigest()) != (mark.size, mark.sha256):
             raise ValueError(f"{name}.csv: checksum mismatch")
         found[name] = content

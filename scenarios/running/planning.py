@@ -8,7 +8,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf, agents_of
 from scenarios.file.policy_choice import PolicyChoice

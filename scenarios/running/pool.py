@@ -14,17 +14,15 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from fl.errors import InputError, RunError
-from fl.files import append_own
+from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG, Fresh
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.process import Messages, Worker
-from scenarios.running.record import Doing
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
 
-_TICK = 0.2  # seconds between two looks at what the workers are doing
+_TICK = 0.2  # seconds between two looks at whether the workers are still there
 
 
 class WorkerDied(RunError):  # noqa: N818 - it names what happened
@@ -49,7 +47,6 @@ class Pool:
         self._messages: Messages = queue.SimpleQueue()
         self._alive: list[Worker] = []
         self._playing: dict[Worker, Run] = {}
-        self._noted: dict[Worker, float] = {}
         self._looked = 0.0
         if first is not None:
             self._add(first)
@@ -67,7 +64,7 @@ class Pool:
         """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
             worker = self._idle()
-            worker.send(trial(scenario))
+            worker.send(trial(scenario, self._timeout))
             while True:
                 _, message = self._next(observer)
                 if message is None:
@@ -121,7 +118,7 @@ class Pool:
 
     def _start(self, run: Run, observer: RunObserver) -> None:
         worker = self._idle()
-        asked = order(run, workers=self._workers, fresh=self._fresh)
+        asked = order(run, workers=self._workers, fresh=self._fresh, decision_timeout=self._timeout)
         observer.started(run)
         self._playing[worker] = run
         worker.send(asked)
@@ -142,7 +139,7 @@ class Pool:
         return why
 
     def _next(self, observer: RunObserver) -> tuple[Worker, dict[str, Any] | None]:
-        """Return the next message; look at what the workers are doing while there is none."""
+        """Return the next message that is not about slow code, which the observer gets."""
         while True:
             # Not only while there is no message: other workers may send thousands in a second.
             if (now := time.monotonic()) - self._looked >= _TICK:
@@ -150,24 +147,19 @@ class Pool:
                 for worker in self._alive:
                     if worker.lost:
                         return worker, None
-                    if (doing := worker.doing) is not None:
-                        self._look(worker, doing, observer)
             with suppress(queue.Empty):
                 worker, message = self._messages.get(timeout=_TICK)
-                if worker in self._alive:  # else one that was given up has closed its pipe at last
+                if worker not in self._alive:  # one that was given up has closed its pipe at last
+                    continue
+                if message is None or message["type"] != "slow":
                     return worker, message
-
-    def _look(self, worker: Worker, doing: Doing, observer: RunObserver) -> None:
-        if self._timeout is not None and doing.seconds > self._timeout:
-            worker.kill(f"{doing.what} did not return within {self._timeout:g} s (--decision-timeout)")
-        elif doing.slow and self._noted.get(worker) != doing.since:
-            self._noted[worker] = doing.since
-            observer.slow(self._playing.get(worker), f"{doing.slow}; --decision-timeout SECONDS ends such a run")
+                ending = "--decision-timeout SECONDS ends such a run"
+                observer.slow(self._playing.get(worker), f"{message['text']}; {ending}")
 
 
 def _log_failure(run: Run, why: str) -> None:
     """Write into the run's log what its process could not write any more."""
     now = datetime.now()
     line = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} ERROR failed: {why}\n"
-    with suppress(OSError):
-        append_own(run.directory.path / LOG, line)
+    with suppress(OSError), (run.directory.path / LOG).open("a", encoding="utf-8") as log:
+        log.write(line)

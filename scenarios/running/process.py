@@ -1,4 +1,4 @@
-"""A worker process as seen by whoever started it: what it is sent, what it sends, what it is doing, how it ended.
+"""A worker process as seen by the process that started it: what it is sent, what it sends, and how it ended.
 
 Light to import: a worker can be started first, and gets ready while this process reads and checks what to play.
 """
@@ -6,22 +6,25 @@ Light to import: a worker can be started first, and gets ready while this proces
 import json
 import os
 import queue
+import re
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, Self
 
-from fl.errors import RunError
-from fl.installation import command
-from scenarios.running.record import Doing, Record
+from flmarket.core.errors import RunError
+from flmarket.core.installation import command
+from flmarket.core.plugin_errors import is_own
 
 GRACE = 5.0  # seconds that a worker gets to end before it is killed
 
 _LAST_WORDS = 400
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>\S+)$', re.MULTILINE)
 
 Messages = queue.SimpleQueue[tuple["Worker", dict[str, Any] | None]]
 """What workers send. None says that a process is gone."""
@@ -40,18 +43,16 @@ class Worker:
         self._sentence: str | None = None
 
     def _launch(self) -> None:
-        self._record = Record()
         # A file, not a pipe: whatever torch or a policy prints there cannot block it.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            command("scenarios.running.worker", str(self._record.descriptor)),
+            command("scenarios.running.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
             encoding="utf-8",
             env=_ONE_THREAD | os.environ,
-            pass_fds=[self._record.descriptor],
             # Ctrl-C is for whoever started us; workers are ended from here.
             start_new_session=True,
         )
@@ -81,10 +82,6 @@ class Worker:
             self._process.stdin.flush()
 
     @property
-    def doing(self) -> Doing | None:
-        return self._record.read()
-
-    @property
     def lost(self) -> bool:
         """Whether the process ended a while ago although its pipe is still open: a policy's own child may hold it."""
         if self._process.poll() is None:
@@ -98,17 +95,16 @@ class Worker:
         self._process.kill()
 
     def obituary(self) -> str:
-        """Return how the process ended, and what it was doing then."""
+        """Return how the process ended, and its last words."""
         code = self._end()
         if self._sentence is not None:
             return self._sentence
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
+        self._errors.seek(0)
         words = self._errors.read().decode("utf-8", "replace").strip()
+        if (where := _overrun(words)) is not None:
+            return f"{where} did not return in time (--decision-timeout)"
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-        doing = self._record.read()
-        return (
-            f"its process {how}" + (f" ({doing.what})" if doing else "") + (f"; last words: {words}" if words else "")
-        )
+        return f"its process {how}" + (f"; last words: {words[-_LAST_WORDS:]}" if words else "")
 
     def ask_to_stop(self) -> None:
         """Ask the process to end."""
@@ -125,7 +121,6 @@ class Worker:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
-        self._record.close()
 
     def _end(self) -> int:
         """Wait for the process to end, with force in the end; return its status."""
@@ -143,3 +138,14 @@ class Worker:
             except ValueError:  # cut off when it was killed
                 break
         messages.put((self, None))
+
+
+def _overrun(report: str) -> str | None:
+    """Return where a process stood that its ``TimeLimit`` ended, given its last words; None if that was not the end."""
+    _, ended, stacks = report.rpartition("Timeout (")
+    if not ended:
+        return None
+    for found in _FRAME.finditer(stacks):  # the most recent call comes first
+        if is_own(str(Path(found["file"]).absolute())):
+            return f"{found['file']}:{found['line']}, in {found['function']},"
+    return "a policy"

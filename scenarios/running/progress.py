@@ -9,9 +9,9 @@ from statistics import fmean
 
 from rich.console import Console
 
-from fl.console import SafeConsole
-from fl.counting import counted, duration, spans
-from fl.tracking import Step, counting, shown
+from flmarket.core.console import SafeConsole
+from flmarket.core.counting import counted, duration, spans
+from flmarket.core.tracking import Step, counting, shown
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
 from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
@@ -21,7 +21,7 @@ from scenarios.running.runner import Run
 def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[Reporter]":
     """Return what reports a batch on stderr: if quiet, notes and failures alone; if silent, nothing.
 
-    ``words`` puts a line into the words of whoever reads it; see ``fl.words``.
+    ``words`` puts a line into the words of whoever reads it; see ``flmarket.core.words``.
     """
     console = SafeConsole(stderr=True, quiet=silent)
     live = console.is_terminal or console.is_jupyter

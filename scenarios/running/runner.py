@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
 from des.behaviours import BehaviourOptionsError
 from des.mechanisms import MechanismOptionsError
 from des.rows import RoundReport
-from fl.blame import blame, represent
 from fl.datasets import info
-from fl.errors import InputError, RunError
-from fl.files import WriteError, open_own
-from fl.plugins import PluginError
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.files import WriteError
+from flmarket.core.plugin_errors import PluginFailed, blame
+from flmarket.core.plugins import PluginError
 from learning.play import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import (
@@ -80,7 +79,11 @@ def execute(
     create: CreatePolicy = build_policy,  # creates each policy
     capture: bool = False,  # send what this process prints meanwhile into run.log
 ) -> None:
-    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint."""
+    """Play a run to its end and write its directory; one that was interrupted resumes from its last checkpoint.
+
+    Raises:
+        InputError, RunError: it cannot be played, or failed; whatever else is raised in it becomes a RunError.
+    """
     with run.directory.locked():
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
@@ -89,12 +92,14 @@ def execute(
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
                     ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
-            except (Exception, SystemExit, GeneratorExit) as error:  # plug-ins raise these, too
+            except (Exception, SystemExit) as error:
                 message = message_of(error)
                 log.exception("failed: %s", message)
                 with suppress(WriteError):  # the disk may be what failed
                     run.directory.finish(meta | {"status": "failed", "error": message})
-                raise
+                if isinstance(error, (InputError, RunError)):
+                    raise
+                raise PluginFailed(message) from error
             log.info("complete")
         run.directory.finish(meta | ending | {"status": "complete"})
 
@@ -152,16 +157,13 @@ def _play(
 
 def message_of(error: BaseException) -> str:
     """Return what an exception that ended a run says to the user; one that is no error of flmarket's names its type."""
-    if isinstance(error, (RunError, InputError)):
-        with suppress(Exception):  # it may be a plug-in's own kind of error
-            return str(error)
-    return represent(error) + blame(error)
+    return str(error) if isinstance(error, (RunError, InputError)) else blame(error)
 
 
 @contextmanager
 def _captured(path: Path) -> Iterator[None]:
     """Send what this process prints, its compiled code too, to the end of a file meanwhile."""
-    log = open_own(path, os.O_WRONLY | os.O_APPEND)
+    log = os.open(path, os.O_WRONLY | os.O_APPEND)
     kept = [(number, os.dup(number)) for number in (1, 2)]
     try:
         _flush()
@@ -184,12 +186,6 @@ def _flush() -> None:
 
 class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
-
-    def _open(self) -> TextIOWrapper:
-        """Open the file itself, not what a link under its name points to."""
-        return os.fdopen(
-            open_own(Path(self.baseFilename), os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a", encoding="utf-8"
-        )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Go on without the line."""

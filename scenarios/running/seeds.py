@@ -2,7 +2,7 @@
 
 import re
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 LARGEST = 2**63 - 1  # seed of a run: what reads its logs holds whole numbers in 64 bits
 

@@ -1,4 +1,4 @@
-"""A run in a process of its own, steered through its standard input; ``fl.installation.command`` starts it.
+"""A run in a process of its own, steered through its standard input; ``flmarket.core.installation.command`` starts it.
 
 It is the run that batch does, with one observer more, which reports every round and waits where it is told to. The
 messages are in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from des.rows import RoundReport
-from fl.blame import represent
-from fl.cores import usable_cores
-from fl.crash import guarded, outcome
 from fl.datasets import Dataset, load
-from fl.errors import InputError, RunError
+from flmarket.core.cores import usable_cores
+from flmarket.core.crash import guarded, outcome
+from flmarket.core.errors import InputError, RunError
 from learning.play import Stopped
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, dumps, parse, settled
@@ -31,11 +30,8 @@ from scenarios.running.apart import apart_from_user
 from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.protocol import GRACE, Hello, ProtocolError, Start, message
-from scenarios.running.record import Record
 from scenarios.running.runner import execute
-from scenarios.running.watch import CreateWatched
-
-_TICK = 1.0  # seconds between two looks at what the policies are doing
+from scenarios.running.time_limit import report_slow
 
 
 class Control:
@@ -115,8 +111,8 @@ class Server:
         except Stopped:
             self._send("end", status="stopped", error=None)
             return 130
-        except BaseException as error:  # a plug-in may raise anything, SystemExit too
-            line, status = outcome(error) if isinstance(error, Exception) else (represent(error), 1)
+        except Exception as error:
+            line, status = outcome(error)
             print(line, file=sys.stderr)  # noqa: T201 - the log
             self._send("end", status="failed", error=line)
             return status
@@ -155,9 +151,7 @@ class Server:
 
         self._send("opening", text="building the market and its models")
         workers = usable_cores()
-        record = Record()
-        threading.Thread(target=self._report_slow, args=[record], daemon=True).start()
-        create = CreateWatched(record)
+        threading.Thread(target=report_slow, args=[self._report_slow], daemon=True).start()
         fresh = start.fresh
         if start.origin is not None and start.hurry:
             if fresh:
@@ -173,20 +167,12 @@ class Server:
             fresh=fresh,
             ready=ready,
             observers=[observe],
-            create=create,
             capture=True,  # what torch, a policy or a crash writes belongs to the run's log
         )
 
-    def _report_slow(self, record: Record) -> None:
-        """Report a policy that takes long. One that keeps Python's lock is seen by nobody in this process."""
-        noted = None
-        while True:
-            time.sleep(_TICK)
-            doing = record.read()
-            if doing and doing.slow and noted != doing.since:
-                noted = doing.since
-                print(doing.slow, file=sys.stderr, flush=True)  # noqa: T201 - the run's log
-                self._send("slow", text=doing.slow)
+    def _report_slow(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - the run's log
+        self._send("slow", text=text)
 
     def _listen(self, control: Control) -> None:
         for line in self._commands:

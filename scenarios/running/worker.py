@@ -1,9 +1,10 @@
-"""A process that plays runs for a batch, one after another; ``fl.installation.command`` starts it.
+"""A process that plays runs for a batch, one after another; ``flmarket.core.installation.command`` starts it.
 
 It reads one line of JSON for each run, and writes one for each round and one for the end:
 
     {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
     {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}}
+    {"type": "slow", "text": "mine.py:12, in Mine.act, has not returned for 30 s"}
     {"type": "end", "error": null, "kind": null}
 
 ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
@@ -22,13 +23,14 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from des.rows import RoundReport
-from fl.crash import guarded
-from fl.errors import InputError, RunError
+from flmarket.core.crash import guarded
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
@@ -37,13 +39,12 @@ from scenarios.plugins import packed, unpack
 from scenarios.running.apart import apart_from_user
 from scenarios.running.observer import Progress
 from scenarios.running.parent import end_with_parent
-from scenarios.running.record import Record
 from scenarios.running.runner import Run, execute, message_of
-from scenarios.running.watch import CreateWatched
+from scenarios.running.time_limit import TimeLimit, report_slow
 from scenarios.trial import require_playable
 
 
-def order(run: Run, *, workers: int, fresh: Fresh) -> str:
+def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> str:
     """Return the line that asks for a run."""
     return json.dumps(
         {
@@ -57,15 +58,17 @@ def order(run: Run, *, workers: int, fresh: Fresh) -> str:
             "name": run.name,
             "workers": workers,
             "fresh": fresh,
+            "timeout": decision_timeout,
             "do": "play",
             "plugins": packed(run.scenario),
         }
     )
 
 
-def trial(scenario: Scenario) -> str:
+def trial(scenario: Scenario, decision_timeout: float | None) -> str:
     """Return the line that asks whether a scenario can be played."""
-    return json.dumps({"do": "try", "scenario": dumps(scenario), "plugins": packed(scenario)})
+    asked = {"do": "try", "scenario": dumps(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
+    return json.dumps(asked)
 
 
 def run_of(asked: dict[str, Any]) -> Run:
@@ -82,9 +85,13 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], record: Record) -> None:
+def serve(
+    orders: Callable[[], str],
+    send: Callable[[dict[str, Any]], None],
+    report: int,  # the descriptor that a process which is ended by its time limit writes to
+) -> None:
     """Do what is asked for, for ever."""
-    shelf, create, home = Shelf(), CreateWatched(record), Path.cwd()
+    shelf, home = Shelf(), Path.cwd()
 
     def observe(report: RoundReport) -> None:
         send({"type": "round", **asdict(Progress.of(report))})
@@ -93,15 +100,15 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
         asked = json.loads(orders())
         os.chdir(home)  # where the files that scenarios name are
         if asked["do"] == "prepare":
-            _prepare(asked["datasets"], shelf, record)
+            _prepare(asked["datasets"], shelf)
             continue
+        limit = TimeLimit(asked["timeout"], report)
         end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
         try:
-            for package in asked["plugins"]:
-                with record.doing(f"loading {package.get('path') or package['thing']}"):
-                    unpack([package])
+            with limit():
+                unpack(asked["plugins"])
             if asked["do"] == "try":
-                require_playable(parse(asked["scenario"]), shelf, create)
+                require_playable(parse(asked["scenario"]), shelf, limit.create)
             else:
                 execute(
                     run_of(asked),
@@ -109,20 +116,18 @@ def serve(orders: Callable[[], str], send: Callable[[dict[str, Any]], None], rec
                     workers=asked["workers"],
                     fresh=asked["fresh"],
                     observers=[observe],
-                    create=create,
+                    create=limit.create,
                     capture=True,
                 )
-        except (InputError, RunError) as error:
+        except (Exception, SystemExit) as error:  # run.log has the traceback
             end["error"] = message_of(error)
             end["kind"] = "input" if isinstance(error, InputError) else "run"
-        except BaseException as error:  # run.log has the traceback; Ctrl-C does not come here, so it is a plug-in's
-            end["error"], end["kind"] = message_of(error), "run"
         send(end)
 
 
-def _prepare(datasets: Iterable[str], shelf: Shelf, record: Record) -> None:
+def _prepare(datasets: Iterable[str], shelf: Shelf) -> None:
     for name in datasets:
-        with record.doing(f"loading data set {name!r}"), suppress(InputError):  # whoever needs it reports what is wrong
+        with suppress(InputError):  # the run that needs it reports what is wrong
             shelf.get(name)
     import_module("fl.federation")  # brings torch
 
@@ -139,7 +144,7 @@ def main() -> None:
     os.close(nothing)
     messages = apart_from_user()
     faulthandler.enable()  # the log of a run that crashes says where
-    record = Record(int(sys.argv[1]))
+    report = os.dup(sys.stderr.fileno())  # while a run lasts, standard error is its log
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -147,8 +152,13 @@ def main() -> None:
             lines.put(line)
         os._exit(0)
 
+    def send(message: dict[str, Any]) -> None:
+        messages.write(json.dumps(message) + "\n")
+
     threading.Thread(target=listen, daemon=True).start()
-    serve(lines.get, lambda message: print(json.dumps(message), file=messages), record)
+    slow = partial(report_slow, lambda text: send({"type": "slow", "text": text}))
+    threading.Thread(target=slow, daemon=True).start()
+    serve(lines.get, send, report)
 
 
 if __name__ == "__main__":

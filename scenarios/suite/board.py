@@ -3,8 +3,8 @@
 import html
 from collections.abc import Sequence
 
-from fl.counting import counted
-from fl.printable import printable
+from flmarket.core.counting import counted
+from flmarket.core.printable import printable
 from learning.intervals import FEWEST, Interval
 from scenarios.judging.page import document, html_table
 from scenarios.judging.render import Table

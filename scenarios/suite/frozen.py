@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fl.errors import InputError
-from fl.names import unknown
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 

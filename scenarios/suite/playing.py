@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 
-from fl.errors import InputError, RunError
-from fl.installation import version
 from fl.ordered import mean
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import version
 from learning.evaluation import evaluate
 from learning.policy import agent_digest, is_privileged
 from scenarios.factory import entrant, market_factory

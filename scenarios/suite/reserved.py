@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.file.schema import Scenario
 from scenarios.suite.frozen import read
 

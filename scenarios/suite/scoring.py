@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fl.arrays import FloatArray
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.intervals import Interval, paired_interval
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Cell, Suite, SuiteMarket
 from scenarios.suite.submission import Submission

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from fl.errors import InputError
-from fl.files import asked_for
-from fl.locks import alone_in
+from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for
+from flmarket.core.locks import alone_in
 from scenarios.plugins import Records
 from scenarios.suite.frozen import Cell, Suite
 

@@ -1,7 +1,5 @@
 """The seam at which a round is cleared: what the paper's mechanism does, what another may do, and what none may."""
 
-import inspect
-
 import numpy as np
 import pytest
 
@@ -96,17 +94,8 @@ def test_what_no_mechanism_may_do(make_market, make_offer, core, price, problem)
     """A wrong clearing ends the run with a message that names mechanism and round; no money has moved."""
     with pytest.raises(ClearingError) as error:
         play(make_market, make_offer, broken(core, price), cores=2)
-    assert str(error.value).startswith("mechanism Broken, round 1")
+    assert str(error.value).startswith(f"mechanism Broken.clear() ({__file__}:")
     assert str(error.value).endswith(problem)
-
-
-def test_a_mechanism_that_raises_is_named(make_market, make_offer) -> None:
-    class Fails(Mechanism):
-        def clear(self, book):
-            return 1 // 0
-
-    with pytest.raises(ClearingError, match=r"^mechanism Fails, round 1: failed: ZeroDivisionError\("):
-        play(make_market, make_offer, Fails())
 
 
 def giving(given):
@@ -127,8 +116,8 @@ def test_a_clearing_may_be_made_of_lists(make_market, make_offer) -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (None, "clear() must return a Clearing, not NoneType"),
-        (([0, -1, -1], [6_000_000, 0, 0]), "clear() must return a Clearing, not tuple"),
+        (None, "must return a Clearing, not NoneType"),
+        (([0, -1, -1], [6_000_000, 0, 0]), "must return a Clearing, not tuple"),
         (
             Clearing([0, -1, -1], np.array([6_000_000, 0, 2**64 - 1], np.uint64)),
             "price must be 3 whole numbers, one for each offer, not uint64 of shape (3,)",
@@ -144,7 +133,8 @@ def test_a_clearing_may_be_made_of_lists(make_market, make_offer) -> None:
 def test_what_is_no_clearing_of_whole_numbers(make_market, make_offer, given, problem) -> None:
     with pytest.raises(ClearingError) as error:
         play(make_market, make_offer, giving(given))
-    assert str(error.value).startswith(f"mechanism Odd, round 1: {problem}")
+    assert f"), round 1: {problem}" in str(error.value)
+    assert str(error.value).startswith(f"mechanism Odd.clear() ({__file__}:")
 
 
 @pytest.mark.parametrize("name", ["services", "clients", "payments", "bids"])
@@ -154,11 +144,8 @@ def test_a_mechanism_cannot_change_what_its_clearing_is_checked_against(make_mar
             getattr(book, name)[:] = 0
             return Clearing(np.array([0, -1, -1]), np.zeros(3, np.int64))
 
-    with pytest.raises(ClearingError) as error:
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
         play(make_market, make_offer, Lowers())
-    problem = "ValueError('assignment destination is read-only')"
-    place = f"{__file__}:{inspect.getsourcelines(Lowers)[1] + 2}"
-    assert str(error.value) == f"mechanism Lowers, round 1: failed: {problem} ({place})"
 
 
 def test_prices_of_refused_offers_mean_nothing(make_market, make_offer) -> None:

@@ -254,9 +254,7 @@ def test_no_client_serves_an_offer_that_it_has_refused(make_market, make_offer) 
     market.offer({"alpha": make_offer((1, 8.0))})
     with pytest.raises(ClearingError) as caught:
         market.close_round()
-    assert str(caught.value) == (
-        "mechanism Wavers, round 1, client 0: serves alpha, whose offer it refused in an earlier step"
-    )
+    assert str(caught.value).endswith(", round 1, client 0: serves alpha, whose offer it refused in an earlier step")
 
 
 # VCG
@@ -372,7 +370,7 @@ class Asking(Mechanism):
 @pytest.mark.parametrize(
     ("asks", "problem"),
     [
-        (None, "ask() must return Asks, not NoneType"),
+        (None, "must return Asks, not NoneType"),
         (Asks(np.array([[1, 1, 1]])), "asks for less than a bid (eq. 5)"),
         (Asks(np.array([[1.0, 1, 1]])), "least must be 3 whole numbers, one for each service and client, not float64"),
         (Asks(np.full((1, 3), 10**7), np.array([True])), "willing must be booleans, one for each service and client"),
@@ -382,7 +380,7 @@ def test_what_no_mechanism_may_ask(make_market, asks, problem) -> None:
     market = make_market(["alpha"], mechanism=Asking(asks))
     with pytest.raises(ClearingError) as caught:
         market.open_round()
-    assert str(caught.value).startswith("mechanism Asking, round 1: ")
+    assert str(caught.value).startswith(f"mechanism Asking.ask() ({__file__}:")
     assert problem in str(caught.value)
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import flmarket
 from fl import fused
-from fl.installation import command
+from flmarket.core.installation import command
 from scenarios.file.problems import ScenarioError
 from scenarios.judging import drawing
 from scenarios.loader import load, parse

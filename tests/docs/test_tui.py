@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input, Select
 
 from fl import fused
-from fl.installation import command
+from flmarket.core.installation import command
 from support.screens import painted, until
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen

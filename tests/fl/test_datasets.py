@@ -10,7 +10,7 @@ from fl import embedded, vision
 from fl.dataset import Dataset
 from fl.datasets import info, load, names
 from fl.digests import OFFICIAL
-from fl.plugins import UnknownPluginError
+from flmarket.core.plugins import UnknownPluginError
 
 # What there is
 

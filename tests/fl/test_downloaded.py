@@ -23,7 +23,7 @@ from scipy.io import savemat
 
 from fl import downloaded, vision
 from fl.datasets import DatasetError, data_root, info, load
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 TRAIN, TEST = 30, 20  # images in each file of a tiny data set

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fl.errors import shortened
+from flmarket.core.errors import shortened
 
 
 @pytest.mark.parametrize(

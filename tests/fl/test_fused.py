@@ -18,8 +18,8 @@ from torch import nn
 from fl import fused
 from fl.arrays import ByteArray, Float32Array, FloatArray
 from fl.dataset import Shape
-from fl.errors import InputError
 from fl.fused import Architecture
+from flmarket.core.errors import InputError
 from support.tiers import examples, slow
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fl.errors import InputError
-from fl.home import home
+from flmarket.core.errors import InputError
+from flmarket.core.home import home
 
 
 def test_who_has_no_home_folder_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

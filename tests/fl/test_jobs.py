@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from fl.errors import RunError
 from fl.jobs import Diverged
+from flmarket.core.errors import RunError
 
 
 @pytest.mark.parametrize(("client", "what"), [(7, "the loss of client 7"), (None, "the global model")])

@@ -12,7 +12,7 @@ from fl import models
 from fl.dataset import Shape
 from fl.model_names import ModelError, model
 from fl.models import HalveByMax, build
-from fl.plugins import PluginError, UnknownPluginError
+from flmarket.core.plugins import PluginError, UnknownPluginError
 
 SHAPE = Shape(1, 28, 28)
 

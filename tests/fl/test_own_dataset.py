@@ -11,7 +11,7 @@ import pytest
 
 from fl.dataset import Shape
 from fl.datasets import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
-from fl.plugins import PluginError, line_about
+from flmarket.core.plugins import PluginError, summary
 
 LABELS = [0, 1, 2, 0, 0, 1]
 GREY = np.arange(6 * 4 * 5).reshape(6, 4, 5).astype(np.uint8)
@@ -183,7 +183,7 @@ def test_the_listing_loads_no_images_and_names_what_is_broken(install_package: C
     install_package("acme_images", SOURCE, "flmarket.datasets", stripes="acme_images:stripes")
     install_package("acme_broken", "import no_such_package", "flmarket.datasets", broken="acme_broken:cats")
     dataset("never")(lambda: pytest.fail("was loaded"))
-    listed = {entry.name: (entry.source, line_about(entry)) for entry in DATASETS.listing()}
+    listed = {entry.name: (entry.source, entry.problem or summary(entry.thing)) for entry in DATASETS.listing()}
     assert list(listed) == [*BUILTIN, "never", "broken", "stripes"]
     assert listed["mnist"] == ("flmarket", "handwritten digits")
     assert listed["stripes"] == ("acme_images 1.5", "Stripes, upright or lying.")

@@ -22,7 +22,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from fl.plugins import UnknownPluginError
+from flmarket.core.plugins import UnknownPluginError
 from learning.checks import ObservationError
 from learning.environment import MarketEnv
 from learning.policy import PolicyOptionsError

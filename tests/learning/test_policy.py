@@ -9,8 +9,8 @@ from textwrap import dedent
 import pytest
 
 from des.records import Offer
-from fl.errors import InputError
-from fl.plugins import Listed, PluginError, UnknownPluginError
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.heuristics import HighQualityFirst
 from learning.policy import (
     AS_CONFIGURED,
@@ -177,7 +177,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     POLICIES.register("moody", Moody)
     with pytest.raises(PolicyOptionsError) as caught:
         create("moody", replace(make_context(), service="alpha"))
-    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2})"
+    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2}, in Moody.__init__)"
 
 
 def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_context) -> None:

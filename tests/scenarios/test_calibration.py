@@ -8,7 +8,7 @@ import pytest
 
 from fl.calibrate_dqi import Point
 from fl.calibrate_surrogate import Trace
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.calibration import traces
 from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.surrogate import Comparison, summary

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flmarket
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build
 from scenarios.judging.explain import Explanation
 from scenarios.judging.render import markdown

@@ -10,7 +10,7 @@ pytest.importorskip("pettingzoo")
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.mahdrl.agent_file import CheckpointError
 from scenarios.build import Shelf
 from scenarios.environments import parallel_env, service_env

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.file.checks import Catalogue
 from scenarios.file.schema import Scenario
 from scenarios.loader import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.environments import parallel_env
 from scenarios.file.schema import Scenario
 from scenarios.judging.verify import verify

@@ -143,7 +143,7 @@ def test_a_data_set_that_cannot_be_loaded_is_a_problem_of_the_services_that_name
     line = inspect.getsourcelines(broken)[1]
     assert problems() == [
         f"lamps.toml:18: services.alpha.dataset: data set 'lamps' ({__file__}:{line}): raised FileNotFoundError: "
-        f"[Errno 2] No such file or directory: 'lamps.npz' ({__file__}:{line + 1})"
+        f"[Errno 2] No such file or directory: 'lamps.npz' ({__file__}:{line + 1}, in broken)"
     ]
 
 

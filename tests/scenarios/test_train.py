@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from des.records import Offer
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 from learning.mahdrl import agent_file
 from learning.mahdrl import learner as mahdrl
 from learning.mahdrl.agent_file import CheckpointError, shipped

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load

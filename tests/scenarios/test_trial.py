@@ -43,12 +43,12 @@ CASES = [
     (
         'policy = "frugal"\npolicy_options = { share = 2 }',
         "services.alpha.policy_options",
-        "policy 'frugal' of service 'alpha': share must be at most 1 (mine.py:9)",
+        "policy 'frugal' of service 'alpha': share must be at most 1 (mine.py:9, in Frugal.__init__)",
     ),
     (
         'policy = "lcfa"\n[market]\nmechanism = "lottery"\noptions = { tickets = 2 }',
         "market.options",
-        "mechanism 'lottery': tickets must be at most 1 (mine.py:19)",
+        "mechanism 'lottery': tickets must be at most 1 (mine.py:19, in Lottery.__init__)",
     ),
     ("model", "training.model", "model 'narrow' for 10 labels and images of 1 x 28 x 28: "),
 ]
@@ -115,8 +115,8 @@ def test_a_policy_that_fails_names_its_file_and_line(
     Path("market.toml").write_text(scenario_with(one_service, 'policy = "frugal"\npolicy_options = { share = 1 }'))
     with pytest.raises(flmarket.BatchFailed) as caught:
         flmarket.run("market.toml", progress=False)
-    assert ": policy 'frugal' of service 'alpha' failed to act in round 1: IndexError(" in str(caught.value)
-    assert str(caught.value).endswith(" (mine.py:12)")
+    assert ": policy 'frugal' of service 'alpha' failed to act in round 1: IndexError: " in str(caught.value)
+    assert str(caught.value).endswith(" (mine.py:12, in Frugal.act)")
 
 
 def test_validate_names_options_that_do_not_exist_with_all_else_that_is_wrong(one_service: str, tmp_path: Path) -> None:

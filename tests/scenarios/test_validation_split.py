@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build_federation
 from scenarios.judging.measures import MARKET, MEASURES, values
 from scenarios.judging.render import introduction

@@ -10,8 +10,8 @@ import pytest
 import flmarket
 from fl import vision
 from fl.calibrate_dqi import Point
-from fl.errors import InputError
 from fl.quality import DQIParameters
+from flmarket.core.errors import InputError
 from scenarios.calibration.figures import draw_dqi
 from scenarios.judging.drawing import save
 from scenarios.judging.figures import figures

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fl.errors import InputError
-from fl.tracking import hide
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import hide
 from scenarios.running.seeds import parse_seeds
 
 if TYPE_CHECKING:

@@ -3,22 +3,24 @@
 Nothing else prints, so that every text is made printable in one place; a test holds all other modules to it.
 """
 
+import ctypes
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from fl.printable import printable_lines
+from flmarket.core.printable import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
     from scenarios.judging.render import Table
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
@@ -26,14 +28,14 @@ PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which h
 
 def stdout() -> "SafeConsole":
     """Return the console for results."""
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPED_WIDTH)
 
 
 def stderr() -> "SafeConsole":
     """Return the console for progress."""
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     return SafeConsole(stderr=True)
 
@@ -46,8 +48,24 @@ def result(text: str, *, end: str = "\n") -> None:
 
 def note(text: str) -> None:
     """Report progress, unwrapped."""
-    sys.stderr.write(printable_lines(text) + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # progress is not worth a run
+        sys.stderr.write(printable_lines(text) + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Drop what a compiled library prints meanwhile: HiGHS writes lines of its own among the results."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def program() -> str:

@@ -10,7 +10,7 @@ def datasets(plugin: Plugins = None) -> None:
 
     from fl.dataset import Source
     from fl.datasets import DATASETS, data_root
-    from fl.plugins import line_about
+    from flmarket.core.plugins import summary
 
     load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")
@@ -20,6 +20,6 @@ def datasets(plugin: Plugins = None) -> None:
             known = entry.thing.info
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
             source = known.source
-        table.add_row(entry.name, *sizes, source, line_about(entry))
+        table.add_row(entry.name, *sizes, source, entry.problem or summary(entry.thing))
     stdout().print(table)
     result(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

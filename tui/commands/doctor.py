@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import typer
 
-from fl.cores import usable_cores
-from fl.extras import EXTRAS
+from flmarket.core.cores import usable_cores
+from flmarket.core.extras import EXTRAS
 from tui.commands.console import result, stdout
 
 LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with its archive
@@ -103,7 +103,7 @@ def _torch() -> Iterator[Finding]:
 
 def _kernel() -> Iterator[Finding]:
     from fl import fused
-    from fl.installation import kernel_problem
+    from fl.native import kernel_problem
 
     if fused.available():
         yield Finding("ok", "kernel", fused.kernel_name())  # raises where FLMARKET_KERNEL names none of this machine's

@@ -20,7 +20,7 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
-    from fl.files import write_rows
+    from flmarket.core.files import write_rows
     from scenarios.judging.explain import COLUMNS, Explanation
     from scenarios.judging.verify import read_whole
     from scenarios.logs.directory import RunDirectory

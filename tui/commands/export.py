@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from fl.counting import counted
-from fl.errors import InputError
-from fl.tracking import hide
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import hide
 from tui.commands.arguments import Runs
 from tui.commands.console import missing, note, result
 

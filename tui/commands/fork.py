@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from tui.commands.arguments import Plugins, Quiet, load_plugins
 from tui.commands.console import note, result, stdout
 from tui.commands.launch import run_directory
@@ -53,7 +53,7 @@ def fork(
 
     The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
     """
-    from fl.files import write_rows
+    from flmarket.core.files import write_rows
     from scenarios.fork import fork as play
     from scenarios.judging.differences import COLUMNS
     from scenarios.logs.outside import require_place

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fl.crash import DEFECT
-from fl.errors import InputError
-from fl.files import find_below
-from fl.tracking import hide
+from flmarket.core.crash import DEFECT
+from flmarket.core.errors import InputError
+from flmarket.core.files import find_below
+from flmarket.core.tracking import hide
 
 TRAINING = ".training"  # what the name of the folder ends in that a training keeps its states in
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from tui.commands.arguments import (
     Assignments,
     Figures,

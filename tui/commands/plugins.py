@@ -8,13 +8,13 @@ def plugins(plugin: Plugins = None) -> None:
     """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
     from rich.table import Table
 
-    from fl.plugins import line_about
+    from flmarket.core.plugins import summary
     from scenarios.plugins import REGISTRIES
 
     load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")
     for registry in REGISTRIES:
         for entry in registry.listing():
-            table.add_row(registry.kind, entry.name, entry.source, line_about(entry))
+            table.add_row(registry.kind, entry.name, entry.source, entry.problem or summary(entry.thing))
         table.add_section()
     stdout().print(table)

@@ -8,17 +8,12 @@ def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
-    from fl.plugins import PluginError, line_about
-    from learning.policy import POLICIES, is_privileged
+    from flmarket.core.plugins import summary
+    from learning.policy import POLICIES
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does")
     for entry in POLICIES.listing():
-        privileged, text = "", line_about(entry)
-        if entry.thing:
-            try:
-                privileged = "yes" if is_privileged(entry.name) else ""
-            except PluginError as error:
-                text = str(error)
-        table.add_row(entry.name, privileged, entry.source, text)
+        privileged = "yes" if entry.thing and entry.thing.privileged else ""
+        table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing))
     stdout().print(table)

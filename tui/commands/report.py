@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from tui.commands.arguments import Figures, Plugins, Runs, load_plugins
-from tui.commands.console import draw, missing, note, result, stdout
-from tui.commands.streams import silenced
+from tui.commands.console import draw, missing, note, result, silenced, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +47,7 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from fl.files import write_rows
+    from flmarket.core.files import write_rows
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from tui.commands.arguments import (
     Assignments,
     Plugins,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.counting import counted
-from fl.errors import InputError
-from fl.tracking import counting
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import counting
 from tui.commands.arguments import Plugins, Quiet, Seed, load_plugins, seeds_of, seeds_option
 from tui.commands.console import draw, note, result, stdout
 
@@ -50,7 +50,7 @@ def suite(
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
-    from fl.files import asked_for
+    from flmarket.core.files import asked_for
     from scenarios.file.policy_choice import PolicyChoice
     from scenarios.logs.outside import require_folder_place, require_place
     from scenarios.suite.board import details, introduction, leaderboard, tables

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fl.errors import InputError, RunError
-from fl.tracking import counting, shown
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.tracking import counting, shown
 from tui.commands.arguments import (
     Assignments,
     Plugins,

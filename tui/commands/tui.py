@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fl.extras import needs_extra
+from flmarket.core.extras import needs_extra
 from tui.commands.arguments import Plugins, load_plugins
 from tui.commands.launch import resolve, start
 

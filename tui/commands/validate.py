@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from tui.commands.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 from tui.commands.console import note, result
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fl.cores import usable_cores
-from fl.counting import counted
-from fl.errors import InputError, RunError
+from flmarket.core.cores import usable_cores
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError, RunError
 from tui.commands.arguments import Plugins, Runs, load_plugins
 from tui.commands.console import note, result
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from aiohttp import web
 from textual_serve.server import Server
 
-from fl.crash import crash_line
-from fl.errors import InputError
-from fl.installation import command
+from flmarket.core.crash import defect
+from flmarket.core.errors import InputError
+from flmarket.core.installation import command
 from tui.commands.console import note, result
 
 HOST = "127.0.0.1"
@@ -140,11 +140,11 @@ class LoopbackServer(Server):
 
 
 class _Lines(logging.Handler):
-    """Writes one line for each record, with a crash report where an exception is in it."""
+    """Writes one line for each record, or the traceback of its exception."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        note(record.getMessage() if error is None else crash_line(error))
+        note(record.getMessage() if error is None else defect(error))
 
 
 def serve(arguments: Sequence[str], out: Path, port: int) -> None:

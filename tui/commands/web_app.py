@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fl.crash import DEFECT, guarded
+from flmarket.core.crash import DEFECT, guarded
 from tui.app import MarketApp
 from tui.commands.arguments import load_plugins
 from tui.commands.launch import collect_rarely, resolve

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from tui.screens.following import FollowingScreen
 from tui.watching import standing as states
 from tui.watching.folder import Look, RunLine, RunsFolder

@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from learning.intervals import FEWEST
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabPane
 
-from fl.counting import counted
-from fl.files import replacing_text
+from flmarket.core.counting import counted
+from flmarket.core.files import replacing_text
 from scenarios.file.checks import installed
 from scenarios.file.keys import keys
 from scenarios.file.problems import Path as KeyPath

@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from tui.screens.dialog import Box, Dialog
 from tui.watching.history import History
 

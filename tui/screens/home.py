@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
-from fl.counting import counted
-from fl.errors import InputError
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from tui.screens.latest import hand_over
 from tui.widgets.entries import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.keybar import KeyBar

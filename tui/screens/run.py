@@ -13,9 +13,9 @@ from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
-from fl.cores import usable_cores
-from fl.counting import counted
-from fl.errors import InputError
+from flmarket.core.cores import usable_cores
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario

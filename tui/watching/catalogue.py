@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.watching.folder import market_names, read_values

@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from fl.files import replacing, replacing_text
+from flmarket.core.files import replacing, replacing_text
 from scenarios.judging.tables import KEYS, TableName, names_beside_keys, sweep_text
 from scenarios.logs.columns import ALL_TABLES
 from tui.watching.session import Session

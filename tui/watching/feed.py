@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fl.installation import command
+from flmarket.core.installation import command
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError

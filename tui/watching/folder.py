@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fl.files import read_own
 from scenarios.logs.directory import SCENARIO
 from tui.watching.differences import flattened, told_apart
 from tui.watching.standing import COMPLETE, RUNNING, WAITING, Standing, standing
@@ -158,7 +157,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
 def read_values(path: Path) -> Mapping[str, Any] | None:
     """Return a scenario's values; None where it cannot be read, or does not say how many rounds it has."""
     try:
-        found = flattened(tomllib.loads(read_own(path).decode()))
+        found = flattened(tomllib.loads(path.read_bytes().decode()))
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found.get("rounds"), int) else None

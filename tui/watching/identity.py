@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.loader import dumps, parse, points, settled, with_policy

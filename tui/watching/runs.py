@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from fl.cores import usable_cores
-from fl.errors import InputError
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.directory import RunDirectory, RunDirectoryError, State

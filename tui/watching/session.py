@@ -10,6 +10,7 @@ from typing import Any
 from textual.message import Message
 
 from des.behaviour import BehaviourError
+from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.checks import played
 from scenarios.file.interventions import market_of
 from scenarios.file.schema import Scenario
@@ -150,7 +151,8 @@ class Session(Watched):
         # Screens look at one round again and again, while the user moves around in it.
         if self._book is None or self._book.logged is not logged:
             try:
-                self._book = Book(logged, self.world, self.history.__getitem__)
+                with plugin_code("the behaviour of clients", BehaviourError):
+                    self._book = Book(logged, self.world, self.history.__getitem__)
             except BehaviourError as error:
                 raise LogError(f"round {logged.number}: {error}") from error
         return self._book

@@ -9,8 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fl.counting import counted
-from fl.files import open_own
+from flmarket.core.counting import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
 from tui.watching.tail import QUIET, last_services
 
@@ -182,7 +181,7 @@ def _stat(path: str) -> tuple[int, int, int] | None:
 def _last_failure(log: Path) -> str:
     """Return what the log of a run that did not end says last, if that is a failure."""
     try:
-        with os.fdopen(open_own(log, os.O_RDONLY), "rb") as file:
+        with log.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - _LAST_LINES))
             lines = file.read().decode("utf-8", "replace").splitlines()

@@ -5,7 +5,6 @@ from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fl.files import open_own, read_own
 from scenarios.logs.columns import ALL_TABLES, tables_in
 from scenarios.logs.reading import LogError, round_spans
 
@@ -61,7 +60,7 @@ class StoredRounds:
     def _read(self, table: str, start: int, stop: int) -> str:
         path = self._path(table)
         try:
-            descriptor = open_own(path, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY)
             try:
                 content = os.pread(descriptor, stop - start, start)
             finally:
@@ -80,7 +79,7 @@ class StoredRounds:
 
 def stored_rounds(directory: Path) -> Iterator[tuple[str, Spans]]:
     """Yield the lines in rounds.csv, and the place, of all rounds of a run directory whose last round is whole."""
-    contents = {name: read_own(table.check(directory)) for name, table in tables_in(directory).items()}
+    contents = {name: table.check(directory).read_bytes() for name, table in tables_in(directory).items()}
     spans = {name: round_spans(content) for name, content in contents.items()}
     rounds = contents.pop("rounds")
     contents.clear()

@@ -1,6 +1,5 @@
 """Reads a run directory into a session: a complete run, an interrupted one, or one that another process writes."""
 
-import os
 import threading
 import time
 from collections import defaultdict
@@ -10,11 +9,10 @@ from typing import IO
 from des.behaviours import BEHAVIOURS
 from des.records import Status
 from des.rows import Kind, ServiceReport
-from fl.crash import crash_line
 from fl.datasets import DATASETS
-from fl.errors import InputError
-from fl.files import open_own, reading_own
-from fl.plugins import PluginError
+from flmarket.core.crash import defect
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State
@@ -63,7 +61,7 @@ class DirectoryFeed:
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
             self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
         except Exception as error:  # in a thread, where a failure would go unseen
-            self.session.move(Phase.FAILED, crash_line(error))
+            self.session.move(Phase.FAILED, defect(error))
         finally:
             for file in self._files.values():
                 file.close()
@@ -136,7 +134,7 @@ class DirectoryFeed:
             path = ALL_TABLES[table].path(self._path)
             if not path.exists():
                 return
-            self._files[table] = reading_own(path)
+            self._files[table] = path.open(encoding="utf-8", newline="")
         text = self._partial[table] + self._files[table].read()
         lines = text.split("\n")
         self._partial[table] = lines.pop()
@@ -188,7 +186,7 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     table = path / "rounds.csv"
     if not table.exists():
         return 0, ()
-    with os.fdopen(open_own(table, os.O_RDONLY), "rb") as file:
+    with table.open("rb") as file:
         lines = _last_round(file)
     if not lines or lines[-1].startswith("round,"):
         return 0, ()

@@ -14,8 +14,8 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from fl.errors import InputError
-from fl.locks import is_locked
+from flmarket.core.errors import InputError
+from flmarket.core.locks import is_locked
 from tui.watching.pace import Pace
 from tui.watching.standing import COMPLETE, INCOMPLETE, INTERRUPTED, RUNNING
 from tui.watching.tail import QUIET

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from tui.watching import standing as states
 from tui.watching.catalogue import age
 from tui.watching.folder import RunLine

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from scenarios.judging.reasons import cash
 from tui.watching.book import Verdict
 from tui.watching.heat import Heat

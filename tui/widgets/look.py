@@ -12,7 +12,7 @@ from textual.app import App
 from textual.color import Color
 
 from des.records import Status
-from fl.counting import duration as duration
+from flmarket.core.counting import duration as duration
 from tui.widgets.columns import fit as fit
 from tui.widgets.legible import legible, tinted
 

@@ -12,9 +12,9 @@ from rich.text import Text
 from textual.app import App
 
 from des.money import MICRO, to_micro
-from fl.counting import counted
 from fl.datasets import info
-from fl.errors import InputError
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from scenarios.build import population_spec
 from scenarios.file.checks import played
 from scenarios.file.keys import departures

@@ -13,7 +13,7 @@ from textual.app import App
 from textual.message import Message
 
 from des.money import MICRO
-from fl.counting import counted
+from flmarket.core.counting import counted
 from scenarios.judging.measures import gini
 from scenarios.judging.reasons import cash
 from tui.watching.rivalry import Rivalry, Sums

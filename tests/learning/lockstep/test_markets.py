@@ -173,7 +173,9 @@ def test_mechanisms_of_plug_ins(name: str) -> None:
 def test_a_mechanism_of_a_plug_in_that_breaks_a_rule_is_named_with_the_client() -> None:
     markets = Lockstep([factory(plain(mechanism=("toocheap", {})))] * 2, [0, 1])
     markets.open()
-    with pytest.raises(ClearingError, match=r"mechanism TooCheap, round 1, client 4: the price \S+ is below the bid"):
+    with pytest.raises(
+        ClearingError, match=r"mechanism TooCheap\.clear\(\) .*, client 4: the price \S+ is below the bid"
+    ):
         markets.close(offers_of((1, 0, 4, 15_000_000)))
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from des.records import Offer
 from fl import fits
-from fl.errors import InputError
 from fl.fitted import read
 from fl.streams import stream
 from fl.surrogate import Curve
+from flmarket.core.errors import InputError
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent import START, Brain
 from learning.mahdrl.features import CONTEXT, NUMBERS, Memory, client_features, context, knowledge, means

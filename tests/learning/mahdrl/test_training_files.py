@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from des.records import Feedback, Observation, Offer, Status
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.mahdrl.preferences import Preferences, fifths
 from learning.mahdrl.training import Plan
 from learning.mahdrl.training_files import (

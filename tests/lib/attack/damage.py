@@ -9,7 +9,7 @@ from random import Random
 from tempfile import mkdtemp
 
 from attack.campaign import Campaign
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.report import make_report

@@ -1,4 +1,4 @@
-"""Hostile models, data sets and mechanisms: each fails its own scenario's runs, and the scenario beside it is whole."""
+"""Mistakes in models, data sets and mechanisms: each fails its own scenario's runs, and the other scenario is whole."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +10,8 @@ from attack.shell import differences, flmarket, results
 
 KINDS = {
     "model": ("""\
-@flmarket.model("hostile")
-def hostile(labels, shape):
+@flmarket.model("mistaken")
+def mistaken(labels, shape):
     {build}
     from torch import nn
 
@@ -25,27 +25,27 @@ def hostile(labels, shape):
             return self.linear(x.flatten(1))
 
     return Module()
-""", ("build", "forward"), ('model = "mlp"', 'model = "hostile"')),
+""", ("build", "forward"), ('model = "mlp"', 'model = "mistaken"')),
     "data set": ("""\
-@flmarket.dataset("hostile")
-def hostile():
+@flmarket.dataset("mistaken")
+def mistaken():
     {make}
     import numpy as np
     labels = np.arange(2000) % 4
     images = np.random.default_rng(0).integers(0, 256, (2000, 8, 8), dtype=np.uint8)
     {made}
     return images, labels, images[:200], labels[:200]
-""", ("make", "made"), ('dataset = "digits"', 'dataset = "hostile"')),
+""", ("make", "made"), ('dataset = "digits"', 'dataset = "mistaken"')),
     "mechanism": ("""\
-@flmarket.mechanism("hostile")
-class Hostile(flmarket.Mechanism):
+@flmarket.mechanism("mistaken")
+class Mistaken(flmarket.Mechanism):
     def __init__(self):
         {init}
 
     def clear(self, book):
         {clear}
-        raise ValueError("hostile")
-""", ("init", "clear"), ("[[services]]", '[market]\nmechanism = "hostile"\n\n[[services]]')),
+        raise ValueError("mistaken")
+""", ("init", "clear"), ("[[services]]", '[market]\nmechanism = "mistaken"\n\n[[services]]')),
 }  # fmt: skip
 """The text of a plug-in, the places of its deed, and what makes a scenario use it."""
 
@@ -67,21 +67,20 @@ policy = "random"
 
 
 def attempt(random: Random, folder: Path) -> Iterator[str]:
-    """Play or check a scenario with something hostile, and one without."""
+    """Play or check a scenario with a mistake in a plug-in, and one without."""
     kind, deed = random.choice(list(KINDS)), random.choice(list(DEEDS))
     text, places, (old, new) = KINDS[kind]
     place = random.choice(places)
     filled = {name: DEEDS[deed].replace("{{", "{").replace("}}", "}") if name == place else "pass" for name in places}
-    (folder / "hostile.py").write_text("import flmarket\n\n\n" + text.format(**filled))
+    (folder / "mistaken.py").write_text("import flmarket\n\n\n" + text.format(**filled))
     (folder / "good.toml").write_text(SCENARIO)
-    (folder / "hostile.toml").write_text(SCENARIO.replace('"good"', '"hostile"').replace(old, new))
+    (folder / "mistaken.toml").write_text(SCENARIO.replace('"good"', '"mistaken"').replace(old, new))
     what = f"{deed} in {place} of a {kind}: "
-    plugin = ("--plugin", "hostile.py")
-    checked = flmarket("validate", "hostile.toml", *plugin, folder=folder)
-    if deed != "close":  # `validate` reports in the process whose streams it closes; see docs/reliability.md
-        yield from (what + problem for problem in checked.wrong(0, 2))
+    plugin = ("--plugin", "mistaken.py")
+    checked = flmarket("validate", "mistaken.toml", *plugin, folder=folder)
+    yield from (what + problem for problem in checked.wrong(0, 2))
     jobs = str(random.choice((1, 2)))
-    full = ("run", "hostile.toml", "good.toml", "--workers", "1", "--jobs", jobs, "--out", "out", *plugin)
+    full = ("run", "mistaken.toml", "good.toml", "--workers", "1", "--jobs", jobs, "--out", "out", *plugin)
     done = flmarket(*full, folder=folder)
     yield from (what + problem for problem in done.wrong(0, 1, 2))
     complete = [path for path in folder.rglob("out/*/*/*/meta.json") if '"complete"' in path.read_text()]
@@ -97,13 +96,13 @@ def attempt(random: Random, folder: Path) -> Iterator[str]:
         yield from (
             what + problem for problem in differences(expected, {name: found.get(name, b"") for name in expected})
         )
-    if done.status and "hostile" not in done.out + done.errors:
+    if done.status and "mistaken" not in done.out + done.errors:
         yield f"{what}nothing names it: {done.errors[-1000:]}"
 
 
 CAMPAIGNS = (
     Campaign(
-        "hostile-extensions", "a model, data set or mechanism that exits, crashes or lies: `validate` and `run`", 100,
+        "mistaken-extensions", "a model, data set or mechanism that raises or exits: `validate` and `run`", 100,
         attempt,
     ),
 )  # fmt: skip

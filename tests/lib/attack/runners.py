@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from attack.campaign import Campaign
 from attack.kills import BATCH, undisturbed
 from attack.shell import PATIENCE, differences, end, environment, flmarket, results, start
-from fl.installation import command
+from flmarket.core.installation import command
 from scenarios.loader import builtin_text
 from scenarios.running.protocol import Start
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fl.installation import command
+from flmarket.core.installation import command
 
 PATIENCE = 300.0
 """Seconds after which a command counts as hanging."""

@@ -98,7 +98,7 @@ def seal(folder: Path) -> None:
 
 def verdicts(folders: list[Path], count: int) -> Iterator[tuple[str, bool]]:
     """Yield what was changed in logs, and whether verify finds it."""
-    from fl.errors import InputError
+    from flmarket.core.errors import InputError
     from scenarios.judging.verify import verify
     from scenarios.logs.directory import RunDirectory
 

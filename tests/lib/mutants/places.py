@@ -8,6 +8,7 @@ from pathlib import Path
 MODULES = (
     "des/*.py",
     "fl/*.py",
+    "flmarket/core/*.py",
     "learning/statistics.py",
     "learning/targets.py",
     "learning/mahdrl/**/*.py",
@@ -30,11 +31,15 @@ TRAINING = (
 ELSEWHERE = {
     "des/market.py": ("des",),  # what the whole folder is about
     "fl/backends.py": ("scenarios/test_backends.py",),
-    "fl/blame.py": ("fl/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
+    "flmarket/core/plugin_errors.py": ("flmarket/core/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
     "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
     "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
-    "fl/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),
-    "fl/names.py": ("fl/test_names.py", "fl/test_plugins.py", "scenarios/file/test_problems.py"),
+    "flmarket/core/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),
+    "flmarket/core/names.py": (
+        "flmarket/core/test_names.py",
+        "flmarket/core/test_plugins.py",
+        "scenarios/file/test_problems.py",
+    ),
     "learning/mahdrl/training.py": TRAINING,
     "learning/mahdrl/training_files.py": TRAINING,
     "scenarios/judging/evidence.py": RULES,

@@ -10,8 +10,8 @@ from des.market import Market
 from des.offers import OfferError
 from des.records import Offer
 from des.rows import RoundReport
-from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from flmarket.core.errors import InputError
 from learning.play import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.mahdrl import agent_file
 from learning.policy import Policy, policy
 from scenarios.build import Shelf

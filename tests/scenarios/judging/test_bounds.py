@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import scenarios.judging.welfare as welfare
 from des.money import MICRO
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.bounds import COLUMNS, Bounds, RunBounds, run_bounds
 from scenarios.judging.possible import possible

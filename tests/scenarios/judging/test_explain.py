@@ -9,7 +9,7 @@ import pytest
 from des.mechanism import Book, clear
 from des.pay_as_offered import PayAsOffered
 from des.rows import Outcome
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.evidence import Logs
 from scenarios.judging.explain import COLUMNS, Explanation

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.frames import Results
@@ -173,29 +173,29 @@ def test_a_seed_that_is_none_is_named(action: str, run: Path) -> None:
         assert refusal(action, run) == f"{run / 'meta.json'}: has no usable 'seed'; run again with --fresh"
 
 
-FOREIGN = ["=cmd()", "+1+cmd()", "@cmd", "-cmd()", "a\x1b[31m", "a\u202eb"]
+FOREIGN = ["a\x1b[31m", "a\u202eb"]
 
 
 @pytest.mark.parametrize("text", FOREIGN)
 @pytest.mark.parametrize("form", ["rounds", "parquet"])
-def test_no_table_has_a_cell_that_a_spreadsheet_or_a_terminal_acts_on(text: str, form: str, run: Path) -> None:
+def test_no_table_has_a_cell_that_a_terminal_acts_on(text: str, form: str, run: Path) -> None:
     """What a notebook gets, too: frames are written to CSV as they are."""
     rounds = run / "rounds.csv"
     rounds.write_text(rounds.read_text().replace("emnist-poor", text))
     reseal(run)
-    problem = f"{text!r} is no text that a run writes (control characters, or the beginning of a formula); "
+    problem = f"{text!r} is no text that a run writes (control characters); "
     with pytest.raises(InputError) as refused:
         parquet(run) if form == "parquet" else read_table(RunDirectory(run), "rounds")
     assert str(refused.value) == f"{rounds}: {problem}play the run again with --fresh"
 
 
-@pytest.mark.parametrize("swept", [{"=cmd()": 1}, {"clients.cores": "=cmd()"}, {"name": "a\x1b[31m"}])
+@pytest.mark.parametrize("swept", [{"a\x1b[31m": 1}, {"name": "a\x1b[31m"}])
 def test_nor_what_meta_json_puts_in_front_of_it(swept: dict[str, object], run: Path) -> None:
     meta = RunDirectory(run).meta()
     del meta["files"]
     RunDirectory(run).finish({**meta, "sweep": swept})
     for form in (lambda: Results([run]).offers, lambda: parquet(run), lambda: _export(run, "offers", "long")):
-        with pytest.raises(InputError, match=r"meta\.json: .* is no text that a run writes \(control characters, or "):
+        with pytest.raises(InputError, match=r"meta\.json: .* is no text that a run writes \(control characters\)"):
             form()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.intervals import holm
 from scenarios.judging.curves import curves
 from scenarios.judging.figures import figures

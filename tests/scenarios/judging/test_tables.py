@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.summary import summarise
 from scenarios.judging.tables import TableName, read_table

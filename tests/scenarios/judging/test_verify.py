@@ -14,7 +14,7 @@ from des.allocation import NO_CORE, allocate
 from des.behaviour import Behaviour
 from des.mechanism import Book, Clearing, Mechanism
 from des.mechanisms import MECHANISMS
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun
 from scenarios.judging.rules import RULES

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.intervals import mean_interval
 from scenarios.build import Shelf

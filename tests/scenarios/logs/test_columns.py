@@ -98,7 +98,7 @@ export_file([Path("runs")], Path("all.csv"))
 def test_a_column_of_rounds_is_added_in_two_files(tmp_path: Path) -> None:
     """The changes are those of docs/logs.md, "Adding a column", made to a copy of the packages."""
     house = tmp_path / "house"
-    for package in ("fl", "des", "learning", "scenarios"):
+    for package in ("flmarket", "fl", "des", "learning", "scenarios"):
         shutil.copytree(ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
     note = PAGE.read_text().partition("## Adding a column")[2]
     changed = set()

@@ -1,13 +1,10 @@
 """Runs are found in folders, however deep these are."""
 
-import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_runs, require_directory
 
@@ -50,34 +47,3 @@ def test_other_dots_and_files_are_answered_with_no_nonsense(
     (tmp_path / "aside.txt").touch()
     with pytest.raises(InputError, match=r"no such directory(; did you mean runs\?)?$"):
         require_directory(Path(name))
-
-
-@pytest.fixture
-def deep_path(tmp_path: Path) -> Iterator[Path]:
-    """A folder that is removed here, from below: pytest's own clean-up recurses, and would fail for ever after."""
-    yield tmp_path
-    subprocess.run(["find", str(tmp_path), "-mindepth", "1", "-delete"], check=True)  # noqa: S607
-
-
-def test_runs_are_found_below_2000_nested_folders(deep_path: Path) -> None:
-    """Deeper than Python's stack; the path is still one that the system takes."""
-    deep = deep_path
-    for _ in range(1900):
-        deep /= "a"
-        deep.mkdir()
-    (deep / "meta.json").touch()
-    (deep_path / "meta.json").touch()
-    (deep_path / "a" / "loop").symlink_to(deep_path)
-    assert [run.path for run in find_runs([deep_path])] == [deep, deep_path]
-
-
-def test_folders_too_deep_for_the_system_are_an_input_error(deep_path: Path) -> None:
-    place, name = os.open(deep_path, os.O_RDONLY), "x" * 200
-    for _ in range(25):
-        os.mkdir(name, dir_fd=place)
-        below = os.open(name, os.O_RDONLY, dir_fd=place)
-        os.close(place)
-        place = below
-    os.close(place)
-    with pytest.raises(InputError, match=r"cannot be read: File name too long"):
-        find_runs([deep_path])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.export import export_file
 from scenarios.judging.results import read
@@ -130,25 +130,6 @@ def test_checkpoints_that_a_last_moment_kill_left_behind_are_removed(run: Run) -
     (run.directory.path / "checkpoint").mkdir()
     assert due([run]) == ([], [run])
     assert not (run.directory.path / "checkpoint").exists()
-
-
-@pytest.mark.parametrize("name", [*FILES, "checkpoint"])
-@pytest.mark.parametrize("plant", [Path.symlink_to, lambda path, _: os.mkfifo(path)], ids=["link", "pipe"])
-def test_links_and_pipes_in_an_unfinished_run_are_not_followed(
-    run: Run, tmp_path: Path, name: str, plant: Callable[[Path, Path], None]
-) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "0001.json").write_text("years of work")
-    target = elsewhere if name == "checkpoint" else elsewhere / "0001.json"
-    (run.directory.path / "meta.json").unlink()
-    (run.directory.path / name).unlink(missing_ok=True)
-    plant(run.directory.path / name, target)
-    try:
-        execute(run, Shelf())
-    except InputError as error:
-        assert name in str(error)  # noqa: PT017 - where it need not be refused, it is replaced
-    assert [path.read_text() for path in elsewhere.iterdir()] == ["years of work"]
 
 
 @pytest.mark.parametrize("plugins", [None, [], "x", {"policy mine": 3}])

@@ -9,7 +9,7 @@ import pytest
 
 from des.records import Status
 from des.rows import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.judging.export import export, export_file
 from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.logs.finding import find_interrupted, find_runs

@@ -13,7 +13,7 @@ import pytest
 
 from des.records import Feedback, Observation, Offer
 from des.rows import RoundReport
-from fl.errors import RunError
+from flmarket.core.errors import RunError
 from learning.play import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from learning.selection import fill_budget

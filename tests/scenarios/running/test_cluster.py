@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fl.installation import PACKAGES, ROOT, command, fingerprint
+from flmarket.core.installation import PACKAGES, ROOT, command
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import State
@@ -21,6 +21,7 @@ from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.observer import RunObserver
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
+from scenarios.running.same_code import fingerprint
 from scenarios.running.worker import order
 
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flmarket[ray]')")
@@ -141,7 +142,8 @@ def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path
 CHANGED_BEFORE_ITS_WORKERS_START = """\
 import sys
 from pathlib import Path
-from fl.installation import ROOT, fingerprint
+from flmarket.core.installation import ROOT
+from scenarios.running.same_code import fingerprint
 from scenarios.running import cluster
 from tui.cli import main
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.core.plugins import entries
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError, State
@@ -89,7 +90,9 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        entries.cache_clear()
         yield folder
+    entries.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="module")

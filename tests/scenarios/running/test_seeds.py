@@ -2,7 +2,7 @@
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.running.seeds import parse_seeds
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.interventions import new_players
 from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.drawn import drawn
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.intervals import paired_interval
 from scenarios.suite.board import details, introduction, leaderboard, page, tables
 from scenarios.suite.frozen import RESIDENT, VISITOR, Suite

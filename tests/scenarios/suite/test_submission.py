@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.suite.frozen import RESIDENT, Suite
 from scenarios.suite.playing import entry
 from scenarios.suite.submission import Submission, continued, keep, read, read_all

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.extras import EXTRAS
+from flmarket.core.extras import EXTRAS
 from tui.commands import doctor
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]

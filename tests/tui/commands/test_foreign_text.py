@@ -1,8 +1,6 @@
-"""Text of others, wherever it comes from: no command lets it act on the terminal, a spreadsheet, a page or a folder."""
+"""Text of others, wherever it comes from: no command lets it act on the terminal or a page."""
 
 import ast
-import csv
-import io
 import json
 import shutil
 import subprocess
@@ -20,7 +18,7 @@ NAMED = json.dumps(HOSTILE)
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
-PRINTERS = {"fl/console.py", "fl/crash.py", "tui/commands/console.py", "tui/commands/streams.py"}
+PRINTERS = {"flmarket/core/console.py", "flmarket/core/crash.py", "tui/commands/console.py"}
 """Where printing is at home."""
 TO_A_LOG = {"scenarios/running/serve.py", "scenarios/running/worker.py"}
 """Where standard output is a protocol of JSON, and standard error a run's log."""
@@ -116,22 +114,6 @@ def test_entry_points_of_any_name_are_listed_as_text_and_cannot_be_used(
     assert not (folder / "runs").exists()
 
 
-def test_an_agent_whose_digest_is_a_path_does_not_lead_out_of_the_folder_of_runs(
-    one_service: str, flmarket: Flmarket, tmp_path: Path
-) -> None:
-    (tmp_path / "s.toml").write_text(one_service)
-    (tmp_path / "mine.py").write_text(
-        "from flmarket import Offer, Policy, policy\n\n@policy('mine')\nclass Mine(Policy):\n"
-        "    def __init__(self, context, checkpoint=None):\n        pass\n\n"
-        "    @classmethod\n    def agent_digest(cls, checkpoint):\n        return '/../../..'\n\n"
-        "    def act(self, observation):\n        return Offer.none()\n"
-    )
-    done = flmarket("run", "s.toml", "--plugin", "mine.py", "--policy", "mine:x", "--out", "a/b/runs", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "cannot be the name of a folder" in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "s.toml"]
-
-
 @pytest.fixture
 def crafted(batch: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
     """``crafted(file, old, new)``: runs with a text in a file of theirs changed, and the change hidden."""
@@ -151,17 +133,14 @@ def crafted(batch: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
 
 
 CRAFTED = [
-    *(("rounds.csv", ",alpha,", f",{text},") for text in ("\x1b[31mx", "<script>", "=cmd()", "[bold]", "-1+cmd()")),
-    *(("rounds.csv", ",digits,", f",{text},") for text in ("\x1b[31mx", "<script>", "=cmd()", "[bold]")),
+    *(("rounds.csv", ",alpha,", f",{text},") for text in ("\x1b[31mx", "<script>", "[bold]")),
+    *(("rounds.csv", ",digits,", f",{text},") for text in ("\x1b[31mx", "<script>", "[bold]")),
     ("offers.csv", ",served,", ",\x1b[31m,"),
-    ("offers.csv", ",alpha,", ",=cmd(),"),
-    ("events.csv", ",alpha,", ",@cmd,"),
     ("events.csv", ",refresh,", ",\x1b]0;x\x07,"),
     ("scenario.toml", 'name = "alpha"', 'name = "\\u001b[31m"'),
     ("scenario.toml", 'name = "small"', 'name = "<script>"'),
-    ("meta.json", '"scenario": "small"', '"scenario": "=cmd()"'),
     ("meta.json", '"scenario": "small"', '"scenario": "\\u001b[31m"'),
-    ("meta.json", '"sweep": {}', '"sweep": {"=cmd()": "<script>\\u001b[31m](javascript:x)"}'),
+    ("meta.json", '"sweep": {}', '"sweep": {"clients.cores": "<script>\\u001b[31m](javascript:x)"}'),
 ]
 
 
@@ -180,10 +159,7 @@ def test_crafted_logs_are_refused_or_shown_as_text(
     ):
         done = flmarket(*command)
         require_harmless(done)
-        if "--csv" in command or "csv" in command:
-            for row in csv.reader(io.StringIO(done.stdout)):
-                assert not any(cell.startswith(("=", "+", "@", "\t", "\r", "-1+")) for cell in row), row
-        elif command[0] == "report":
+        if command == ("report", out):
             assert "<script" not in done.stdout.replace(r"\<script", "")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.announce import announce
 from tui.commands.launch import Opening, resolve

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fl import tracking
+from flmarket.core import tracking
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 LEAGUE = ("league", "quickstart", "--policy", "hqfa", "--policy", "lcfa", "--seed", "7", "--rounds", "2")

@@ -102,7 +102,7 @@ def test_a_library_s_own_lines_do_not_get_among_the_results() -> None:
     """The solver of the bounds prints by itself, past Python."""
     program = """
 import ctypes
-from tui.commands.streams import silenced
+from tui.commands.console import silenced
 print("before")
 with silenced():
     ctypes.CDLL(None).puts(b"noise")

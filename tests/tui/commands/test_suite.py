@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fl import tracking
+from flmarket.core import tracking
 from support.shell import CLI, Done
 
 FEW = ("--markets", "alone,starved", "--seeds", "7101,7102,7103")

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 import flmarket
-from fl.installation import version
+from flmarket.core.installation import version
 from scenarios.logs.versions import mixed_versions, other_version, played_by, skipped_versions
 from support.runs import reseal
 from support.scenarios import SMALL

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from fl.counting import counted
+from flmarket.core.counting import counted
 from support.screens import hold, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen

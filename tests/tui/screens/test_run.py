@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.run
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory

@@ -37,16 +37,6 @@ def noise():
 """
 
 
-INTERRUPTS = """
-from flmarket import Policy, policy
-
-@policy("interrupts")
-class Interrupts(Policy):
-    def act(self, observation):
-        raise KeyboardInterrupt
-"""
-
-
 def played(scenario: str, plugin: str, policy: str, folder: Path) -> Session:
     """A run that the runner of the screens has played with a plug-in."""
     (folder / "mine.py").write_text(plugin)
@@ -91,11 +81,3 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
     assert forgotten.error == (
         f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load it with --plugin FILE"
     )
-
-
-@pytest.mark.slow
-def test_a_keyboard_interrupt_of_a_policy_is_not_taken_for_the_users(one_service: str, tmp_path: Path) -> None:
-    live = played(one_service, INTERRUPTS, "interrupts", tmp_path)
-    assert live.phase is Phase.FAILED
-    assert live.error is not None
-    assert "policy 'interrupts' of service 'alpha' failed to act in round 1: KeyboardInterrupt()" in live.error

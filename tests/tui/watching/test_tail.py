@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tui.watching.tail
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from tui.commands.launch import run_directory
@@ -171,10 +171,9 @@ def test_an_altered_word_is_a_failed_replay_not_a_crash_when_it_is_looked_at(
     assert session.error.startswith(f"{place}: cannot be replayed: not a round of {table}.csv: ")
 
 
-def test_what_nobody_foresaw_ends_a_replay_with_a_crash_report(
-    source: Session, place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_defect_ends_a_replay_with_its_traceback(
+    source: Session, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     write_all(source, place)
     monkeypatch.setattr(Session, "add", lambda *_: 1 / 0)
     session, feed, thread = following(place)
@@ -182,6 +181,4 @@ def test_what_nobody_foresaw_ends_a_replay_with_a_crash_report(
     feed.close()
     thread.join()
     assert session.error is not None
-    assert session.error.startswith(
-        "this is a defect of flmarket: ZeroDivisionError: division by zero; please report it"
-    )
+    assert "ZeroDivisionError: division by zero\nThis is a defect of flmarket." in session.error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 from learning.mahdrl.training_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
 from tui.watching.training import Point, TrainingFeed, find_logs, logs_at
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from fl.blame import Foreign, blame, refusal
-from fl.errors import InputError
-from fl.names import suggest
+from flmarket.core.errors import InputError
+from flmarket.core.names import suggest
+from flmarket.core.plugin_errors import place, plugin_code
 
 Thing = TypeVar("Thing")
 
@@ -35,7 +35,7 @@ def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given
     """Yield each option that a plug-in does not take, or lacks, with what is wrong: ``takes no option 'x'; ...``."""
     try:
         parameters = list(signature(thing).parameters.values())
-    except Exception:  # of a plug-in's own making; creating it will show what is wrong
+    except ValueError:  # not written in Python; creating it will show what is wrong
         return
     own = {it.name: it for it in parameters[given:] if it.kind in _NAMED}
     if all(it.kind is not Parameter.VAR_KEYWORD for it in parameters):
@@ -60,5 +60,9 @@ def created(
     """Create a plug-in with the options that a scenario gives it."""
     for _, problem in option_problems(thing, options or {}, given=len(given)):
         raise error(f"{what} {problem}")
-    with Foreign(lambda found: error(f"{what}: {refusal(found)}{blame(found)}"), InputError):
-        return thing(*given, **(options or {}))
+    with plugin_code(what, error):
+        try:
+            return thing(*given, **(options or {}))
+        except (TypeError, ValueError) as refused:
+            where = f" ({found})" if (found := place(refused)) else ""
+            raise error(f"{what}: {refused}{where}") from refused

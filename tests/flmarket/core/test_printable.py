@@ -1,12 +1,12 @@
-"""Foreign text on terminals and in spreadsheets: nothing of it acts."""
+"""Foreign text on terminals: nothing of it acts."""
 
 import io
 
 import pytest
 from rich.table import Table
 
-from fl.console import SafeConsole
-from fl.printable import cell, is_plain_row, printable, printable_lines
+from flmarket.core.console import SafeConsole
+from flmarket.core.printable import printable, printable_lines
 
 
 @pytest.mark.parametrize(
@@ -32,24 +32,6 @@ def test_what_a_terminal_would_act_on_is_escaped(text: str, shown: str) -> None:
 
 def test_lines_stay_lines() -> None:
     assert printable_lines("one\n\x1btwo\n") == "one\n\\x1btwo\n"
-
-
-@pytest.mark.parametrize("text", ["=cmd()", "+1", "-1+cmd()", "@SUM(A1)", "\tx", "\rx"])
-def test_a_cell_never_begins_a_formula(text: str) -> None:
-    assert cell(text) == f"'{printable(text)}"
-    assert cell("a=b") == "a=b"
-
-
-@pytest.mark.parametrize("line", ["1,0.5,alpha,-0.25,1e-05,-1.5e-07,,x", "-1,-2.5", "round,sim_time", '"a b",c', ""])
-def test_rows_that_runs_write_are_plain(line: str) -> None:
-    assert is_plain_row(line)
-
-
-@pytest.mark.parametrize(
-    "line", ["1,=cmd()", '1,"=cmd()"', "+1", "1,@x", "1,-1+1", "-x", "-", '"-1"', "1,\x1b[31m", "ü", "a\tb", "a\rb"]
-)
-def test_rows_that_no_run_writes_are_not(line: str) -> None:
-    assert not is_plain_row(line)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

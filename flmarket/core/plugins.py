@@ -1,23 +1,20 @@
 """Plug-ins: what users extend flmarket with, by name. One class serves every kind of them.
 
-A name comes from one of three places, which are searched in this order:
-
-1. flmarket itself. These names cannot be taken by anyone else.
-2. This process: a file of the user's own that called ``Registry.register``, through a decorator.
-3. An installed package that declares an entry point in the registry's group.
+A name is flmarket's own, or was registered in this process by a decorator (in a plug-in file, a script, a notebook), or
+is an entry point of an installed package. They are searched in this order.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from fl.blame import Foreign, blame, describe
-from fl.errors import InputError
-from fl.names import name_problem, unknown_plugin
-from fl.packages import damaged, entries, package
+from flmarket.core.errors import InputError
+from flmarket.core.names import name_problem, unknown_plugin
+from flmarket.core.plugin_errors import describe
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -33,64 +30,47 @@ class PluginError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """One line of a registry's listing.
-
-    Attributes:
-        name: its name, usable or not.
-        thing: what it stands for; None if it cannot be used.
-        source: where it comes from: ``flmarket``, a file, or a package and its version.
-        problem: why it cannot be used; None if it can.
-    """
+    """One line of a registry's listing."""
 
     name: str
-    thing: T | None
-    source: str
-    problem: str | None = None
+    thing: T | None  # None if it cannot be used
+    source: str  # ``flmarket``, a file, or a package and its version
+    problem: str | None = None  # why it cannot be used
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A name registered in this process.
-
-    Attributes:
-        thing: what it stands for.
-        source: where it was registered: a plug-in file's path, or a module's name.
-        origin: the plug-in file, if it was one; see ``Registry.registering``.
-        record: what runs record of it, where another process defined it and knows that better.
-    """
+    """A name registered in this process."""
 
     thing: Any
-    source: str
-    origin: Any = None
-    record: Mapping[str, str] | None = None
+    source: str  # where: a plug-in file's path, or a module's name
+    origin: Any = None  # the plug-in file, if it was one; see ``Registry.registering``
+    record: Mapping[str, str] | None = None  # what runs record of it, if another process has defined it
+
+
+@cache
+def entries(group: str) -> tuple[EntryPoint, ...]:
+    """Return what installed packages declare in a group. The TUI asks at every pause in typing, so it is kept."""
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
 
 
 class Registry(Generic[T]):
     """The plug-ins of one kind.
 
-    There is one registry object for each kind (policies, models, data sets, mechanisms, behaviours), and what a process
-    registers lives in it. This is the only process-wide state that flmarket keeps: it changes when plug-ins are loaded,
-    before anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
+    There is one registry for each kind (policies, models, data sets, mechanisms, behaviours), and what a process
+    registers lives in it: the only process-wide state that flmarket keeps. It changes when plug-ins are loaded, before
+    anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
     """
 
     def __init__(
         self,
-        kind: str,
-        group: str,
-        builtin: Mapping[str, str | T],
-        check: Callable[[Any], str | None] = lambda _: None,
+        kind: str,  # what messages call it: ``policy``, ``data set``
+        group: str,  # the entry points of installed packages: ``flmarket.policies``
+        builtin: Mapping[str, str | T],  # what comes with flmarket: ``module:attribute``, or the thing itself
+        check: Callable[[Any], str | None] = lambda _: None,  # why something is not of this kind; None if it is
         *,
-        reserved: Collection[str] = (),
+        reserved: Collection[str] = (),  # names that nothing has and no plug-in may take
     ) -> None:
-        """Create a registry to which nothing has been added.
-
-        Args:
-            kind: what messages call a plug-in of this kind: ``policy``, ``data set``.
-            group: the entry-point group of installed packages: ``flmarket.policies``.
-            builtin: what comes with flmarket, as ``module:attribute`` (imported when used) or as the thing itself.
-            check: returns why a plug-in is not of this kind (``is not a subclass of ...``), or None if it is.
-            reserved: names that a plug-in must not have although nothing built in has them.
-        """
         self.kind, self.group = kind, group
         self._builtin, self._check, self._reserved = builtin, check, frozenset(reserved)
         self._registered: dict[str, Registration] = {}
@@ -99,26 +79,15 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return all names: built in, registered here (in that order), then those of packages. Imports nothing."""
         own = [*self._builtin, *self._registered]
-        return [
-            *own,
-            *sorted({entry.name for entry in entries(self.group) if not self._refusal(entry.name)} - set(own)),
-        ]
+        others = dict.fromkeys(entry.name for entry in entries(self.group) if not self._refusal(entry.name))
+        return own + [name for name in others if name not in own]
 
     def is_builtin(self, name: str) -> bool:
         """Return whether a name is that of something that comes with flmarket."""
         return name in self._builtin
 
-    def is_of_package(self, name: str) -> bool:
-        """Return whether a name is that of an installed package's plug-in, which is imported when it is loaded."""
-        return name not in self._builtin and name not in self._registered
-
     def load(self, name: str) -> T:
-        """Return what a name stands for.
-
-        Raises:
-            UnknownPluginError: there is none of that name; suggests the nearest one.
-            PluginError: the package that registers it fails to import, or what it registers is not of this kind.
-        """
+        """Return what a name stands for."""
         if name in self._builtin:
             found = self._builtin[name]
             if not isinstance(found, str):
@@ -127,10 +96,9 @@ class Registry(Generic[T]):
             return cast(T, getattr(import_module(module), attribute))
         if name in self._registered:
             return cast(T, self._registered[name].thing)
-        if not self._refusal(name):
-            for entry in entries(self.group):
-                if entry.name == name:
-                    return self._load_entry(entry)
+        for entry in entries(self.group):
+            if entry.name == name and not self._refusal(name):
+                return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
 
     def listing(self) -> list[Listed[T]]:
@@ -138,29 +106,25 @@ class Registry(Generic[T]):
         listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
         listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
-        for entry in sorted(entries(self.group), key=lambda entry: entry.name):
-            source, problem, thing = package(entry) or "an unknown package", self._refusal(entry.name), None
-            if problem is None and entry.name in taken:  # nobody can use it, so it is not imported
+        for entry in entries(self.group):
+            source, thing = _package(entry), None
+            problem = self._refusal(entry.name)
+            if problem is None and entry.name in taken:
                 problem = f"the name is registered by {taken[entry.name]}"
-            try:
-                thing = None if problem else self._load_entry(entry)
-            except PluginError as error:
-                problem = str(error)
-            taken.setdefault(entry.name, source)
+            if problem is None:
+                taken[entry.name] = source
+                try:
+                    thing = self._load_entry(entry)
+                except PluginError as error:
+                    problem = str(error)
             listed.append(Listed(entry.name, thing, source, problem))
-        for name, problem in damaged(self.group):
-            listed.append(Listed(name, None, name, problem))
         return listed
 
     def register(self, name: str, thing: T, record: Mapping[str, str] | None = None) -> None:
-        """Add a plug-in to this process.
+        """Add a plug-in to this process; for ``record`` see ``Registration``.
 
-        A module may register a name again (a notebook's cell that is run twice, a module that is reloaded); a plug-in
-        file may not, nor may anybody take a name that another file or module has registered. For ``record`` see
-        ``Registration``.
-
-        Raises:
-            PluginError: the name is taken or invalid, or the thing is not of this kind.
+        A module may register a name again (a notebook's cell that is run twice); a plug-in file may not, and a name
+        that another file or module has registered is taken.
         """
         module = str(getattr(thing, "__module__", None) or "this process")
         provided = name, module, getattr(thing, "__qualname__", None)
@@ -170,9 +134,8 @@ class Registry(Generic[T]):
         problem = self._refusal(name) or self._check(thing)
         earlier = self._registered.get(name)
         if problem is None and earlier is not None and (self._loading or earlier.source != source):
-            problem = (
-                "is registered twice" if earlier.source == source else f"is already registered by {earlier.source}"
-            )
+            again = earlier.source == source
+            problem = "is registered twice" if again else f"is already registered by {earlier.source}"
         if problem:
             raise PluginError(f"{self.kind} {name!r}: {problem}")
         self._registered[name] = Registration(thing, source, origin, record)
@@ -199,12 +162,12 @@ class Registry(Generic[T]):
         return self._loading is not None
 
     @contextmanager
-    def registering(self, source: str, origin: object) -> Iterator[None]:
-        """Attribute what is registered meanwhile to a plug-in file. What an earlier text of it registered is dropped.
-
-        Args:
-            source: the file's path, for messages.
-            origin: what ``Registration.origin`` will be.
+    def registering(
+        self,
+        source: str,  # the plug-in file's path, for messages
+        origin: object,  # what ``Registration.origin`` will be
+    ) -> Iterator[None]:
+        """Attribute what is registered meanwhile to a plug-in file; what an earlier text of it registered is dropped.
 
         If loading the file fails, the registry is left as it was.
         """
@@ -228,36 +191,24 @@ class Registry(Generic[T]):
         return name_problem(name)
 
     def _load_entry(self, entry: EntryPoint) -> T:
-        origin = package(entry)
-        what = f"{self.kind} {entry.name!r} ({entry.value}{f' of {origin}' if origin else ''})"
-        with Foreign(lambda error: PluginError(f"{what}: cannot be imported: {describe(error)}")):
+        what = f"{self.kind} {entry.name!r} ({entry.value} of {_package(entry)})"
+        try:
             thing = entry.load()
-            problem = self._check(thing)
-        if problem:
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{what}: cannot be imported: {describe(error)}") from error
+        if problem := self._check(thing):
             raise PluginError(f"{what}: {problem}")
         return cast(T, thing)
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
 def summary(thing: Any) -> str:
     """Return a plug-in in one line: its ``summary`` if it has one, else the first line of its own docstring."""
     text = getattr(thing, "summary", "") or (getattr(thing, "__doc__", None) or "").strip()
     return str(text).partition("\n")[0].strip()
-
-
-def line_about(listed: Listed[Any], summary: Callable[[Any], str] = summary) -> str:
-    """Return what a listing shows of a plug-in: why it cannot be used, else its summary. Never fails.
-
-    Args:
-        listed: the plug-in.
-        summary: returns a usable plug-in's line; may raise anything, as it reads the plug-in's attributes.
-    """
-    if listed.problem:
-        return listed.problem
-    try:
-        with Foreign(lambda error: PluginError(f"summary: {describe(error)}{blame(error)}")):
-            return summary(listed.thing)
-    except PluginError as error:
-        return str(error)
 
 
 def subclass_problem(found: Any, base: type, name: str) -> str | None:

@@ -3,7 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 
 def expanded(path: str | PathLike[str]) -> Path:

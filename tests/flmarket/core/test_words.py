@@ -2,9 +2,9 @@
 
 import pytest
 
-from fl.counting import counted
-from fl.errors import InputError
-from fl.words import in_python, pythonic
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.words import in_python, pythonic
 from scenarios.file.problems import Problem, ScenarioError
 
 

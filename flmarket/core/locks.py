@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 
 def lock(descriptor: int) -> bool:

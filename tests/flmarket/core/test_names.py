@@ -2,7 +2,7 @@
 
 import pytest
 
-from fl.names import LONGEST_NAME, did_you_mean, folder_problem, name_problem, nearest, suggest
+from flmarket.core.names import LONGEST_NAME, did_you_mean, folder_problem, name_problem, nearest, suggest
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from threading import Thread, Timer
 
 import pytest
 
-from fl import tracking
-from fl.tracking import counting, hide, shown, tracked
+from flmarket.core import tracking
+from flmarket.core.tracking import counting, hide, shown, tracked
 
 
 class Terminal(io.StringIO):

@@ -7,7 +7,7 @@ class _UsersError(Exception):
     """What both have in common: their message is all that a user sees."""
 
     def reword(self, words: Callable[[str], str]) -> None:
-        """Put the message into other words; see ``fl.words``."""
+        """Put the message into other words; see ``flmarket.core.words``."""
         self.args = tuple(words(part) if isinstance(part, str) else part for part in self.args)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from fl.errors import InputError
+from flmarket.core.errors import InputError
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fl.errors import InputError, RunError
+from flmarket.core.errors import InputError, RunError
 
 _PHRASES = {
     "with --plugin FILE": "with flmarket.load_plugin(FILE)",

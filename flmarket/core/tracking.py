@@ -8,7 +8,7 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from fl.counting import duration
+from flmarket.core.counting import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -62,7 +62,7 @@ def shown(*, live: bool) -> Iterator[None]:
 
 @contextmanager
 def _lines(what: str, total: int) -> Iterator[Step]:
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     told, first = monotonic(), (0, 0.0)
 
@@ -119,7 +119,7 @@ def _progress() -> "Progress":
     from rich.table import Column
     from rich.text import Text
 
-    from fl.console import SafeConsole
+    from flmarket.core.console import SafeConsole
 
     class Label(progress.TextColumn):
         def render(self, task: progress.Task) -> Text:

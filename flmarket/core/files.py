@@ -1,0 +1,141 @@
+"""Files that are whole or as they were: a crash, a full disk or a power cut loses nothing that was there.
+
+What is written in one piece is written to a file of its own, put onto the disk, and renamed. Logs are appended to.
+"""
+
+import csv
+import errno
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from flmarket.core.errors import InputError, RunError
+
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+
+
+class WriteError(RunError):
+    """A file of a run cannot be written; the message names the file and the reason."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(path, error)
+        self.path, self.error = path, error
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be written: {self.error.strerror}; the same command continues from what is there"
+
+
+def unfinished(name: str) -> str:
+    """Return what a file is called while it is being written."""
+    return f".{name}.part"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a binary file whose content takes the place of that of ``path`` once the block ends and it is on the disk.
+
+    If the block raises, or the disk is full, what was at ``path`` stays as it was. The file that a symbolic link points
+    to is replaced. What is no regular file, such as a pipe, is opened as it is.
+    """
+    if str(path) in _STREAMS:  # opened again, a stream that the shell sends to a file would begin at its beginning
+        with os.fdopen(os.dup(_STREAMS[str(path)]), "wb") as file:
+            yield file
+        return
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    target = path.resolve()
+    part = target.with_name(unfinished(target.name))
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the rename, too, survives a power cut
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def replacing_text(path: Path) -> Iterator[IO[str]]:
+    """Open a text file as ``replacing`` does: UTF-8, line ends as they are written."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # flushes, and leaves closing to ``replacing``
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file inside a run's directory in one step, and onto the disk itself."""
+    try:
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise WriteError(path, error) from error
+
+
+@contextmanager
+def asked_for(path: Path) -> Iterator[IO[str]]:
+    """Open a text file that the user named for results, as ``replacing_text`` does."""
+    try:
+        with replacing_text(path) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a CSV file that the user named for results."""
+    with asked_for(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def require_writable(path: Path) -> None:
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed."""
+    if str(path) in _STREAMS:
+        return
+    folder = path.resolve().parent
+    if path.is_dir():
+        problem = errno.EISDIR
+    elif path.exists() and not path.is_file():  # a pipe or a device
+        return
+    elif not folder.is_dir():
+        problem = errno.ENOENT
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        problem = errno.EACCES
+    else:
+        return
+    raise InputError(f"{path}: cannot be written: {os.strerror(problem)}")
+
+
+def require_folder(path: Path) -> None:
+    """Check a folder that the user named for results before the work is done; it is made if need be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{error.filename or path}: cannot be made: {error.strerror}") from error
+    require_writable(path / "results")
+
+
+def find_below(folder: Path, name: str) -> list[Path]:
+    """Return the files of a name in a folder and at any depth below it, in the order of their paths.
+
+    Symbolic links to folders are not followed, and folders that may not be read are passed over.
+    """
+    return sorted(Path(here) / name for here, _, files in os.walk(folder) if name in files)

@@ -1,0 +1,62 @@
+"""The flmarket that runs: where its packages lie, and how to start child processes that run the same code.
+
+The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own can shadow some of them. The
+command line imports this module at every start, so what is slow to import is imported where it is used.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from flmarket.core.errors import InputError
+
+PACKAGES = ("fl", "des", "learning", "scenarios", "flmarket", "tui")
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that this flmarket's packages lie in: ``site-packages``, or a source checkout."""
+
+# Puts the caller's flmarket first only where the child would find another one: a folder that stands before the standard
+# library in sys.path might shadow parts of that, too.
+_BOOT = """\
+import importlib.util, os, runpy, sys
+root, module = sys.argv.pop(1), sys.argv.pop(1)
+found = importlib.util.find_spec("fl")
+if found is None or not found.origin or os.path.realpath(os.path.join(os.path.dirname(found.origin), "..")) != root:
+    sys.path.insert(0, root)
+    importlib.invalidate_caches()
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+class WrongCodeError(InputError):
+    """Parts of flmarket come from different places, or another machine runs another flmarket."""
+
+
+def require_one_place() -> None:
+    """Check that every package of flmarket is this one's."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        found = spec.origin if spec and spec.origin else "nothing"
+        if Path(found).resolve().parent != ROOT / name:
+            raise WrongCodeError(
+                f"flmarket in {ROOT} needs its package {name!r}, but Python finds {found}; "
+                "rename what is in the way, take its folder off PYTHONPATH, or start from another directory"
+            )
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs one of flmarket's modules in a child process, with this process's flmarket.
+
+    The current directory and the user's own folders do not matter (``python -P``).
+    """
+    return [sys.executable, "-P", "-c", _BOOT, str(ROOT), module, *arguments]
+
+
+def version() -> str:
+    """Return flmarket's version, or ``unknown`` for code that was never installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution("flmarket").version
+    except PackageNotFoundError:
+        return "unknown"

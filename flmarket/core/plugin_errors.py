@@ -1,0 +1,88 @@
+"""Errors in the code of plug-ins: what was raised, and the file and line of the user's own code that it comes from."""
+
+import inspect
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from types import FrameType
+
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import PACKAGES, ROOT
+
+
+class PluginFailed(RunError):  # noqa: N818 - names what happened
+    """The code of a plug-in raised an exception."""
+
+
+@contextmanager
+def plugin_code(
+    doing: str,  # begins the message: ``policy 'mine' of service 'alpha' failed to act in round 3``
+    raising: Callable[[str], Exception] = PluginFailed,
+) -> Iterator[None]:
+    """Let what a plug-in raises become an error that says where. A defect of flmarket's own stays as it is."""
+    try:
+        yield
+    except (InputError, RunError):
+        raise
+    except (Exception, SystemExit) as error:
+        if not (where := place(error)):
+            raise
+        raise raising(f"{doing}: {describe(error)} ({where})") from error
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's type and message on one line: ``ModuleNotFoundError: No module named 'x'``."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def blame(error: BaseException) -> str:
+    """Return an exception in one line, with its place if that is in a plug-in: ``IndexError: ... (mine.py:12)``."""
+    where = place(error)
+    return f"{describe(error)} ({where})" if where else describe(error)
+
+
+def place(error: BaseException) -> str | None:
+    """Return the last place in a plug-in on the way to an exception, or to its cause: ``mine.py:12, in Mine.act``."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if is_own(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{line}, in {called(frame)}"
+    return place(error.__cause__) if error.__cause__ else None
+
+
+def called(frame: FrameType) -> str:
+    """Return a function's name with that of its class: ``Mine.act``."""
+    return frame.f_code.co_qualname.rpartition("<locals>.")[2]
+
+
+def method(thing: object, name: str) -> str:
+    """Return what a message calls a method of a plug-in's object: ``Free.clear() (mine.py:12)``."""
+    shown = f"{type(thing).__name__}.{name}()"
+    code = getattr(inspect.unwrap(getattr(type(thing), name)), "__code__", None)
+    if code is None or not is_own(code.co_filename):
+        return shown
+    return f"{shown} ({code.co_filename}:{code.co_firstlineno})"
+
+
+@cache
+def is_own(file: str) -> bool:
+    """Return whether code is a plug-in's: not flmarket's, Python's, or that of a package without plug-ins."""
+    path = Path(file).resolve()
+    if file == "<string>" or file.startswith("<frozen") or any(path.is_relative_to(ROOT / name) for name in PACKAGES):
+        return False
+    *packages, python = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib", "stdlib")]
+    for folder in packages:
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).parts[0].removesuffix(".py") in _modules_with_plugins()
+    return not path.is_relative_to(python)
+
+
+@cache
+def _modules_with_plugins() -> set[str]:
+    """Return the modules of installed packages that declare plug-ins."""
+    declared = [entry for package in distributions() for entry in package.entry_points]
+    return {entry.module.partition(".")[0] for entry in declared if entry.group.startswith("flmarket.")}
