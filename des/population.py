@@ -129,19 +129,8 @@ class Population:
         begin(self.spec.behaviour, self._setting)
 
     @property
-    def fresh(self) -> bool:
-        """Whether a round is one draw of a (D, EMD) pair for each service and client, whatever came before.
-
-        The draw is that of ``des.holdings.draw_pairs``, and ``pairs`` says what each pair is. Otherwise rounds follow
-        from each other, or from what clients say, or have secrets.
-        """
-        spec = self.spec
-        told = not spec.cost_noise and spec.disclosure == Disclosure()
-        return self.truthful and told and not spec.lasting.persistence and spec.concentration is None
-
-    @property
     def pairs(self) -> Qualities:
-        """What each (D, EMD) pair is to each service where data is ``fresh``: arrays [M, pairs]."""
+        """What ``des.holdings.draw_pairs`` draws from, as truthful clients report it: arrays [M, pairs]."""
         table = self._table
         held = Held(table.size[0], table.emd[0], table.cost[0])
         return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])

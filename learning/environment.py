@@ -22,7 +22,7 @@ from des.records import Observation, Offer, Status
 from des.rows import RoundReport
 from fl.arrays import FloatArray
 from fl.streams import stream
-from learning.checks import require_finite, require_one_offer
+from learning.checks import require_finite, require_in_range, require_one_offer
 from learning.projection import ActionError, project
 from learning.seats import MarketFactory
 from learning.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
@@ -70,10 +70,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             ValueError: gamma or payment_limit is out of range, or the market's mechanism is not one whose rounds are
                 one offer from each service, of at least the bids.
         """
-        if not 0 < gamma <= 1:
-            raise ValueError(f"gamma must be in (0, 1], not {gamma}")
-        if not 1 < payment_limit < float("inf"):
-            raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+        require_in_range(gamma, payment_limit)
         self._factory = factory
         self._gamma = gamma
         self._seed, self._episode = seed, 0
