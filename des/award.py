@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from des.allocation import NO_CORE
-from des.client import Job, Timeline
+from des.allocation import NO_CORE, tie_order_of
 from des.conditions import Rules
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.mechanisms import create
@@ -14,8 +13,9 @@ from des.memory import recall, remembered
 from des.population import Population, Qualities
 from des.round import Round
 from des.rows import Kind, Outcome
-from fl.arrays import FloatArray, IntArray, UInt32Array
-from fl.draws import draw_key, uniforms
+from des.timeline import Job, Timeline
+from fl.arrays import FloatArray, IntArray
+from fl.draws import draw_key
 from fl.errors import InputError
 from fl.jobs import TrainingJob
 
@@ -116,18 +116,6 @@ class Platform:
         if part is None:
             return self._patience
         return min(self._patience, part * (compute + self._timeline.upload_seconds))
-
-
-def tie_order_of(
-    key: UInt32Array,  # the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep
-    round_: int | IntArray,  # n, from 1, or one for each client
-    services: int,  # M
-    client: int | IntArray,  # its index, or the indices [...] of many
-) -> FloatArray:
-    """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first."""
-    rounds, clients = np.asarray(round_)[..., None], np.asarray(client)[..., None]
-    order: FloatArray = uniforms(key[..., None, :], rounds, np.arange(services), clients)[0]
-    return order
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

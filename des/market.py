@@ -15,21 +15,18 @@ import simpy
 from des.availability import Availability
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
-from des.client import Timeline
 from des.conditions import Conditions, Intervention, Schedule
-from des.journal import Journal
 from des.ledger import Ledger
 from des.mechanism import Mechanism
+from des.participation import arrive, funded, observations, seated, steady, totals
 from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
-from des.presence import arrive, first_state, funded, seated, steady, totals
-from des.records import Observation, Offer, Status
+from des.records import Observation, Offer
 from des.report import round_report
 from des.round import Round
 from des.rows import Kind, Outcome, RoundReport
 from des.service import ServiceSpec, ServiceState
-from des.views import observations
-from des.workforce import Workforce
+from des.timeline import Journal, Timeline, Workforce
 from fl.jobs import Federation
 from fl.names import unknown
 
@@ -82,7 +79,7 @@ class Market:
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
-        self.states = [first_state(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
+        self.states = [ServiceState.first(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
         self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._steady = steady(self.services)
         self._bidding = Bidding(self._platform, self.ledger)
@@ -272,8 +269,7 @@ class Market:
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
         people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
         for state in self.states:
-            if state.status is Status.REACHED:
-                state.status = Status.LEFT
+            state.end_round()
         self._current = None
         return report
 
@@ -294,8 +290,7 @@ class Market:
                 self.ledger.pay(name, job.client, job.price)
                 record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
-        if state.accuracy >= current.services[m].target_accuracy:
-            state.status = Status.REACHED
+        if state.leave_at(current.services[m].target_accuracy):
             record(Kind.EXIT, name, amount=state.accuracy)
 
     def _impose(self, number: int) -> None:

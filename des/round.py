@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from des.client import Job
 from des.conditions import Conditions
-from des.journal import Journal
 from des.mechanism import Asks
 from des.offers import CheckedOffer
 from des.population import Qualities
 from des.service import ServiceSpec
+from des.timeline import Job, Journal
 from fl.arrays import BoolArray
 from fl.jobs import TrainingOutcome
 

@@ -17,7 +17,6 @@ from pettingzoo import ParallelEnv
 
 from des.market import Market
 from des.money import MICRO
-from des.presence import present
 from des.records import Observation, Offer, Status
 from des.rows import RoundReport
 from fl.arrays import FloatArray
@@ -246,7 +245,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         market, round_ = self._market, self._market.round + 1
         world = market.population.draw(round_)
         both = zip(market.services, market.states, strict=True)
-        shown = np.array([present(spec, state, round_) for spec, state in both])
+        shown = np.array([state.active or state.arrives(spec, round_) for spec, state in both])
         if not market.population.spec.disclosure.public_bids:
             shown &= np.arange(len(shown)) == m
         return world.seen[m], np.where(shown[:, None], world.bid / MICRO, 0.0)

@@ -6,7 +6,6 @@ from typing import Any
 
 from des.behaviour import Behaviour
 from des.behaviours import create as create_behaviour
-from des.client import Timeline
 from des.holdings import Lasting
 from des.market import Market
 from des.mechanisms import create as create_mechanism
@@ -14,6 +13,7 @@ from des.money import to_micro
 from des.population import PopulationSpec
 from des.secrets import Disclosure
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.datasets import Dataset, info, is_path, load
 from fl.fitted import Fit, dqi_fit

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from des.allocation import NO_CORE
-from des.award import tie_order_of
+from des.allocation import NO_CORE, tie_order_of
 from des.mechanism import Book, Clearing, ClearingError, Mechanism, clear
 from des.mechanisms import comes_with_flmarket
 from des.money import MicroArray

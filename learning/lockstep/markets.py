@@ -12,7 +12,7 @@ import numpy as np
 
 from des.money import MicroArray
 from des.records import Status
-from des.service import earned
+from des.service import earned, reached
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.lockstep.clearing import Clearings, Fate
 from learning.lockstep.curves import Curves
@@ -141,7 +141,7 @@ class Lockstep:
         self.curves.train(view.round, trained)
         self.round = np.where(view.playing, view.round, self.round)
         self.paid += spent
-        self.status[view.asked & (self.curves.accuracy >= kinds.target)] = REACHED
+        self.status[view.asked & reached(self.curves.accuracy, kinds.target)] = REACHED
         reward = earned(kinds.base, np.minimum(self.curves.accuracy, kinds.target))
         reward[self.status == WAITING] = 0.0
         closed = Closed(view.round, fate, reward, self.status.copy(), served, spent)

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.allocation import NO_CORE
-from des.award import tie_order_of
+from des.allocation import NO_CORE, tie_order_of
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
 from des.mechanisms import DEFAULT, create
 from des.money import text as money

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.award import tie_order_of
+from des.allocation import tie_order_of
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
 from des.behaviours import create as create_behaviour
-from des.client import Timeline
 from des.conditions import Intervention
 from des.market import Market
 from des.mechanisms import create as create_mechanism
 from des.population import PopulationSpec
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.fitted import surrogate_fit
 from fl.quality import PUBLISHED
 from fl.surrogate import Curve, SurrogateFederation

@@ -1,13 +1,12 @@
-"""A client: its K cores, and the jobs it was awarded on their way through the simulation."""
+"""The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import simpy
 
-from des.journal import Journal
 from des.money import Micro
-from des.rows import Kind, Outcome
+from des.rows import Kind, MarketEvent, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,30 @@ class Job:
         self.outcome = Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
 
 
+class Journal:
+    """Records the events of one round, each at the simulated time at which it happens."""
+
+    __slots__ = ("_env", "_round", "events")
+
+    def __init__(self, env: simpy.Environment, round_: int) -> None:
+        self._env = env
+        self._round = round_
+        self.events: list[MarketEvent] = []  # what has been recorded so far, in order
+
+    def record(
+        self,
+        kind: Kind,
+        service: str | None = None,
+        client: int | None = None,
+        core: int | None = None,
+        amount: Micro | float | None = None,
+    ) -> None:
+        """Record an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
+        # MarketEvent(...) calls a Python function that does just this, and nothing in a market is called more often.
+        event = (self._round, self._env.now, kind, service, client, core, amount)
+        self.events.append(tuple.__new__(MarketEvent, event))
+
+
 class Client:
     """A client with a K-core CPU (eq. 2 as a SimPy resource)."""
 
@@ -80,3 +103,30 @@ class Client:
 
         core = self._cores.request()
         core.callbacks.append(start)
+
+
+class Workforce:
+    """Gives jobs to clients. Only those that have been awarded something have a part in the simulation."""
+
+    def __init__(self, env: simpy.Environment, cores: int) -> None:
+        self._env, self._cores = env, cores
+        self._clients: dict[int, Client] = {}
+
+    def work(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
+        """Let clients work; return the event at which the last of them is done."""
+        all_done, left = self._env.event(), len(jobs)
+
+        def done() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                all_done.succeed()
+
+        for job in jobs:
+            self._client(job.client).work(job, journal, done)
+        return all_done
+
+    def _client(self, index: int) -> Client:
+        if index not in self._clients:
+            self._clients[index] = Client(self._env, self._cores)
+        return self._clients[index]
