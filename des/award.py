@@ -7,8 +7,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.conditions import Rules
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
-from des.mechanisms import create
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create, note
 from des.memory import recall, remembered
 from des.population import Population, Qualities
 from des.round import Round

@@ -5,16 +5,18 @@ reports: services see the reports, and training uses what is there.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, represent
-from fl.errors import RunError
+from fl.errors import InputError, RunError
+from fl.options import created
+from fl.plugins import Registry, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +236,50 @@ def learn(behaviour: Behaviour, round_: int, outcomes: Outcomes) -> None:
     where = f"behaviour {type(behaviour).__name__}, round {round_}"
     with Foreign(lambda error: BehaviourError(f"{where}: failed to close: {represent(error)}{blame(error)}")):
         behaviour.close(round_, outcomes)
+
+
+TRUTHFUL = "truthful"
+"""The default: clients bid their costs, as in the paper."""
+
+
+BUILTIN: Mapping[str, str] = {
+    TRUTHFUL: "des.behaviour:Truthful",
+    "markup": "des.markup:Markup",
+    "adaptive": "des.adaptive:Adaptive",
+    "misreport": "des.misreport:Misreport",
+    "ring": "des.ring:Ring",
+}
+"""The behaviours that come with flmarket, as module:class; imported when used."""
+
+
+def _problem(thing: Any) -> str | None:
+    return subclass_problem(thing, Behaviour, "flmarket.Behaviour")
+
+
+BEHAVIOURS: Registry[type[Behaviour]] = Registry("behaviour", "flmarket.behaviours", BUILTIN, _problem)
+
+
+B = TypeVar("B", bound=type[Behaviour])
+
+
+def behaviour(name: str) -> Callable[[B], B]:
+    """Return a class decorator that registers a client behaviour: ``@behaviour("greedy")``.
+
+    Raises:
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Behaviour``.
+    """
+    return BEHAVIOURS.decorator(name)
+
+
+class BehaviourOptionsError(InputError):
+    """A scenario's ``clients.behaviour.options`` are not what the behaviour takes."""
+
+
+def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
+    """Return a new behaviour, for one market.
+
+    Raises:
+        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        BehaviourOptionsError: it does not take these options, or fails with them.
+    """
+    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}", BehaviourOptionsError)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, refusal, represent
-from fl.errors import RunError
+from fl.errors import InputError, RunError
+from fl.options import created
+from fl.plugins import Registry, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +260,59 @@ def _check(book: Book, clearing: Clearing, where: str) -> None:
             f"{where}: service {at} would pay {text(int(spent[at]))}, over its budget of "
             f"{text(int(book.budgets[at]))} (eq. 4)"
         )
+
+
+DEFAULT = "pay-as-offered"
+"""The paper's."""
+
+
+BUILTIN: Mapping[str, str] = {
+    DEFAULT: "des.pay_as_offered:PayAsOffered",
+    "uniform-price": "des.uniform_price:UniformPrice",
+    "posted-price": "des.posted_price:PostedPrice",
+    "proportional-share": "des.proportional_share:ProportionalShare",
+    "iterated": "des.iterated:Iterated",
+    "vcg": "des.vcg:VCG",
+    "fair-queue": "des.fair_queue:FairQueue",
+    "score-auction": "des.score_auction:ScoreAuction",
+}
+"""The mechanisms that come with flmarket, as module:class; imported when used."""
+
+
+def _problem(thing: Any) -> str | None:
+    return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "flmarket.mechanisms", BUILTIN, _problem)
+
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def mechanism(name: str) -> Callable[[M], M]:
+    """Return a class decorator that registers a mechanism: ``@mechanism("second-price")``.
+
+    Raises:
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Mechanism``.
+    """
+    return MECHANISMS.decorator(name)
+
+
+def comes_with_flmarket(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
+    cls = type(mechanism)
+    return f"{cls.__module__}:{cls.__qualname__}" in BUILTIN.values()
+
+
+class MechanismOptionsError(InputError):
+    """A scenario's ``market.options`` are not what the mechanism takes."""
+
+
+def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
+    """Return a new mechanism, for one market.
+
+    Raises:
+        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        MechanismOptionsError: it does not take these options, or fails with them.
+    """
+    return created(MECHANISMS.load(name), options, f"mechanism {name!r}", MechanismOptionsError)

@@ -26,10 +26,8 @@ from flmarket._fork import fork  # noqa: E402
 
 if TYPE_CHECKING:
     from des.allocation import allocate
-    from des.behaviour import Behaviour, Outcomes, Setting
-    from des.behaviours import behaviour
-    from des.mechanism import Book, Clearing, Mechanism
-    from des.mechanisms import mechanism
+    from des.behaviour import Behaviour, Outcomes, Setting, behaviour
+    from des.mechanism import Book, Clearing, Mechanism, mechanism
     from des.records import Feedback, Observation, Offer
     from fl.datasets import dataset
     from fl.model_names import model
@@ -102,11 +100,11 @@ _ELSEWHERE = {
     "ScenarioError": "scenarios.file.problems",
     "Setting": "des.behaviour",
     "allocate": "des.allocation",
-    "behaviour": "des.behaviours",
+    "behaviour": "des.behaviour",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
     "load_plugin": "scenarios.plugins",
-    "mechanism": "des.mechanisms",
+    "mechanism": "des.mechanism",
     "model": "fl.model_names",
     "policy": "learning.policy",
 }

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from des.behaviour import Behaviour
-from des.behaviours import create as create_behaviour
+from des.behaviour import create as create_behaviour
 from des.holdings import Lasting
 from des.market import Market
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
 from des.secrets import Disclosure

@@ -21,8 +21,8 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from des.behaviours import BEHAVIOURS
-from des.mechanisms import MECHANISMS
+from des.behaviour import BEHAVIOURS
+from des.mechanism import MECHANISMS
 from fl.blame import Foreign, describe
 from fl.datasets import DATASETS
 from fl.errors import InputError

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.records import Observation, Offer
 from fl.backends import BACKENDS
 from fl.errors import InputError

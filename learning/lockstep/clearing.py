@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import Book, Clearing, ClearingError, Mechanism, clear
-from des.mechanisms import comes_with_flmarket
+from des.mechanism import Book, Clearing, ClearingError, Mechanism, clear, comes_with_flmarket
 from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms

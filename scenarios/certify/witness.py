@@ -13,7 +13,7 @@ import numpy as np
 import tomlkit
 
 from des.holdings import draw_pairs
-from des.mechanisms import create
+from des.mechanism import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key
 from fl.files import asked_for

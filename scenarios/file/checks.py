@@ -6,8 +6,8 @@ They run on whatever part of the data is fine in itself, so that one broken key 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from des.behaviours import BEHAVIOURS, TRUTHFUL
-from des.mechanisms import DEFAULT, MECHANISMS
+from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.mechanism import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS, REAL
 from fl.errors import InputError
 from fl.fitted import FitError, dqi_fit

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from des.behaviours import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from fl.dirichlet import LEAST, MOST
 from fl.quality import largest_emd
 from scenarios.file.tables import Table, plain

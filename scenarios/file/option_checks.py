@@ -7,10 +7,10 @@ values.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from des.behaviours import BEHAVIOURS, TRUTHFUL
-from des.behaviours import create as create_behaviour
-from des.mechanisms import DEFAULT, MECHANISMS
-from des.mechanisms import create as create_mechanism
+from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.behaviour import create as create_behaviour
+from des.mechanism import DEFAULT, MECHANISMS
+from des.mechanism import create as create_mechanism
 from fl.errors import InputError
 from fl.options import option_problems
 from fl.plugins import Registry

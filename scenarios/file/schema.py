@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, create_model
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from fl.backends import BACKENDS
 from fl.regime import Device, Kernel, Regime
 from fl.split import LARGEST_SHARE

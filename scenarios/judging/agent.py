@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import MICRO, MicroArray, to_micro
 from des.population import Qualities
 from des.records import Observation, Offer, Status

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.population import Qualities
 from des.records import Status
 from des.rows import Outcome

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, note
-from des.mechanisms import DEFAULT, create
+from des.mechanism import DEFAULT, Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create, note
 from des.money import text as money
 from des.money import to_micro
 from des.rows import Kind, Outcome

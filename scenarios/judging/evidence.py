@@ -13,8 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from des.availability import Interval
-from des.behaviour import Behaviour, BehaviourError, Truthful
-from des.behaviours import BEHAVIOURS
+from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError, Truthful
 from des.money import Micro
 from des.population import Held, Population, Qualities
 from des.rows import Outcome

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from des.behaviours import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from des.records import Status
 from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row

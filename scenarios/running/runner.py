@@ -13,8 +13,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Self
 
-from des.behaviours import BehaviourOptionsError
-from des.mechanisms import MechanismOptionsError
+from des.behaviour import BehaviourOptionsError
+from des.mechanism import MechanismOptionsError
 from des.rows import RoundReport
 from fl.blame import blame, represent
 from fl.datasets import info

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.adaptive import Adaptive
-from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful
-from des.behaviours import BUILTIN, BehaviourOptionsError, create
+from des.behaviour import BUILTIN, Behaviour, BehaviourError, BehaviourOptionsError, Outcomes, Setting, Truthful, create
 from des.market import Market
 from des.markup import Markup
 from des.misreport import Misreport

@@ -6,8 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
-from des.mechanisms import BUILTIN, MechanismOptionsError, create
+from des.mechanism import (
+    BUILTIN,
+    Asks,
+    Book,
+    Clearing,
+    ClearingError,
+    Mechanism,
+    MechanismOptionsError,
+    ask,
+    clear,
+    create,
+)
 from des.money import MICRO
 from des.posted_price import PostedPrice
 from des.proportional_share import procure

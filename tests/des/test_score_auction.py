@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import Book, clear
-from des.mechanisms import MechanismOptionsError, create
+from des.mechanism import Book, MechanismOptionsError, clear, create
 from des.money import MICRO, to_micro
 from des.score_auction import auction
 

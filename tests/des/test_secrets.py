@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviours import create
+from des.behaviour import create
 from des.population import Population, PopulationSpec
 from des.secrets import Disclosure, ranks
 from fl.quality import PUBLISHED

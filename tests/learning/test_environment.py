@@ -10,7 +10,7 @@ from subprocess import run
 import numpy as np
 import pytest
 
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.offers import OfferError
 from des.records import Offer
 from fl.streams import stream

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS
 from des.money import to_micro
 from des.offers import check_offer
 from des.records import Feedback, Offer, Status

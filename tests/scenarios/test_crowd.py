@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.rows import Outcome, RoundReport
 from learning.play import play
 from scenarios.build import Shelf, build

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS
 from fl.datasets import DATASETS
 from fl.errors import InputError
 from fl.installation import fingerprint

@@ -30,13 +30,13 @@ def _models() -> Sequence[str]:
 
 
 def _mechanisms() -> Sequence[str]:
-    from des.mechanisms import MECHANISMS
+    from des.mechanism import MECHANISMS
 
     return MECHANISMS.names()
 
 
 def _behaviours() -> Sequence[str]:
-    from des.behaviours import BEHAVIOURS
+    from des.behaviour import BEHAVIOURS
 
     return BEHAVIOURS.names()
 

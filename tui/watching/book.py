@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import Micro
 from des.records import Status
 from des.rows import OfferReport, Outcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.rows import OfferReport, Outcome
 from fl.arrays import IntArray
 from scenarios.logs.reading import LoggedRound

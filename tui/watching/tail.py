@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
-from des.behaviours import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from des.records import Status
 from des.rows import Kind, ServiceReport
 from fl.crash import crash_line

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import App
 
-from des.behaviours import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from des.money import MICRO, to_micro
 from fl.counting import counted
 from fl.datasets import info

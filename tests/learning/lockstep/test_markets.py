@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from des.conditions import Intervention
 from des.holdings import Lasting
 from des.market import Market
-from des.mechanism import Book, Clearing, ClearingError, Mechanism
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
 from des.money import MICRO, to_micro
 from des.pay_as_offered import PayAsOffered
 from des.records import Observation, Offer

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
-from des.behaviours import create as create_behaviour
+from des.behaviour import create as create_behaviour
 from des.conditions import Intervention
 from des.market import Market
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.population import PopulationSpec
 from des.service import ServiceSpec
 from des.timeline import Timeline

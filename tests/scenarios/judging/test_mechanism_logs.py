@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from des.mechanism import Book, Clearing
-from des.mechanisms import BUILTIN
+from des.mechanism import BUILTIN, Book, Clearing
 from des.posted_price import PostedPrice
 from des.rows import RoundReport
 from scenarios.build import Shelf

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS
 from des.pay_as_offered import PayAsOffered
 from fl.model_names import MODELS
 from scenarios.file.schema import Scenario, Service

@@ -8,8 +8,7 @@ import pytest
 from textual.app import App
 
 from des.allocation import NO_CORE, allocate
-from des.mechanism import Clearing, Mechanism
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS, Clearing, Mechanism
 from des.rows import Outcome
 from scenarios.judging.reasons import cash
 from tui.watching.book import Book, Verdict
