@@ -243,7 +243,7 @@ TRUTHFUL = "truthful"
 
 
 BUILTIN: Mapping[str, str] = {
-    TRUTHFUL: "des.behaviour:Truthful",
+    TRUTHFUL: "des.behaviours.truthful:Truthful",
     "markup": "des.markup:Markup",
     "adaptive": "des.adaptive:Adaptive",
     "misreport": "des.misreport:Misreport",

@@ -132,14 +132,14 @@ def _problem(found: Any) -> str | None:
 
 
 BUILTIN: Mapping[str, str] = {
-    "random": "learning.heuristics:RandomPolicy",
-    "lcfa": "learning.heuristics:LowCostFirst",
-    "hqfa": "learning.heuristics:HighQualityFirst",
-    "greedy": "learning.heuristics:QualityPerCost",
-    "d-first": "learning.heuristics:DataFirst",
-    "mahdrl": "learning.mahdrl.policy:Mahdrl",
-    "mahdrl-single": "learning.mahdrl.policy:MahdrlSingle",
-    "mahdrl-paper": "learning.mahdrl.paper.policy:MahdrlPaper",
+    "random": "learning.policies.random:RandomPolicy",
+    "lcfa": "learning.policies.lcfa:LowCostFirst",
+    "hqfa": "learning.policies.hqfa:HighQualityFirst",
+    "greedy": "learning.policies.greedy:QualityPerCost",
+    "d-first": "learning.policies.d_first:DataFirst",
+    "mahdrl": "learning.policies.mahdrl:Mahdrl",
+    "mahdrl-single": "learning.policies.mahdrl_single:MahdrlSingle",
+    "mahdrl-paper": "learning.policies.mahdrl_paper:MahdrlPaper",
     "ucb": "learning.bandit:BudgetedUCB",
     "oort": "learning.oort:OortLike",
     "pacing": "learning.pacing:RefusalPacing",

@@ -21,8 +21,8 @@ from experiment import fill, gain, growing, markdown, starred, surrogate_market,
 from des.records import Observation
 from fl.arrays import FloatArray
 from learning.evaluation import evaluate, everywhere
-from learning.heuristics import Preference
 from learning.policy import POLICIES, PolicyContext
+from learning.ranking import Preference
 
 SEEDS, TUNING = range(20), range(100, 106)
 BASELINE, RULE = "dearest", "two-phases"

@@ -11,7 +11,7 @@ import pytest
 from des.records import Offer
 from fl.errors import InputError
 from fl.plugins import Listed, PluginError, UnknownPluginError
-from learning.heuristics import HighQualityFirst
+from learning.policies.hqfa import HighQualityFirst
 from learning.policy import (
     AS_CONFIGURED,
     BUILTIN,

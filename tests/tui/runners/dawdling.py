@@ -7,11 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-import learning.heuristics
+import learning.policies.lcfa
 import scenarios.running.record
 
 scenarios.running.record.PATIENCE = 0.5
-act = learning.heuristics.LowCostFirst.act
+act = learning.policies.lcfa.LowCostFirst.act
 
 
 def dawdle(policy, observation):
@@ -20,5 +20,5 @@ def dawdle(policy, observation):
     return act(policy, observation)
 
 
-learning.heuristics.LowCostFirst.act = dawdle
+learning.policies.lcfa.LowCostFirst.act = dawdle
 runpy.run_path(str(Path(__file__).with_name("formula.py")), run_name="__main__")
