@@ -244,10 +244,10 @@ TRUTHFUL = "truthful"
 
 BUILTIN: Mapping[str, str] = {
     TRUTHFUL: "des.behaviours.truthful:Truthful",
-    "markup": "des.markup:Markup",
-    "adaptive": "des.adaptive:Adaptive",
-    "misreport": "des.misreport:Misreport",
-    "ring": "des.ring:Ring",
+    "markup": "des.behaviours.markup:Markup",
+    "adaptive": "des.behaviours.adaptive:Adaptive",
+    "misreport": "des.behaviours.misreport:Misreport",
+    "ring": "des.behaviours.ring:Ring",
 }
 """The behaviours that come with flmarket, as module:class; imported when used."""
 

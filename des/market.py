@@ -18,8 +18,8 @@ from des.bidding import Bidding
 from des.conditions import Conditions, Intervention, Schedule
 from des.ledger import Ledger
 from des.mechanism import Mechanism
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.participation import arrive, funded, observations, seated, steady, totals
-from des.pay_as_offered import PayAsOffered
 from des.population import Population, PopulationSpec
 from des.records import Observation, Offer
 from des.report import round_report

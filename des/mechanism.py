@@ -267,14 +267,14 @@ DEFAULT = "pay-as-offered"
 
 
 BUILTIN: Mapping[str, str] = {
-    DEFAULT: "des.pay_as_offered:PayAsOffered",
-    "uniform-price": "des.uniform_price:UniformPrice",
-    "posted-price": "des.posted_price:PostedPrice",
-    "proportional-share": "des.proportional_share:ProportionalShare",
-    "iterated": "des.iterated:Iterated",
-    "vcg": "des.vcg:VCG",
-    "fair-queue": "des.fair_queue:FairQueue",
-    "score-auction": "des.score_auction:ScoreAuction",
+    DEFAULT: "des.mechanisms.pay_as_offered:PayAsOffered",
+    "uniform-price": "des.mechanisms.uniform_price:UniformPrice",
+    "posted-price": "des.mechanisms.posted_price:PostedPrice",
+    "proportional-share": "des.mechanisms.proportional_share:ProportionalShare",
+    "iterated": "des.mechanisms.iterated:Iterated",
+    "vcg": "des.mechanisms.vcg:VCG",
+    "fair-queue": "des.mechanisms.fair_queue:FairQueue",
+    "score-auction": "des.mechanisms.score_auction:ScoreAuction",
 }
 """The mechanisms that come with flmarket, as module:class; imported when used."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.outbid import to_beat
+from learning.policies.outbid import to_beat
 from learning.scaling import standardised_rows
 
 

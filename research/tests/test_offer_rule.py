@@ -10,10 +10,10 @@ from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers
 
 from des.records import Observation
 from fl.streams import stream_key
-from learning.outbid import OutbidBids
 from learning.policies.greedy import QualityPerCost
 from learning.policies.hqfa import HighQualityFirst
 from learning.policies.lcfa import LowCostFirst
+from learning.policies.outbid import OutbidBids
 from learning.policy import Policy, PolicyContext
 
 CONTEXT = PolicyContext("s1", 3, 12, 2, 80, 20.0, 0.97, 60.0)

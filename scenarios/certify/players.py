@@ -25,7 +25,7 @@ from des.service import ServiceSpec
 from des.timeline import Journal, Timeline
 from fl.arrays import BoolArray
 from fl.quality import PUBLISHED
-from learning.worth import name_best
+from learning.policies.worth import name_best
 from scenarios.certify.sampling import IMAGES, SampledMarket
 
 Side = Literal["services", "clients"]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.fair_queue import FairQueue
 from des.mechanism import Book, MechanismOptionsError, clear, create
+from des.mechanisms.fair_queue import FairQueue
 from des.money import MICRO
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from des.allocation import NO_CORE, allocate
 from des.mechanism import Clearing, ClearingError, Mechanism
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.rows import Kind, Outcome
 
 WANTED = {"alpha": (0, 6.0), "beta": (0, 5.0), "gamma": (0, 4.0)}

@@ -18,12 +18,12 @@ from des.mechanism import (
     clear,
     create,
 )
+from des.mechanisms.posted_price import PostedPrice
+from des.mechanisms.proportional_share import procure
+from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
-from des.posted_price import PostedPrice
-from des.proportional_share import procure
 from des.records import Offer
 from des.rows import Kind, Outcome
-from des.vcg import VCG, shared
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}

@@ -6,7 +6,7 @@ import pytest
 
 from des.behaviour import BehaviourError, Truthful
 from des.mechanism import ClearingError
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.records import Offer
 
 ODD = {

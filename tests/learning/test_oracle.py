@@ -16,8 +16,8 @@ from des.rows import Outcome
 from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack
-from learning.oracle import BestResponse, critical_prices
 from learning.play import PolicyFailed, play_round, reveal
+from learning.policies.oracle import BestResponse, critical_prices
 from learning.policy import Policy, load
 from learning.seats import seat
 

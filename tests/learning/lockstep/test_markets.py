@@ -14,8 +14,8 @@ from des.conditions import Intervention
 from des.holdings import Lasting
 from des.market import Market
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
-from des.pay_as_offered import PayAsOffered
 from des.records import Observation, Offer
 from des.rows import Outcome, RoundReport
 from des.secrets import Disclosure

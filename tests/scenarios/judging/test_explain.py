@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from des.mechanism import Book, clear
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.rows import Outcome
 from fl.errors import InputError
 from scenarios.build import Shelf

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from des.mechanism import BUILTIN, Book, Clearing
-from des.posted_price import PostedPrice
+from des.mechanisms.posted_price import PostedPrice
 from des.rows import RoundReport
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify

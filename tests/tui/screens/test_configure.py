@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
 from des.mechanism import MECHANISMS
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.model_names import MODELS
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import ScenarioError, parse

@@ -1,6 +1,6 @@
 """Iterated offers: services whose offers were refused may offer again in the same slot."""
 
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
 
 
 class Iterated(PayAsOffered):

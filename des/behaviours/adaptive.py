@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from des.behaviour import Behaviour, Outcomes, Setting
-from des.markup import LARGEST, is_share, marked_up
+from des.behaviours.markup import LARGEST, is_share, marked_up
 from des.money import MicroArray
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, uniforms

@@ -3,7 +3,7 @@
 import numpy as np
 
 from des.behaviour import Behaviour, Setting
-from des.markup import LARGEST, is_share, marked_up
+from des.behaviours.markup import LARGEST, is_share, marked_up
 from des.money import MicroArray
 from fl.arrays import BoolArray, IntArray
 from fl.draws import draw_key, uniforms
