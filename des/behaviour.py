@@ -16,7 +16,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, represent
 from fl.errors import InputError, RunError
 from fl.options import created
-from fl.plugins import Registry, subclass_problem
+from fl.plugins import Registry, built_in, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +242,8 @@ TRUTHFUL = "truthful"
 """The default: clients bid their costs, as in the paper."""
 
 
-BUILTIN: Mapping[str, str] = {
-    TRUTHFUL: "des.behaviours.truthful:Truthful",
-    "markup": "des.behaviours.markup:Markup",
-    "adaptive": "des.behaviours.adaptive:Adaptive",
-    "misreport": "des.behaviours.misreport:Misreport",
-    "ring": "des.behaviours.ring:Ring",
-}
-"""The behaviours that come with flmarket, as module:class; imported when used."""
+BUILTIN = built_in("des.behaviours")
+"""The modules of the behaviours that come with flmarket, by name; imported when used."""
 
 
 def _problem(thing: Any) -> str | None:

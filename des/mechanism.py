@@ -19,7 +19,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.blame import Foreign, blame, refusal, represent
 from fl.errors import InputError, RunError
 from fl.options import created
-from fl.plugins import Registry, subclass_problem
+from fl.plugins import Registry, built_in, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,17 +266,8 @@ DEFAULT = "pay-as-offered"
 """The paper's."""
 
 
-BUILTIN: Mapping[str, str] = {
-    DEFAULT: "des.mechanisms.pay_as_offered:PayAsOffered",
-    "uniform-price": "des.mechanisms.uniform_price:UniformPrice",
-    "posted-price": "des.mechanisms.posted_price:PostedPrice",
-    "proportional-share": "des.mechanisms.proportional_share:ProportionalShare",
-    "iterated": "des.mechanisms.iterated:Iterated",
-    "vcg": "des.mechanisms.vcg:VCG",
-    "fair-queue": "des.mechanisms.fair_queue:FairQueue",
-    "score-auction": "des.mechanisms.score_auction:ScoreAuction",
-}
-"""The mechanisms that come with flmarket, as module:class; imported when used."""
+BUILTIN = built_in("des.mechanisms")
+"""The modules of the mechanisms that come with flmarket, by name; imported when used."""
 
 
 def _problem(thing: Any) -> str | None:
@@ -300,8 +291,7 @@ def mechanism(name: str) -> Callable[[M], M]:
 
 def comes_with_flmarket(mechanism: Mechanism) -> bool:
     """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
-    cls = type(mechanism)
-    return f"{cls.__module__}:{cls.__qualname__}" in BUILTIN.values()
+    return type(mechanism).__module__ in BUILTIN.values()
 
 
 class MechanismOptionsError(InputError):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
 from fl.blame import Foreign, blame, describe
@@ -87,7 +88,8 @@ class Registry(Generic[T]):
         Args:
             kind: what messages call a plug-in of this kind: ``policy``, ``data set``.
             group: the entry-point group of installed packages: ``flmarket.policies``.
-            builtin: what comes with flmarket, as ``module:attribute`` (imported when used) or as the thing itself.
+            builtin: what comes with flmarket, as ``module:attribute`` or as the name of a module whose ``__all__``
+                names it (both are imported when used), or as the thing itself.
             check: returns why a plug-in is not of this kind (``is not a subclass of ...``), or None if it is.
             reserved: names that a plug-in must not have although nothing built in has them.
         """
@@ -123,8 +125,9 @@ class Registry(Generic[T]):
             found = self._builtin[name]
             if not isinstance(found, str):
                 return found
-            module, _, attribute = found.partition(":")
-            return cast(T, getattr(import_module(module), attribute))
+            name_of_module, _, attribute = found.partition(":")
+            module = import_module(name_of_module)
+            return cast(T, getattr(module, attribute or module.__all__[0]))
         if name in self._registered:
             return cast(T, self._registered[name].thing)
         if not self._refusal(name):
@@ -236,6 +239,12 @@ class Registry(Generic[T]):
         if problem:
             raise PluginError(f"{what}: {problem}")
         return cast(T, thing)
+
+
+def built_in(package: str) -> dict[str, str]:
+    """Return the modules of a package, each of which holds something built in, by its name: ``d_first`` is d-first."""
+    modules = iter_modules(import_module(package).__path__)
+    return {module.name.replace("_", "-"): f"{package}.{module.name}" for module in modules}
 
 
 def summary(thing: Any) -> str:

@@ -21,7 +21,7 @@ from fl.arrays import AnyArray
 from fl.blame import Foreign, blame, describe
 from fl.errors import InputError
 from fl.options import created
-from fl.plugins import PluginError, Registry, subclass_problem
+from fl.plugins import PluginError, Registry, built_in, subclass_problem
 from fl.surrogate import Curve
 
 AS_CONFIGURED = "as-configured"
@@ -131,30 +131,8 @@ def _problem(found: Any) -> str | None:
     return subclass_problem(found, Policy, "flmarket.Policy")
 
 
-BUILTIN: Mapping[str, str] = {
-    "random": "learning.policies.random:RandomPolicy",
-    "lcfa": "learning.policies.lcfa:LowCostFirst",
-    "hqfa": "learning.policies.hqfa:HighQualityFirst",
-    "greedy": "learning.policies.greedy:QualityPerCost",
-    "d-first": "learning.policies.d_first:DataFirst",
-    "mahdrl": "learning.policies.mahdrl:Mahdrl",
-    "mahdrl-single": "learning.policies.mahdrl_single:MahdrlSingle",
-    "mahdrl-paper": "learning.policies.mahdrl_paper:MahdrlPaper",
-    "ucb": "learning.policies.ucb:BudgetedUCB",
-    "oort": "learning.policies.oort:OortLike",
-    "pacing": "learning.policies.pacing:RefusalPacing",
-    "worth": "learning.policies.worth:Worth",
-    "oracle": "learning.policies.oracle:BestResponse",
-    "dearest": "learning.policies.dearest:Dearest",
-    "outbid": "learning.policies.outbid:OutbidBids",
-    "fmore": "learning.policies.fmore:FMore",
-    "contribution": "learning.policies.contribution:Contribution",
-    "stackelberg": "learning.policies.stackelberg:Stackelberg",
-    "resolving": "learning.policies.resolving:Resolving",
-    "mirror": "learning.policies.mirror:Mirror",
-    "bwk": "learning.policies.bwk:ContextualKnapsack",
-}
-"""The policies that come with flmarket, as module:class; imported when used."""
+BUILTIN = built_in("learning.policies")
+"""The modules of the policies that come with flmarket, by name; imported when used."""
 
 POLICIES: Registry[type[Policy]] = Registry("policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED])
 """All policies, by name."""
@@ -211,10 +189,12 @@ def register_class(found: type[Policy]) -> str:
 def _name_of(found: type[Policy]) -> tuple[str, bool]:
     """Return the name under which a class plays, and whether it has that name already."""
     named = {registration.thing: name for name, registration in POLICIES.registered.items()}
-    built_in = {path: name for name, path in BUILTIN.items()}
-    place = f"{getattr(found, '__module__', '')}:{getattr(found, '__qualname__', '')}"
-    if (known := named.get(found) or built_in.get(place)) is not None:
-        return known, True
+    if found in named:
+        return named[found], True
+    if str(getattr(found, "__module__", "")).startswith("learning."):
+        for name in BUILTIN:
+            if POLICIES.load(name) is found:
+                return name, True
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower(), False
 
 

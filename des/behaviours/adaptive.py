@@ -13,6 +13,8 @@ from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, uniforms
 from fl.elementary import exp
 
+__all__ = ["Adaptive"]
+
 MOST = 20  # markups to choose from
 
 

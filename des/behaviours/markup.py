@@ -10,6 +10,8 @@ from des.money import MicroArray
 from fl.arrays import FloatArray
 from fl.draws import draw_key, uniforms
 
+__all__ = ["Markup"]
+
 LARGEST = 5.0
 """The largest markup, as a share of the cost; the bids of the largest population still add up inside 64 bits."""
 

@@ -9,6 +9,8 @@ from fl.draws import draw_key, uniforms
 from fl.elementary import rounded
 from fl.options import is_number
 
+__all__ = ["Misreport"]
+
 LARGEST = 4.0  # the largest bias: what is reported is at most five times what is there
 
 

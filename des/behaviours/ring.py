@@ -8,6 +8,8 @@ from des.money import MicroArray
 from fl.arrays import BoolArray, IntArray
 from fl.draws import draw_key, uniforms
 
+__all__ = ["Ring"]
+
 
 class Ring(Behaviour):
     """Rings rotate the lowest bid: the member whose turn it is asks the ring's highest cost, the others ask more.

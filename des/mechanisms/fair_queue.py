@@ -11,6 +11,8 @@ from des.money import MICRO
 from fl.arrays import IntArray
 from fl.options import is_number
 
+__all__ = ["FairQueue"]
+
 
 class FairQueue(Mechanism):
     """A scheduler of services: each client's K cores go to the services with the highest backlog and offer.

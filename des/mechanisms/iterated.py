@@ -2,6 +2,8 @@
 
 from des.mechanisms.pay_as_offered import PayAsOffered
 
+__all__ = ["Iterated"]
+
 
 class Iterated(PayAsOffered):
     """Pays as offered, in several steps: whoever is refused has its money back, and may offer it to other clients.

@@ -3,6 +3,8 @@
 from des.allocation import allocate
 from des.mechanism import Book, Clearing, Mechanism
 
+__all__ = ["PayAsOffered"]
+
 
 class PayAsOffered(Mechanism):
     """Eqs. (2), (4) and (5) with first prices, as in Cheng et al."""

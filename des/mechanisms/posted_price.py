@@ -9,6 +9,8 @@ from des.money import MICRO, MicroArray, text, to_micro
 from fl.arrays import IntArray
 from fl.options import is_number
 
+__all__ = ["PostedPrice"]
+
 
 class PostedPrice(Mechanism):
     """Every service pays the posted price per sample, whatever it offers; clients that ask for more do not serve it.

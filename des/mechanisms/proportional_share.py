@@ -6,6 +6,8 @@ from des.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray
 
+__all__ = ["ProportionalShare"]
+
 
 class ProportionalShare(Mechanism):
     """A service names what clients are worth to it; the mechanism picks the best value for its budget.

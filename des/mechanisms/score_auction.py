@@ -5,6 +5,8 @@ import numpy as np
 from des.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
 
+__all__ = ["ScoreAuction"]
+
 PAYMENTS = ("first-score", "second-score")
 
 

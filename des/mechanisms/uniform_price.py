@@ -7,6 +7,8 @@ from des.mechanism import Book, Clearing, Mechanism
 from des.money import MicroArray
 from fl.arrays import BoolArray, IntArray
 
+__all__ = ["UniformPrice"]
+
 
 class UniformPrice(Mechanism):
     """A client's K highest payments win, and each pays the highest losing offer, at least the client's bid to it.

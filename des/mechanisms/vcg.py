@@ -9,6 +9,8 @@ from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO, Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 
+__all__ = ["VCG"]
+
 SIDES = ("clients", "services")
 
 MOST_CUTS = 1000  # how often the solver may be told that its answer breaks a constraint by some micro-units

@@ -18,6 +18,8 @@ from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 from learning.spreading import limit
 
+__all__ = ["ContextualKnapsack"]
+
 CHANCE: Final = np.array([0.85, 0.3, 0.0, 0.0])
 """Prior weights of the chance to be served: 1, markup, and the client's bid and DQI, standardised."""
 

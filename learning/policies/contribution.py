@@ -14,6 +14,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
+__all__ = ["Contribution"]
+
 LARGEST_ACCURACY = 1 - 1e-6  # accuracies are cut to this, so that progress stays finite
 
 

@@ -6,6 +6,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
+__all__ = ["Dearest"]
+
 
 class Dearest(Policy):
     """Offers the k dearest clients that it can pay their bids.

@@ -11,6 +11,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked
 
+__all__ = ["FMore"]
+
 
 class FMore(Policy):
     """Takes the clients with the highest score ``S(q, p) = s(q) - p``, as far as the budget goes.

@@ -16,6 +16,8 @@ from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 from learning.spreading import limit
 
+__all__ = ["Mirror"]
+
 BELIEF: Final = 1 - 0.2 / (1 + 10 * MARKUPS)
 """Prior chance that a rival's offer is below each level: four in five at the bid."""
 

@@ -12,6 +12,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 
+__all__ = ["OortLike"]
+
 CLIP = 0.95
 """Utilities above this quantile count as equal to it, so that outliers are not chased (Oort's 95th percentile)."""
 

@@ -11,6 +11,8 @@ from learning.checks import require_finite
 from learning.knapsack import knapsack
 from learning.policy import Policy
 
+__all__ = ["BestResponse"]
+
 
 class BestResponse(Policy):
     """Buys the best clients at the lowest payments that win them. Privileged: sees data, EMDs and this round's offers.

@@ -9,6 +9,8 @@ from learning.checks import require_finite
 from learning.policy import Policy
 from learning.selection import fill_budget, ranked
 
+__all__ = ["OutbidBids"]
+
 
 class OutbidBids(Policy):
     """Wants the highest DQI first, and pays one micro-unit more than the rivals' bids that it has to beat.

@@ -10,6 +10,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
+__all__ = ["RefusalPacing"]
+
 
 class RefusalPacing(Policy):
     """Wants the dearest clients first, at a markup that follows the share of refused offers.

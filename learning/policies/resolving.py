@@ -18,6 +18,8 @@ from learning.levels import affordable, best_levels, level_prices, level_rows, o
 from learning.policy import Policy, PolicyContext
 from learning.spreading import limit
 
+__all__ = ["Resolving"]
+
 CHANCE: Final = np.array([2.0, 4.0, 0.0, 0.0])
 """Prior weights of the log odds of being served: 1, markup, and the client's bid and DQI, standardised. An offer of the
 bid is served seven times in eight; a quarter more makes that nineteen in twenty."""

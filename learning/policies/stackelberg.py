@@ -12,6 +12,8 @@ from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext
 from learning.selection import ranked
 
+__all__ = ["Stackelberg"]
+
 NEXT_TO_NONE = 1e-9  # DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers
 
 

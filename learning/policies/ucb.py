@@ -14,6 +14,8 @@ from learning.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
 from learning.scaling import standardised
 
+__all__ = ["BudgetedUCB"]
+
 RIDGE = 1.0  # weight of the prior that no feature matters, counted in rounds
 
 LEAST_WORTH = 1e-9

@@ -12,6 +12,8 @@ from fl.ordered import mean
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 
+__all__ = ["Worth"]
+
 
 def name_best(
     worth: FloatArray,  # [C] money with six decimals
