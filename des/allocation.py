@@ -1,4 +1,4 @@
-"""Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). No clock, no state."""
+"""Allocation of a client's K cores to the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
 from collections.abc import Callable
 

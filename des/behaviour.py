@@ -1,4 +1,4 @@
-"""What clients ask for their work, and what they say of their data: the one seam for client behaviour.
+"""Client behaviour: what clients ask for their work and report of their data; the one seam for it.
 
 What the work costs a client and what it asks for it are two things. So are the data that it holds and the data that it
 reports: services see the reports, and training uses what is there.
@@ -40,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What came of a round's offers, one entry for each: what clients learn of their bids. Money is in micro-units.
+    """The outcomes of a round's offers, one entry for each, from which clients learn. Money is in micro-units.
 
     Attributes:
         services: [offers] index of the service.
@@ -75,7 +75,7 @@ class Outcomes:
 
 
 class Behaviour(ABC):
-    """How all clients of one market behave. Subclasses may take keyword arguments: ``clients.behaviour.options``.
+    """The behaviour of all clients of one market. Subclasses may take keyword arguments: ``clients.behaviour.options``.
 
     What a client bids may depend on the round, on the cost of the data that it reports, on keyed draws and on the
     outcomes of earlier rounds, which it gets through ``close``. It must not depend on anything else, so that the same
@@ -121,7 +121,7 @@ class Behaviour(ABC):
         return data_size, emd
 
     def misreporting(self, round_: int) -> BoolArray | None:
-        """Return which clients [C] misreport in a round; None for nobody."""
+        """Return which clients [C] misreport in a round; None if none do."""
         return None
 
     def close(self, round_: int, outcomes: Outcomes) -> None:  # noqa: B027 - most behaviours learn nothing
@@ -210,7 +210,7 @@ def reported(
 
 
 def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray | None:
-    """Return which clients [C] misreport in a round; None for nobody.
+    """Return which clients [C] misreport in a round; None if none do.
 
     Raises:
         BehaviourError: the behaviour raised an exception, or did not return one truth value for each client.

@@ -24,13 +24,13 @@ class Intervention:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a round is played under."""
+    """The conditions of a round."""
 
     budgets: Mapping[str, Micro]  # B_m by service, micro-units
     cores: int  # K
     # clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
     offline: frozenset[int] = frozenset()
-    # says who else is offline in a round; None: nobody
+    # says which other clients are offline in a round; None: none are
     availability: Availability | None = field(default=None, compare=False, repr=False)
     rules: Rules | None = None  # the mechanism that an intervention has put in the place of the first one, if any
 

@@ -1,10 +1,10 @@
-"""Which data each client holds in each round: drawn anew, as in the paper, or lasting.
+"""The data that each client holds in each round: fresh, as in the paper, or lasting.
 
-There are a few (D, EMD) pairs that a client can hold for a service. In the paper each round draws one anew. Where data
-lasts, a client has one pair for each service that stays, and a round keeps it with the probability ``persistence``;
-else it draws one anew for that round alone. With a pair stays its label mix, which labels have too many images; the
-images themselves are new in each round. A client's lasting pairs are drawn anew in a round with the probability
-``drift``, and stay from then on.
+There are a few (D, EMD) pairs that a client can hold for a service. In the paper each round draws another one. Where
+data lasts, a client has one pair for each service that stays, and a round keeps it with the probability
+``persistence``; else it draws another one for that round alone. With a pair stays its label mix, which labels have too
+many images; the images themselves are new in each round. A client's lasting pairs are drawn again in a round with the
+probability ``drift``, and stay from then on.
 
 All of it is a function of (seed, round, service, client) alone, whatever rounds were asked for before.
 """
@@ -27,11 +27,11 @@ STRETCH = 64  # rounds that are searched at once for the last drift before a rou
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """How far data lasts."""
+    """The extent to which data lasts."""
 
     # the probability that a round keeps a client's lasting pair for a service; 0 as in the paper
     persistence: float = 0.0
-    drift: float = 0.0  # the probability, in each round, that all lasting pairs of a client are drawn anew
+    drift: float = 0.0  # the probability, in each round, that all lasting pairs of a client are drawn again
 
 
 def draw_pairs(
@@ -79,7 +79,7 @@ class Holdings:
         return np.where(kept, stays, fresh), np.where(kept, since, FRESH)
 
     def _since(self, block: int, rounds: IntArray) -> IntArray:
-        """Return the round in which each client's lasting pairs were last drawn anew, [rounds, C]."""
+        """Return the round in which each client's lasting pairs were last drawn, [rounds, C]."""
         last = np.where(self._drifts(rounds, self._clients), rounds[:, None], 0)
         last[0] = np.maximum(last[0], self._before(block, int(rounds[0])))
         since: IntArray = np.maximum.accumulate(last, axis=0)
@@ -99,6 +99,6 @@ class Holdings:
         return found
 
     def _drifts(self, rounds: IntArray, clients: IntArray) -> BoolArray:
-        """Return whether the lasting pairs of each client are drawn anew in each round, [rounds, clients]."""
+        """Return whether the lasting pairs of each client are drawn again in each round, [rounds, clients]."""
         drifts: BoolArray = uniforms(self._drift, rounds[:, None], 0, clients)[0] < self._lasting.drift
         return drifts

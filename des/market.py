@@ -70,7 +70,7 @@ class Market:
             seed: the seed of every random stream.
             interventions: changes from outside in the middle of the run.
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
-            availability: says who is offline in a round, besides those of interventions; None: nobody.
+            availability: says who is offline in a round, besides those of interventions; None: no client.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -299,7 +299,7 @@ class Market:
         if self._steady and now is self._conditions:
             return
         if now.cores != self._conditions.cores:
-            self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
+            self._workforce = Workforce(self._env, now.cores)  # between rounds no client is at work
         self._conditions = now
         self._platform.play_by(now.rules)
         arrive(self.services, self.states, number)

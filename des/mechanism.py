@@ -1,4 +1,4 @@
-"""How a round is cleared: which offers win a core, and what each winner pays; the one seam for payment mechanisms.
+"""Payment mechanisms: which offers win a core, and what each winner pays; the one seam for them.
 
 In a round a mechanism may first name the prices that services have to pay at least (``ask``); it clears the offers
 (``clear``), maybe several times, because services that were refused may offer again (``steps``); and it may learn from
@@ -24,7 +24,7 @@ from fl.plugins import Registry, built_in, subclass_problem
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """What services have to pay at least. Arrays are over services and clients; money is in micro-units.
+    """The least that services have to pay. Arrays are over services and clients; money is in micro-units.
 
     Attributes:
         least: [M, C] the lowest payment that an offer may name, at least the bid.
@@ -73,7 +73,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """What a mechanism decides.
+    """The decision of a mechanism.
 
     Attributes:
         core: [offers] the client's core that serves the offer, 0 to K - 1, or NO_CORE for a refused offer.

@@ -1,4 +1,4 @@
-"""Who takes part in a round, with how much money, and what each of them sees when it is asked to offer.
+"""The services that take part in a round: their money, and what each sees when it is asked to offer.
 
 Services may arrive later, and may have a budget for the whole run. They see all bids, and their own DQI and budget.
 """

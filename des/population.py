@@ -97,7 +97,7 @@ class Population:
 
     def __init__(
         self,
-        spec: PopulationSpec,  # the clients; their behaviour begins anew
+        spec: PopulationSpec,  # the clients; their behaviour begins again
         labels: Sequence[int],  # [M] L of each service's data set
         parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
         seed: int,  # the run's seed

@@ -1,4 +1,4 @@
-"""What a service sees of a round, what it does, and what it learns: plain data, with money in units (six decimals)."""
+"""Observation, offer and feedback of a service in a round: plain data, with money in units (six decimals)."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from fl.streams import generator
 
 @dataclass(frozen=True, slots=True)
 class Privileged:
-    """What the paper hides from services. Only policies that declare ``privileged = True`` see it.
+    """The data that the paper hides from services. Only policies that declare ``privileged = True`` see it.
 
     Attributes:
         data_size: [C] images that each client reports for this service; what it holds, unless it misreports.
@@ -32,7 +32,7 @@ class Privileged:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one service sees when the bids of a round are closed: the paper's state s_m^n, and its own progress.
+    """One service's view when the bids of a round are closed: the paper's state s_m^n, and its own progress.
 
     In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
     all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
@@ -149,7 +149,7 @@ class Offer:
 
     @classmethod
     def none(cls) -> "Offer":
-        """Return the offer that wants nobody."""
+        """Return the offer that wants no client."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 
@@ -181,7 +181,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a service learns of its own round.
+    """The outcome of a round for one service.
 
     Attributes:
         round: n.

@@ -17,7 +17,7 @@ from fl.jobs import TrainingOutcome
 
 @dataclass(slots=True)
 class Round:
-    """What is known of a round while it runs. Services are identified by their index."""
+    """A round while it runs. Services are identified by their index."""
 
     number: int  # n, from 1
     start: float  # simulated time of the data refresh, seconds

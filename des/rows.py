@@ -1,4 +1,4 @@
-"""What comes out of a round: the rows of the logs, plain data for logs and screens, with money in whole micro-units."""
+"""The records of a round: rows of the logs, plain data for logs and screens, with money in whole micro-units."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What became of an offer."""
+    """The outcome of an offer."""
 
     SERVED = "served"
     OUTBID = "outbid"  # K services offered the client more
@@ -43,7 +43,7 @@ class OfferReport(NamedTuple):
 
 
 class ClientReport(NamedTuple):
-    """What an offer was to its client: a row of clients.csv. Money is in micro-units.
+    """An offer as its client sees it: a row of clients.csv. Money is in micro-units.
 
     ``data_size``, ``emd`` and ``cost`` are the truth; ``reported_size`` and ``reported_emd`` what services see.
     ``paid`` and ``profit``, which is what it was paid less the cost, are None unless it served.

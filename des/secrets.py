@@ -1,7 +1,7 @@
-"""What clients keep to themselves: noise in what their work costs, and what services see of bids and data quality.
+"""Disclosure: what services see of bids and data quality; and noise in clients' costs, which only they know.
 
-In the paper's market, a bid is a known function of (D, EMD), and all bids are public: whoever can subtract reads the
-private data from them. Two things can be otherwise. A client's costs vary with what only it knows, so that a bid no
+In the paper's market, a bid is a known function of (D, EMD), and all bids are public: a reader who can subtract knows
+the private data from them. Two things can be otherwise. A client's costs vary with what only it knows, so that a bid no
 longer tells its data. And services see less: only the bids to themselves, and the quality as a rank or with noise.
 
 The draws are functions of (seed, round, client) and (seed, round, service, client) alone, as all draws of the world.
@@ -18,7 +18,7 @@ from fl.draws import draw_key, uniforms
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """What services see of what the market knows."""
+    """The part of bids and DQI that services see."""
 
     # whether a service sees what clients ask of its rivals; otherwise it sees only its own bids
     public_bids: bool = True
@@ -29,7 +29,7 @@ class Disclosure:
 
 
 class Moods:
-    """What makes a client's work dear or cheap in a round besides its data: one factor for all services."""
+    """Factors that make a client's work dear or cheap in a round besides its data, the same for all services."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ def times(costs: MicroArray, factors: FloatArray | np.float64) -> MicroArray:
 
 
 class Lens:
-    """What services see of the DQI."""
+    """The DQI as services see it."""
 
     def __init__(
         self,

@@ -29,13 +29,14 @@ class ServiceSpec:
     arrival: int = 1  # the first round in which it takes part
     # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
-    # how its data set is learned, as fitted to earlier trainings; None if nobody knows. The market does not look at it.
+    # how its data set is learned, as fitted to earlier trainings; None if that is not known. The market does not look
+    # at it.
     curve: Curve | None = None
 
 
 @dataclass(slots=True)
 class ServiceState:
-    """How far a service has come: plain data, from which a market can continue at a round boundary."""
+    """The progress of a service: plain data, from which a market can continue at a round boundary."""
 
     accuracy: float  # the accuracy of its global model, in [0, 1]; held once it has left
     test_accuracy: float  # the same model's accuracy on test images; nothing follows from it

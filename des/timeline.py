@@ -11,7 +11,7 @@ from des.rows import Kind, MarketEvent, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """How long things take, in simulated seconds."""
+    """Durations, in simulated seconds."""
 
     seconds_per_sample: float  # time to train on one image in one epoch, on a client of speed 1
     upload_seconds: float  # time to send the update

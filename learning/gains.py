@@ -1,4 +1,4 @@
-"""What clients are worth to a service: a prior from what clients show, corrected by the service's own learning curve.
+"""The worth of clients to a service: a prior from what clients show, corrected by the service's own learning curve.
 
 A service sees one number a round, its accuracy, and most of a round's change is noise: on the surrogate's MNIST the
 noise of one round's log error is about five times the mean fall. Regressing each round's fall on who served (``ucb``,
@@ -128,7 +128,7 @@ class Gains:
         """Return the prior's mean, given the round's contexts [C, 2]."""
         agreement = (self._agreement + mean(z[:, 0] * z[:, 1])) / (self._rounds + 1)
         apart, pairs = _within(z)
-        same = max(1 - (self._apart + apart) / (self._pairs + pairs + 1), 0.0)  # 1 where nobody can be compared
+        same = max(1 - (self._apart + apart) / (self._pairs + pairs + 1), 0.0)  # 1 where no client can be compared
         whole = SPEED * self._steepness
         return np.array([0.0, SPEED, whole * same, whole * (1 - same + self._trust * max(agreement, 0.0)), 0.0])
 

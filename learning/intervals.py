@@ -1,4 +1,4 @@
-"""How certain a mean, or a difference, is: 95 % intervals that cover, paired tests, and Holm's correction.
+"""Uncertainty of means and differences: 95 % intervals that cover, paired tests, and Holm's correction.
 
 Runs of different policies under the same market seed share their world, so they are compared in pairs. Means of a few
 seeds have Student's t intervals: a bootstrap of so few covers less than it promises (``benchmarks/coverage.py``).

@@ -21,7 +21,7 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a service observed, and what it offered."""
+    """A service's observation and its offer."""
 
     observation: Observation
     offer: Offer
@@ -75,7 +75,7 @@ def decide(
     blind = [name for name in asked if name not in seeing]
     offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
     made = {name: Decision(observations[name], offers[name]) for name in blind}
-    if seeing:  # offers of plug-ins, which may be lists, or wrong; whoever sees them must not change them
+    if seeing:  # offers of plug-ins, which may be lists, or wrong; policies that see them must not change them
         offers = {name: _read(offer, labels.get(name, name), observations[name]) for name, offer in offers.items()}
     for name in seeing:
         revealed = reveal(observations[name], offers)

@@ -1,4 +1,4 @@
-"""What a policy is, and which ones there are.
+"""Policies: the base class, and the registry of all of them.
 
 A policy decides for one service: from what the service observes (``Observation``) to whom it offers how much
 (``Offer``). Your own policy is a subclass of ``Policy``, registered under a name that then works wherever ``hqfa``
@@ -30,7 +30,7 @@ AS_CONFIGURED = "as-configured"
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
-    """What a policy knows of its market before the first round.
+    """A market as its policies know it before the first round.
 
     Attributes:
         service: name of the service it decides for.
@@ -107,7 +107,7 @@ class Policy(ABC):
         return {}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:  # noqa: B027 - optional, as ``state``
-        """Remember what ``state`` returned, in a policy that was made anew with the same context and options."""
+        """Remember what ``state`` returned, in a new policy with the same context and options."""
 
     @property
     def resumable(self) -> bool:

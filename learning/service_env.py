@@ -24,7 +24,7 @@ from learning.seats import MarketFactory, seat
 class ServiceEnv(gymnasium.Env[Any, Any]):
     """One service against scripted rivals. Rewards, ends and spaces are those of ``MarketEnv``.
 
-    The rivals' policies are created anew in each episode. The episode ends when the service leaves, even if its rivals
+    The rivals' policies are created again in each episode. The episode ends when the service leaves, even if its rivals
     stay.
     """
 

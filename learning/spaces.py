@@ -1,4 +1,4 @@
-"""What an RL agent sees and does: a service's observation and action as Gymnasium spaces.
+"""Gymnasium spaces of an RL agent: a service's observation and action.
 
 ``DictCodec`` keeps the parts apart, by name; ``FlatCodec`` makes one Box of each, for learners that take nothing else.
 All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.

@@ -1,4 +1,4 @@
-"""How a budget for the whole run is spread over the rounds that are left."""
+"""Spreading of a budget for the whole run over the rounds that are left."""
 
 import math
 

@@ -22,7 +22,7 @@ from learning.statistics import finite
 
 
 class RoundsToTarget(NamedTuple):
-    """When runs met their target. Arrays have any axes, such as [seed, service]."""
+    """The rounds in which runs met their target. Arrays have any axes, such as [seed, service]."""
 
     rounds: IntArray  # [...] the round in which the target was met, from 1; N if it was not
     reached: BoolArray  # [...] whether it was met

@@ -80,7 +80,7 @@ class Adaptive(Behaviour):
 
     @property
     def chances(self) -> FloatArray:
-        """How likely each client [C] is to choose each markup [A] in the next round."""
+        """The probability that each client [C] chooses each markup [A] in the next round."""
         weights = exp(self._logs - self._logs.max(axis=1, keepdims=True))
         count = len(self._markups)
         # Running sums add one number after the other: the same bits on every machine.

@@ -16,7 +16,8 @@ class Ring(Behaviour):
 
     All clients are put into rings at random, once. For each service, a member whose turn it is asks what the most
     expensive member's data costs for that service; the others make cover bids, which are higher by a share and meant to
-    lose. So nobody asks less than its cost, members do not compete with each other, and each is cheapest in its turn.
+    lose. So no client asks less than its cost, members do not compete with each other, and each is cheapest in its
+    turn.
 
     Sources: bid rotation and cover bidding as in OECD, "Guidelines for fighting bid rigging in public procurement",
     2009; rings in theory: McAfee and McMillan, "Bidding rings", American Economic Review 82(3), 1992. The rule by which

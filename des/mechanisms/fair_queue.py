@@ -1,4 +1,4 @@
-"""Fair queues: whoever was served less than its share goes first, weighed against what it offers (Lyapunov)."""
+"""Fair queues: a service that was served less than its share goes first, weighed against what it offers (Lyapunov)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -6,12 +6,12 @@ __all__ = ["Iterated"]
 
 
 class Iterated(PayAsOffered):
-    """Pays as offered, in several steps: whoever is refused has its money back, and may offer it to other clients.
+    """Pays as offered, in several steps: a refused service has its money back, and may offer it to other clients.
 
     A client keeps the K highest of all offers that it has been made so far, and refuses the others; a service that was
     refused offers again, to clients that it has not tried (deferred acceptance: Gale and Shapley, "College admissions
     and the stability of marriage", American Mathematical Monthly 69, 1962; with money, Kelso and Crawford, Econometrica
-    50, 1982). The round is cleared when nobody is refused any more, or after the last step. How much more is served
+    50, 1982). The round is cleared when no offer is refused any more, or after the last step. How much more is served
     than with ``pay-as-offered`` is what bidding once wastes.
     """
 

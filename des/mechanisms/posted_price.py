@@ -72,7 +72,7 @@ class PostedPrice(Mechanism):
         supply = self._supply * book.cores
         refused = (
             (offers - served) / offers if offers else float(not supply)
-        )  # a price at which nobody serves is too low
+        )  # a price at which no client serves is too low
         idle = (supply - served) / supply if supply else 0.0
         moved = round(self.price * (1 + self._step * (refused - idle)))
         self.price = min(max(moved, self._least), self._most)

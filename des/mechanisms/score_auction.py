@@ -17,7 +17,7 @@ class ScoreAuction(Mechanism):
     MEC", ICDCS 2020, whose scoring rule is s(q) - p. What a service offers for a client stands for s(q). With
     ``first-score`` a winner is promised its bid; with ``second-score`` the price at which its score would equal the
     best losing one (Che, "Design competition through multidimensional auctions", RAND Journal of Economics 24, 1993),
-    or 0 if nobody loses, so that it is promised its value. A client that is picked by more than K services serves those
+    or 0 if none loses, so that it is promised its value. A client that is picked by more than K services serves those
     that leave it the most above its bid; what the others promised lapses.
 
     FMore fixes the number of winners and has one buyer without a budget; the budget and the choice among several
@@ -45,9 +45,9 @@ class ScoreAuction(Mechanism):
             budget = int(book.budgets[m])
             mine = ((book.services == m) & (book.asks <= budget)).nonzero()[0]
             mine = mine[np.lexsort((book.clients[mine], (book.asks - book.payments)[mine]))]
-            # At second scores, last comes that of nobody, which wins nothing: 0.
-            nobody = np.zeros(int(self._second), dtype=np.int64)
-            value, asked = (np.concatenate([each[mine], nobody]) for each in (book.payments, book.asks))
+            # At second scores, last comes an empty one, which wins nothing: 0.
+            empty = np.zeros(int(self._second), dtype=np.int64)
+            value, asked = (np.concatenate([each[mine], empty]) for each in (book.payments, book.asks))
             won, paid = auction(value, asked, budget, len(mine), second=self._second) if len(mine) else (mine, mine)
             picked.append(mine[won])
             price[mine[won]] = paid
@@ -65,8 +65,8 @@ def auction(
 ) -> tuple[MicroArray, MicroArray]:
     """Return who wins, as places in the order of scores, and what each is paid, micro-units.
 
-    At first scores, whoever no longer fits into the budget is passed over. At second scores the winners are the first k
-    with the largest k whose payments fit: who is passed over would set the others' payments.
+    At first scores, a client that no longer fits into the budget is passed over. At second scores the winners are the
+    first k with the largest k whose payments fit: who is passed over would set the others' payments.
     """
     most = len(value) if winners is None else min(winners, len(value))
     if second:

@@ -19,7 +19,7 @@ from learning.lockstep.worlds import World
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a round's offers."""
+    """The outcomes of a round's offers."""
 
     offers: Offers
     awarded: BoolArray  # [offers] whether the client gave the service a core

@@ -15,7 +15,7 @@ _native = extension("follow")
 
 
 class Curves:
-    """How far the services of all markets are on their curves."""
+    """The services of all markets on their curves."""
 
     def __init__(self, kinds: Templates) -> None:
         self._kinds = kinds

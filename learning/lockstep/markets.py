@@ -46,7 +46,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What came of a round."""
+    """The outcome of a round."""
 
     round: IntArray  # [B] n
     fate: Fate  # what became of each offer

@@ -40,7 +40,7 @@ class Rows:
             pairs = market.population.pairs
             for m, parts in enumerate(own):
                 dqi.append(Scale.between(*(part[0] for part in parts["dqi"]))(pairs.dqi[m]))
-                # A service's own row of bids comes first, and is scaled alike whoever observes it.
+                # A service's own row of bids comes first, and is scaled alike in every row.
                 bids.append(Scale.between(*(part[0, 0] for part in parts["bids"]))(pairs.bid[m] / MICRO))
         self._dqi, self._bids = np.concatenate(dqi), np.concatenate(bids)  # of each pair that clients can hold
         self._scales: dict[str, Scale] = {}

@@ -21,7 +21,7 @@ class FMore(Policy):
     MEC", ICDCS 2020. There, an aggregator announces the scoring rule, nodes bid qualities and a price, and the K
     highest scores win. With ``first-score`` a winner is paid the price that it asks. With ``second-score`` it is paid
     the price at which its score would equal the best losing one (Che, "Design competition through multidimensional
-    auctions", RAND Journal of Economics 24, 1993), at least its bid; if nobody loses, its bid.
+    auctions", RAND Journal of Economics 24, 1993), at least its bid; if none loses, its bid.
 
     What is adapted, and ours:
 

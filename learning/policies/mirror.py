@@ -29,9 +29,9 @@ MEMORY: Final = 0.95  # what an offer still counts a round later, because rivals
 class Mirror(Policy):
     """Adaptive pacing for first prices, by dual mirror descent.
 
-    A budget over many auctions prices money: whoever knew that price ``mu`` would make in each auction the offer with
-    the highest ``value * P(win) - mu * price``. It is learned by mirror descent on the dual, here with the entropy as
-    mirror map, along what was wanted beyond the budget's share of the round, or short of it:
+    A budget over many auctions prices money: a service that knew that price ``mu`` would make in each auction the offer
+    with the highest ``value * P(win) - mu * price``. It is learned by mirror descent on the dual, here with the entropy
+    as mirror map, along what was wanted beyond the budget's share of the round, or short of it:
 
         mu <- mu * exp(rate * clip(wanted / share - 1, -1, 1))
 

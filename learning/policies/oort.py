@@ -67,7 +67,7 @@ class OortLike(Policy):
         share = observation.budget * self._share(observation.round)
         explored = fill_budget(unknown, bids, share, available=available).clients
         rest = unknown[~np.isin(unknown, explored)]
-        # What is left over goes to whoever still fits: an unspent budget lapses.
+        # What is left over goes to clients that still fit: an unspent budget lapses.
         order = np.concatenate([explored, known, rest])
         return fill_budget(order, bids, observation.budget, available=available)
 

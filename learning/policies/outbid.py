@@ -55,7 +55,7 @@ def to_beat(
 ) -> MicroArray:
     """Return what beats all but K - 1 rivals at each client of n markets if they pay the bids, [n, C], micro-units.
 
-    0 where there are fewer than K rivals. A service that has left asks for nobody; its bids are zero.
+    0 where there are fewer than K rivals. A service that has left asks for no client; its bids are zero.
     """
     markets = np.arange(len(bids))
     rivals = bids.copy()

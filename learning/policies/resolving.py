@@ -1,4 +1,4 @@
-"""Re-solving: every round solves anew for the best offers, with learned values, learned chances and the money left."""
+"""Re-solving: every round solves again for the best offers, with learned values, learned chances and the money left."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -41,11 +41,12 @@ class Resolving(Policy):
       Sinha and Zoltners, "The multiple-choice knapsack problem", Operations Research 27, 1979).
     * Where the service has a budget for the whole run, what is left of it is spread over the rounds left
       (``learning.spreading``), by what is expected to be paid: refused offers cost nothing. Solving the relaxation of
-      the remaining run anew in every round loses little on knowing the future: Jasin and Kumar, "A re-solving heuristic
-      with bounded revenue loss for network revenue management with customer choice", Mathematics of Operations Research
-      37, 2012; Balseiro, Besbes and Pizarro, "Survey of dynamic resource-constrained reward collection problems:
-      unified model and analysis", Operations Research 72, 2024. Their guarantees assume known distributions and
-      additive values, which a market of learning rivals does not have. A budget that lapses leaves nothing to spread.
+      the remaining run again in every round loses little on knowing the future: Jasin and Kumar, "A re-solving
+      heuristic with bounded revenue loss for network revenue management with customer choice", Mathematics of
+      Operations Research 37, 2012; Balseiro, Besbes and Pizarro, "Survey of dynamic resource-constrained reward
+      collection problems: unified model and analysis", Operations Research 72, 2024. Their guarantees assume known
+      distributions and additive values, which a market of learning rivals does not have. A budget that lapses leaves
+      nothing to spread.
     """
 
     summary = "re-solves a knapsack each round: learned values, learned chances to be served, the money left"
@@ -87,7 +88,7 @@ class Resolving(Policy):
         rows = offer_rows(observation, offer)
         missed = feedback.won - sigmoid(product(rows, self.weights[:, None])[:, 0])
         self.weights = self.weights + self._rate * column_sums(rows * missed[:, None]) / len(rows)
-        self.weights[1] = max(self.weights[1], 0.0)  # nobody serves less for more
+        self.weights[1] = max(self.weights[1], 0.0)  # no client serves less for more
         self._offered += float(to_micro(offer.payments).sum()) / MICRO
         self._paid += float(to_micro(feedback.paid).sum()) / MICRO
 
