@@ -9,8 +9,8 @@ import pytest
 from torch.backends.cpu import get_cpu_capability
 
 from fl import fused
-from golden.science_cases import CASES, TRAININGS, Case
 from golden.science import agent, judged, logs, recorded, said
+from golden.science_cases import CASES, TRAININGS, Case
 from golden.values import holds
 from support.shell import flmarket
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import flmarket
-from golden.science_cases import CASES, TRAININGS
 from golden.commands import Shell, answers, first_run, verdicts
+from golden.science_cases import CASES, TRAININGS
 from golden.values import Run, digest, runs
 
 FILE = Path(__file__).with_name("science.json")
