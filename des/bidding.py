@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from des.award import Platform
 from des.ledger import Ledger
 from des.money import Micro
+from des.observation import Offer
 from des.offers import check_offer
-from des.records import Offer
 from des.round import Round
 from des.rows import Kind
 

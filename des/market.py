@@ -19,9 +19,9 @@ from des.conditions import Conditions, Intervention, Schedule
 from des.ledger import Ledger
 from des.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
+from des.observation import Observation, Offer
 from des.participation import arrive, funded, observations, seated, steady, totals
 from des.population import Population, PopulationSpec
-from des.records import Observation, Offer
 from des.report import round_report
 from des.round import Round
 from des.rows import Kind, Outcome, RoundReport

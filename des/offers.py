@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
-from des.records import Offer
+from des.observation import Offer
 from fl.arrays import BoolArray, IntArray
 from fl.blame import Foreign, blame, refusal
 from fl.errors import RunError

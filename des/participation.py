@@ -10,7 +10,7 @@ import numpy as np
 
 from des.ledger import Ledger
 from des.money import MICRO, Micro
-from des.records import Observation, Privileged, Status
+from des.observation import Observation, Privileged, Status
 from des.round import Round
 from des.service import ServiceSpec, ServiceState
 from fl.arrays import FloatArray

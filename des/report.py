@@ -6,9 +6,9 @@ from itertools import chain
 import numpy as np
 
 from des.money import MICRO, Micro
+from des.observation import Feedback
 from des.offers import CheckedOffer
 from des.population import Qualities
-from des.records import Feedback
 from des.round import Round
 from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward

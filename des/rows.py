@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from des.money import MICRO, Micro
-from des.records import Feedback, Status
+from des.observation import Feedback, Status
 
 if TYPE_CHECKING:
     from des.service import ServiceSpec, ServiceState

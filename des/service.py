@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self, overload
 
 from des.money import Micro
-from des.records import Status
+from des.observation import Status
 from fl.arrays import FloatArray
 from fl.elementary import power, rounded
 from fl.quality import DQIParameters

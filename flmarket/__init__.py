@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from des.allocation import allocate
     from des.behaviour import Behaviour, Outcomes, Setting, behaviour
     from des.mechanism import Book, Clearing, Mechanism, mechanism
-    from des.records import Feedback, Observation, Offer
+    from des.observation import Feedback, Observation, Offer
     from fl.datasets import dataset
     from fl.model_names import model
     from fl.plugins import PluginError
@@ -86,11 +86,11 @@ _ELSEWHERE = {
     "Behaviour": "des.behaviour",
     "Book": "des.mechanism",
     "Clearing": "des.mechanism",
-    "Feedback": "des.records",
+    "Feedback": "des.observation",
     "Fork": "scenarios.fork",
     "Mechanism": "des.mechanism",
-    "Observation": "des.records",
-    "Offer": "des.records",
+    "Observation": "des.observation",
+    "Offer": "des.observation",
     "Outcomes": "des.behaviour",
     "PluginError": "fl.plugins",
     "Policy": "learning.policy",

@@ -4,7 +4,7 @@ import numpy as np
 
 from des.market import Market
 from des.mechanism import Mechanism
-from des.records import Observation
+from des.observation import Observation
 from fl.errors import RunError
 
 

@@ -17,7 +17,7 @@ from pettingzoo import ParallelEnv
 
 from des.market import Market
 from des.money import MICRO
-from des.records import Observation, Offer, Status
+from des.observation import Observation, Offer, Status
 from des.rows import RoundReport
 from fl.arrays import FloatArray
 from fl.streams import stream

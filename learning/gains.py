@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import exp, log
 from fl.options import in_range

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from des.market import Market
+from des.observation import Observation, Offer
 from des.offers import OfferError, read_offer
-from des.records import Observation, Offer
 from des.rows import RoundReport
 from fl.blame import Foreign, blame, represent
 from fl.errors import RunError

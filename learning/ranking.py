@@ -6,7 +6,7 @@ Clients that do not fit are skipped until none does. Equal clients are taken in 
 
 from abc import abstractmethod
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import FloatArray, IntArray
 from learning.policy import Policy
 from learning.selection import fill_budget, ranked

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 
 from des.market import Market
-from des.records import Offer
+from des.observation import Offer
 from des.rows import RoundReport
 from learning.environment import MarketEnv, Step
 from learning.play import decide, learn

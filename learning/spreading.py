@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from des.money import Micro, to_micro
-from des.records import Observation
+from des.observation import Observation
 from fl.elementary import power
 
 

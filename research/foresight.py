@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from experiment import growing, markdown, surrogate_market, told
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import FloatArray
 from learning.evaluation import evaluate
 from learning.intervals import Interval, holm, paired_interval

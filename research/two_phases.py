@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from experiment import fill, gain, growing, markdown, starred, surrogate_market, told
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray
 from learning.evaluation import evaluate, everywhere
 from learning.policy import POLICIES, PolicyContext

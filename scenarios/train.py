@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
 from des.mechanism import create as create_mechanism
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.backends import BACKENDS
 from fl.errors import InputError
 from fl.names import suggest

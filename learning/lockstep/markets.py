@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MicroArray
-from des.records import Status
+from des.observation import Status
 from des.service import earned, reached
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.lockstep.clearing import Clearings, Fate

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from des.market import Market
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.errors import RunError
 from fl.streams import stream
 from fl.surrogate import Curve

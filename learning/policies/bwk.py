@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from des.money import MICRO
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.options import in_range
 from fl.ordered import column_sums, inverse, product

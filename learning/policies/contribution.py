@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from des.money import MICRO, to_micro
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import log
 from fl.options import is_number

@@ -1,6 +1,6 @@
 """D-first: the largest data sets first, which services of the paper do not see."""
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
 from learning.ranking import Preference
 

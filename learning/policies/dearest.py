@@ -1,6 +1,6 @@
 """Dearest: offers the clients that ask for the most exactly what they ask; a baseline that learns nothing."""
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.options import is_count
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext

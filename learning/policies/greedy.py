@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
 from learning.ranking import Preference
 

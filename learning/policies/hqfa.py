@@ -1,6 +1,6 @@
 """HQFA, a benchmark of the paper: the highest DQI first."""
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
 from learning.ranking import Preference
 

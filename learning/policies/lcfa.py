@@ -1,6 +1,6 @@
 """LCFA, a benchmark of the paper: the lowest bids first."""
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
 from learning.ranking import Preference
 

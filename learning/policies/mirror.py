@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from des.money import MICRO, to_micro
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.options import in_range
 from learning.checks import require_finite

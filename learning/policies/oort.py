@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.elementary import log, power
 from fl.ordered import quantile

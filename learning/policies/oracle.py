@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.knapsack import knapsack

@@ -3,7 +3,7 @@
 import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import FloatArray, IntArray
 from learning.checks import require_finite
 from learning.policy import Policy

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext

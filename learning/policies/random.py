@@ -1,6 +1,6 @@
 """Random, a benchmark of the paper: clients in a random order."""
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
 from learning.ranking import Preference
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.elementary import sigmoid
 from fl.options import in_range

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from des.money import to_micro
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
 from fl.elementary import log
 from fl.ordered import column_sums, inverse, product

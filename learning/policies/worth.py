@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from des.money import MICRO, to_micro
+from des.observation import Observation, Offer
 from des.offers import MOST
-from des.records import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.ordered import mean
 from learning.policy import Policy, PolicyContext

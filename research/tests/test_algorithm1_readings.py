@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from torch import ones, tensor
 from torch.backends.cpu import get_cpu_capability
 
-from des.records import Observation
+from des.observation import Observation
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.training import Plan
 from learning.play import play

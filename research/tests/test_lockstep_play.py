@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.market import Market
+from des.observation import Feedback, Observation, Offer
 from des.offers import OfferError
-from des.records import Feedback, Observation, Offer
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers, standardised_rows
 
-from des.records import Observation
+from des.observation import Observation
 from fl.streams import stream_key
 from learning.policies.greedy import QualityPerCost
 from learning.policies.hqfa import HighQualityFirst

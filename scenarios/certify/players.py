@@ -18,8 +18,8 @@ from des.conditions import Conditions
 from des.ledger import Ledger
 from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
+from des.observation import Offer
 from des.population import Held, Population, PopulationSpec, Qualities
-from des.records import Offer
 from des.round import Round
 from des.service import ServiceSpec
 from des.timeline import Journal, Timeline

@@ -6,8 +6,8 @@ import numpy as np
 
 from des.mechanism import create as create_mechanism
 from des.money import MICRO, MicroArray, to_micro
+from des.observation import Observation, Offer, Status
 from des.population import Qualities
-from des.records import Observation, Offer, Status
 from des.rows import Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError

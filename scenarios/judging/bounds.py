@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from des.mechanism import DEFAULT
+from des.observation import Status
 from des.population import Qualities
-from des.records import Status
 from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError

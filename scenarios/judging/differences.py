@@ -8,7 +8,7 @@ import numpy as np
 
 from des.money import MICRO
 from des.money import text as money
-from des.records import Status
+from des.observation import Status
 from des.rows import OfferReport, Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.counting import counted, spans

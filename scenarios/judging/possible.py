@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from des.money import MICRO, Micro, MicroArray
-from des.records import Offer
+from des.observation import Offer
 from fl.arrays import FloatArray, IntArray
 from learning.knapsack import knapsack
 from learning.policies.oracle import critical_prices

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from des.records import Status
+from des.observation import Status
 from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import folder_problem

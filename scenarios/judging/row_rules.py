@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
-from des.records import Status
+from des.observation import Status
 from des.rows import Outcome
 from fl.elementary import power, rounded
 from scenarios.file.schema import Service

@@ -11,7 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from des.behaviour import TRUTHFUL
-from des.records import Status
+from des.observation import Status
 from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from des.records import Status
+from des.observation import Status
 from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED, Moment, slot

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 
-from des.records import Status
+from des.observation import Status
 from des.rows import Kind, Outcome, RoundReport
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 

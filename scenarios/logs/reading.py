@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from des.records import Status
+from des.observation import Status
 from des.rows import MarketEvent, OfferReport, ServiceReport
 from fl.errors import shortened
 from fl.files import read_own

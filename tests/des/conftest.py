@@ -10,8 +10,8 @@ import pytest
 from des.conditions import Intervention
 from des.market import Market
 from des.mechanism import Mechanism
+from des.observation import Observation, Offer
 from des.population import PopulationSpec
-from des.records import Observation, Offer
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE, allocate
 from des.money import MICRO
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from des.rows import Outcome, RoundReport
 from des.timeline import Timeline
 from support.tiers import examples

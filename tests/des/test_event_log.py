@@ -11,7 +11,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from des.rows import MarketEvent, Outcome
 from des.timeline import Timeline
 from fl.draws import draw_key, integers, uniforms

@@ -5,7 +5,7 @@ import pytest
 from des.conditions import Conditions, Intervention
 from des.market import MarketError
 from des.mechanism import ClearingError
-from des.records import Offer
+from des.observation import Offer
 from des.rows import Outcome
 
 

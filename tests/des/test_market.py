@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from des.market import MarketError
-from des.records import Offer, Status
+from des.observation import Offer, Status
 from des.rows import Kind
 from fl.jobs import Diverged
 

@@ -22,7 +22,7 @@ from des.mechanisms.posted_price import PostedPrice
 from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
-from des.records import Offer
+from des.observation import Offer
 from des.rows import Kind, Outcome
 from support.tiers import examples
 

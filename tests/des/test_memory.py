@@ -7,7 +7,7 @@ import pytest
 from des.behaviour import BehaviourError, Truthful
 from des.mechanism import ClearingError
 from des.mechanisms.pay_as_offered import PayAsOffered
-from des.records import Offer
+from des.observation import Offer
 
 ODD = {
     "raises": lambda: 1 // 0,

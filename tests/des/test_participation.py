@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from des.market import Market, MarketError
-from des.records import Offer, Status
+from des.observation import Offer, Status
 from des.rows import Kind
 from des.service import ServiceSpec
 

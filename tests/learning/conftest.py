@@ -9,8 +9,8 @@ import pytest
 
 from des.market import Market
 from des.mechanism import Mechanism
+from des.observation import Observation, Privileged
 from des.population import PopulationSpec
-from des.records import Observation, Privileged
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome

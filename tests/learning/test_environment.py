@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from des.mechanism import create as create_mechanism
+from des.observation import Offer
 from des.offers import OfferError
-from des.records import Offer
 from fl.streams import stream
 from learning.projection import ActionError
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import to_micro
+from des.observation import Feedback, Offer, Status
 from des.offers import check_offer
-from des.records import Feedback, Offer, Status
 from learning.checks import ObservationError
 from learning.play import play, play_round
 from learning.policies.contribution import Contribution

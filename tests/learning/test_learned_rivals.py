@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from des.mechanism import MECHANISMS
 from des.money import to_micro
+from des.observation import Feedback, Offer, Status
 from des.offers import check_offer
-from des.records import Feedback, Offer, Status
 from learning.checks import ObservationError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.gains import FIRST, Gains, contexts

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO
+from des.observation import Offer, Privileged
 from des.offers import OfferError
-from des.records import Offer, Privileged
 from des.rows import Outcome
 from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from fl.errors import InputError
 from fl.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst

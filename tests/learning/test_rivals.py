@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.records import Feedback, Offer, Status
+from des.observation import Feedback, Offer, Status
 from learning.checks import ObservationError
 from learning.evaluation import evaluate, everywhere
 from learning.play import play

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from des.mechanism import DEFAULT
 from des.money import Micro
-from des.records import Status
+from des.observation import Status
 from des.rows import OfferReport, Outcome
 from scenarios.judging.possible import MOST_CLIENTS, Possible, possible
 from scenarios.judging.reasons import DROPPED, cash, refused

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from des.records import Status
+from des.observation import Status
 from learning.targets import RoundsToTarget
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
 from tui.watching.stored import StoredRounds

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from des.behaviour import BEHAVIOURS
-from des.records import Status
+from des.observation import Status
 from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
 from fl.datasets import DATASETS

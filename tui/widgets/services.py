@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from des.money import MICRO
-from des.records import Status
+from des.observation import Status
 from des.rows import ServiceReport
 from tui.watching.view import View
 from tui.widgets.columns import Column

@@ -16,7 +16,7 @@ from des.market import Market
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from des.rows import Outcome, RoundReport
 from des.secrets import Disclosure
 from learning.lockstep.markets import STATUS, Closed, Lockstep, View

@@ -7,8 +7,8 @@ import pytest
 
 from des.conditions import Conditions, Intervention
 from des.market import Market
+from des.observation import Offer
 from des.offers import OfferError
-from des.records import Offer
 from des.rows import RoundReport
 from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.records import Status
+from des.observation import Status
 from des.rows import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
 from fl.errors import InputError
 from scenarios.judging.export import export, export_file

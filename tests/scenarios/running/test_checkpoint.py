@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from des.rows import RoundReport
 from fl.errors import RunError
 from learning.play import Stopped

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.datasets import Dataset, DatasetError
 from fl.datasets import load as load_dataset
 from learning.play import play_round
