@@ -17,6 +17,7 @@ from des.award import Platform, training_jobs
 from des.bidding import Bidding
 from des.conditions import Conditions, Intervention, Schedule
 from des.ledger import Ledger
+from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
@@ -24,7 +25,6 @@ from des.participation import arrive, funded, observations, seated, steady, tota
 from des.population import Population, PopulationSpec
 from des.report import round_report
 from des.round import Round
-from des.rows import Kind, Outcome, RoundReport
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Timeline, Workforce
 from fl.jobs import Federation

@@ -5,12 +5,12 @@ from itertools import chain
 
 import numpy as np
 
+from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.money import MICRO, Micro
 from des.observation import Feedback
 from des.offers import CheckedOffer
 from des.population import Qualities
 from des.round import Round
-from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward
 from des.timeline import Job
 from fl.jobs import TrainingOutcome

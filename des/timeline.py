@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import simpy
 
+from des.log_records import Kind, MarketEvent, Outcome
 from des.money import Micro
-from des.rows import Kind, MarketEvent, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
 from des.observation import Observation, Offer, Status
-from des.rows import RoundReport
 from fl.arrays import FloatArray
 from fl.streams import stream
 from learning.checks import require_finite, require_in_range, require_one_offer

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
-from des.rows import RoundReport
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
 from learning.intervals import Interval, paired_interval

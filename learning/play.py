@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Observation, Offer
 from des.offers import OfferError, read_offer
-from des.rows import RoundReport
 from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from learning.policy import Policy

@@ -11,9 +11,9 @@ from typing import Any
 
 import gymnasium
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
-from des.rows import RoundReport
 from learning.environment import MarketEnv, Step
 from learning.play import decide, learn
 from learning.policy import Policy

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from des.log_records import Outcome
 from des.mechanism import DEFAULT
 from des.observation import Status
 from des.population import Qualities
-from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from fl.errors import InputError
 from fl.tracking import tracked

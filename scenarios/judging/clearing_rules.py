@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
+from des.log_records import Kind, Outcome
 from des.mechanism import DEFAULT, Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create, note
 from des.money import text as money
 from des.money import to_micro
-from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.errors import InputError
 from scenarios.file.schema import Market

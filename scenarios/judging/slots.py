@@ -11,8 +11,8 @@ from itertools import count
 from typing import NamedTuple
 
 from des.behaviour import TRUTHFUL
+from des.log_records import Kind, Outcome
 from des.observation import Status
-from des.rows import Kind, Outcome
 from scenarios.judging.evidence import Logs, Row
 
 AWARDED = (Outcome.SERVED, Outcome.DROPPED)

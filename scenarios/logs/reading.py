@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from des.log_records import MarketEvent, OfferReport, ServiceReport
 from des.observation import Status
-from des.rows import MarketEvent, OfferReport, ServiceReport
 from fl.errors import shortened
 from fl.files import read_own
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in

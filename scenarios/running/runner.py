@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from des.behaviour import BehaviourOptionsError
+from des.log_records import RoundReport
 from des.mechanism import MechanismOptionsError
-from des.rows import RoundReport
 from fl.blame import blame, represent
 from fl.datasets import info
 from fl.errors import InputError, RunError

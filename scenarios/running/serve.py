@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from fl.blame import represent
 from fl.cores import usable_cores
 from fl.crash import guarded, outcome

@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from fl.crash import guarded
 from fl.errors import InputError, RunError
 from scenarios.build import Shelf

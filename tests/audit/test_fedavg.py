@@ -14,7 +14,7 @@ import torch
 
 from audit.files import Run
 from audit.learning import Round, accuracies, initial, train, vector
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from support.tiers import slow
 
 TOLERANCE = 1e-6

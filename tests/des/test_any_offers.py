@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE, allocate
+from des.log_records import Outcome, RoundReport
 from des.money import MICRO
 from des.observation import Observation, Offer
-from des.rows import Outcome, RoundReport
 from des.timeline import Timeline
 from support.tiers import examples
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
+from des.log_records import Outcome
 from des.offers import OfferError
 from des.population import Population
-from des.rows import Outcome
 from des.service import ServiceState, reward
 from fl.quality import PUBLISHED
 

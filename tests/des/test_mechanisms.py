@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
+from des.log_records import Kind, Outcome
 from des.mechanism import (
     BUILTIN,
     Asks,
@@ -23,7 +24,6 @@ from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
-from des.rows import Kind, Outcome
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}

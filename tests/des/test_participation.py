@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from des.log_records import Kind
 from des.market import Market, MarketError
 from des.observation import Offer, Status
-from des.rows import Kind
 from des.service import ServiceSpec
 
 MakeMarket = Callable[..., Market]

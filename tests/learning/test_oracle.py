@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Offer, Privileged
 from des.offers import OfferError
-from des.rows import Outcome
 from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from des.log_records import Outcome, RoundReport
 from des.mechanism import DEFAULT
-from des.rows import Outcome, RoundReport
 from learning.play import play
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from des.behaviour import BEHAVIOURS
+from des.log_records import Kind, ServiceReport
 from des.observation import Status
-from des.rows import Kind, ServiceReport
 from fl.crash import crash_line
 from fl.datasets import DATASETS
 from fl.errors import InputError

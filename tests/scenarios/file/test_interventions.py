@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from des.conditions import Conditions, Intervention
+from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
 from des.offers import OfferError
-from des.rows import RoundReport
 from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from des.log_records import RoundReport
 from des.mechanism import BUILTIN, Book, Clearing
 from des.mechanisms.posted_price import PostedPrice
-from des.rows import RoundReport
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import parse

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from des.log_records import RoundReport
 from des.observation import Feedback, Observation, Offer
-from des.rows import RoundReport
 from fl.errors import RunError
 from learning.play import Stopped
 from learning.policy import Policy, PolicyContext, policy

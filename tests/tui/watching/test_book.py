@@ -8,8 +8,8 @@ import pytest
 from textual.app import App
 
 from des.allocation import NO_CORE, allocate
+from des.log_records import Outcome
 from des.mechanism import MECHANISMS, Clearing, Mechanism
-from des.rows import Outcome
 from scenarios.judging.reasons import cash
 from tui.watching.book import Book, Verdict
 from tui.watching.history import History, after, before
