@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.conditions import Rules
 from des.log_records import Kind, Outcome
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create, note
 from des.memory import recall, remembered
 from des.population import Population, Qualities
 from des.round import Round
+from des.schedule import Rules
 from des.timeline import Job, Timeline
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key

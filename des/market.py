@@ -15,7 +15,6 @@ import simpy
 from des.availability import Availability
 from des.award import Platform, training_jobs
 from des.bidding import Bidding
-from des.conditions import Conditions, Intervention, Schedule
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism
@@ -25,6 +24,7 @@ from des.participation import arrive, funded, observations, seated, steady, tota
 from des.population import Population, PopulationSpec
 from des.report import round_report
 from des.round import Round
+from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Timeline, Workforce
 from fl.jobs import Federation

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from des.conditions import Conditions
 from des.mechanism import Asks
 from des.offers import CheckedOffer
 from des.population import Qualities
+from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray

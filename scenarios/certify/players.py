@@ -14,13 +14,13 @@ import simpy
 from des.allocation import NO_CORE
 from des.award import Platform
 from des.bidding import Bidding
-from des.conditions import Conditions
 from des.ledger import Ledger
 from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.population import Held, Population, PopulationSpec, Qualities
 from des.round import Round
+from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Journal, Timeline
 from fl.arrays import BoolArray

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.conditions import Intervention
 from des.holdings import Lasting
 from des.log_records import Outcome, RoundReport
 from des.market import Market
@@ -18,6 +17,7 @@ from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
+from des.schedule import Intervention
 from des.secrets import Disclosure
 from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import LockstepOfferError, Offers

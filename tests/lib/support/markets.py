@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
 from des.behaviour import create as create_behaviour
-from des.conditions import Intervention
 from des.market import Market
 from des.mechanism import create as create_mechanism
 from des.population import PopulationSpec
+from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.fitted import surrogate_fit

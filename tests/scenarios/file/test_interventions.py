@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from des.conditions import Conditions, Intervention
 from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
 from des.offers import OfferError
+from des.schedule import Conditions, Intervention
 from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.play import play
