@@ -7,7 +7,7 @@ from des.ledger import Ledger
 from des.log_records import Kind
 from des.money import Micro
 from des.observation import Offer
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from des.round import Round
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.money import MICRO, Micro
 from des.observation import Feedback
-from des.offers import CheckedOffer
+from des.offer_checks import CheckedOffer
 from des.population import Qualities
 from des.round import Round
 from des.service import ServiceState, reward

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from des.mechanism import Asks
-from des.offers import CheckedOffer
+from des.offer_checks import CheckedOffer
 from des.population import Qualities
 from des.schedule import Conditions
 from des.service import ServiceSpec

@@ -7,7 +7,7 @@ from functools import partial
 from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Observation, Offer
-from des.offers import OfferError, read_offer
+from des.offer_checks import OfferError, read_offer
 from fl.blame import Foreign, blame, represent
 from fl.errors import RunError
 from learning.policy import Policy

@@ -16,7 +16,7 @@ import numpy as np
 from des.market import Market
 from des.money import MICRO
 from des.observation import Feedback, Observation, Offer, Privileged
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.blame import Foreign
 from fl.elementary import exp, log

@@ -46,7 +46,7 @@ def check(
     budget: MicroArray,  # [B, M] micro-units
     asked: BoolArray,  # [B, M] which services take part
 ) -> None:
-    """Check offers as ``des.offers.check_offer`` does."""
+    """Check offers as ``des.offer_checks.check_offer`` does."""
     where = offers.market, offers.service, offers.client
     for index, most in zip(where, bids.shape, strict=True):
         if len(index) and not 0 <= int(index.min()) <= int(index.max()) < most:

@@ -5,7 +5,7 @@ import numpy as np
 from des.mechanisms.score_auction import PAYMENTS, auction
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
-from des.offers import MOST
+from des.offer_checks import MOST
 from fl.options import is_count, is_number
 from learning.checks import require_finite
 from learning.policy import Policy, PolicyContext

@@ -6,7 +6,7 @@ import numpy as np
 
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
-from des.offers import MOST
+from des.offer_checks import MOST
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.ordered import mean
 from learning.policy import Policy, PolicyContext

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from des.market import Market
 from des.observation import Feedback, Observation, Offer
-from des.offers import OfferError
+from des.offer_checks import OfferError
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep

@@ -8,7 +8,7 @@ import pytest
 
 from des.market import MarketError
 from des.observation import Offer
-from des.offers import OfferError
+from des.offer_checks import OfferError
 
 NAN, INF = float("nan"), float("inf")
 

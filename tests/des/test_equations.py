@@ -11,7 +11,7 @@ import pytest
 
 from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome
-from des.offers import OfferError
+from des.offer_checks import OfferError
 from des.population import Population
 from des.service import ServiceState, reward
 from fl.quality import PUBLISHED

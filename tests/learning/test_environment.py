@@ -12,7 +12,7 @@ import pytest
 
 from des.mechanism import create as create_mechanism
 from des.observation import Offer
-from des.offers import OfferError
+from des.offer_checks import OfferError
 from fl.streams import stream
 from learning.projection import ActionError
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from des.money import to_micro
 from des.observation import Feedback, Offer, Status
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from learning.checks import ObservationError
 from learning.play import play, play_round
 from learning.policies.contribution import Contribution

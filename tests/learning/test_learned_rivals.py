@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from des.mechanism import MECHANISMS
 from des.money import to_micro
 from des.observation import Feedback, Offer, Status
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from learning.checks import ObservationError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.gains import FIRST, Gains, contexts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Offer, Privileged
-from des.offers import OfferError
+from des.offer_checks import OfferError
 from fl.errors import RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack

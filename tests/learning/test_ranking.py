@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import to_micro
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from learning.policy import BUILTIN, create
 from learning.selection import fill_budget
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import to_micro
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from des.secrets import Disclosure
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.planning import OVERBIDS, price_levels

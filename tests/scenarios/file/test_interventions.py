@@ -8,7 +8,7 @@ import pytest
 from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
-from des.offers import OfferError
+from des.offer_checks import OfferError
 from des.schedule import Conditions, Intervention
 from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
