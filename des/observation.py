@@ -37,7 +37,7 @@ class Observation:
     In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
     all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
     each bid tells the pair, for every service. That the DQI is private then protects nothing, and whoever is
-    ``privileged`` knows little that is not public. A scenario can make bids and DQI tell less: see ``des.secrets``.
+    ``privileged`` knows little that is not public. A scenario can make bids and DQI tell less: see ``des.disclosure``.
 
     Arrays are read-only.
 

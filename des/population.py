@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, begin, learn, misreporting
+from des.disclosure import Disclosure, Lens, Moods
 from des.holdings import FRESH, Holdings, Lasting
 from des.label_mixes import LabelMixes, MixedData
 from des.memory import recall, remembered
 from des.money import Micro, MicroArray
-from des.secrets import Disclosure, Lens, Moods
 from des.tables import Table, Valuation
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
@@ -45,7 +45,7 @@ class PopulationSpec:
     # what clients bid, given their costs, and what they report of their data
     behaviour: Behaviour = field(default_factory=Truthful)
     lasting: Lasting = field(default_factory=Lasting)  # how far a client's data lasts from round to round
-    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``
+    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.disclosure.Moods``
     cost_noise: float = 0.0
     disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs

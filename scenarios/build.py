@@ -6,12 +6,12 @@ from typing import Any
 
 from des.behaviour import Behaviour
 from des.behaviour import create as create_behaviour
+from des.disclosure import Disclosure
 from des.holdings import Lasting
 from des.market import Market
 from des.mechanism import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
-from des.secrets import Disclosure
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from des.disclosure import Disclosure
 from des.market import Market
 from des.money import MicroArray
-from des.secrets import Disclosure
 from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.errors import InputError

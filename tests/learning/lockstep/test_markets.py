@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.disclosure import Disclosure
 from des.holdings import Lasting
 from des.log_records import Outcome, RoundReport
 from des.market import Market
@@ -18,7 +19,6 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.schedule import Intervention
-from des.secrets import Disclosure
 from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import LockstepOfferError, Offers
 from learning.lockstep.templates import ENDLESS, LockstepError

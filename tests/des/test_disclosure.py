@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviour import create
+from des.disclosure import Disclosure, ranks
 from des.population import Population, PopulationSpec
-from des.secrets import Disclosure, ranks
 from fl.quality import PUBLISHED
 
 PAPER = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
