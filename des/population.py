@@ -1,6 +1,6 @@
 """The clients as a population: what data they hold in each round, its quality, and what they bid.
 
-What a client has for a service in a round (``des.holdings``), and what that costs it, is a function of (seed, round,
+What a client has for a service in a round (``des.client_data``), and what that costs it, is a function of (seed, round,
 service, client) alone: no policy can change the data that the others meet, services that have left are drawn like the
 rest, and neither more clients nor services added at the end change what there was. All of it is drawn at once, as
 arrays (``fl.draws``).
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, begin, learn, misreporting
+from des.client_data import FRESH, Holdings, Lasting
 from des.disclosure import Disclosure, Lens, Moods
-from des.holdings import FRESH, Holdings, Lasting
 from des.label_mixes import LabelMixes, MixedData
 from des.memory import recall, remembered
 from des.money import Micro, MicroArray
@@ -59,7 +59,7 @@ class Held:
     data_size: IntArray  # D, images
     emd: FloatArray  # the realised EMD (eq. 1)
     cost: MicroArray  # what training on them costs the client, in micro-units
-    # the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh, or in ``labels``
+    # the round in which the label mix was drawn, or ``des.client_data.FRESH``; None if all are fresh, or in ``labels``
     mix: IntArray | None = None
     labels: LabelMixes | None = None  # the label mixes, where they are drawn from a Dirichlet distribution
 
@@ -130,7 +130,7 @@ class Population:
 
     @property
     def pairs(self) -> Qualities:
-        """What ``des.holdings.draw_pairs`` draws from, as truthful clients report it: arrays [M, pairs]."""
+        """What ``des.client_data.draw_pairs`` draws from, as truthful clients report it: arrays [M, pairs]."""
         table = self._table
         held = Held(table.size[0], table.emd[0], table.cost[0])
         return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])

@@ -6,8 +6,8 @@ from typing import Any
 
 from des.behaviour import Behaviour
 from des.behaviour import create as create_behaviour
+from des.client_data import Lasting
 from des.disclosure import Disclosure
-from des.holdings import Lasting
 from des.market import Market
 from des.mechanism import create as create_mechanism
 from des.money import to_micro

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from des.holdings import draw_pairs
+from des.client_data import draw_pairs
 from des.money import MicroArray
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key

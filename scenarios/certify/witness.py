@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from des.holdings import draw_pairs
+from des.client_data import draw_pairs
 from des.mechanism import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviour import create
-from des.holdings import Lasting
+from des.client_data import Lasting
 from des.market import Market
 from des.money import MICRO
 from des.population import Population, PopulationSpec

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.holdings import draw_pairs
+from des.client_data import draw_pairs
 from des.observation import Observation, Offer
 from des.population import Population
 from fl.draws import draw_key

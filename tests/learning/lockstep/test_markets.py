@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.client_data import Lasting
 from des.disclosure import Disclosure
-from des.holdings import Lasting
 from des.log_records import Outcome, RoundReport
 from des.market import Market
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism

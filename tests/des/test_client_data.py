@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from des.holdings import FRESH, STRETCH, Holdings, Lasting
+from des.client_data import FRESH, STRETCH, Holdings, Lasting
 from des.population import Held, Population, PopulationSpec
 from fl.quality import PUBLISHED
 
