@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from des.award import Platform
+from des.clearing import Platform
 from des.ledger import Ledger
 from des.log_records import Kind
 from des.money import Micro

@@ -13,8 +13,8 @@ from typing import Any, cast
 import simpy
 
 from des.availability import Availability
-from des.award import Platform, training_jobs
 from des.bidding import Bidding
+from des.clearing import Platform, training_jobs
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism

@@ -12,8 +12,8 @@ import numpy as np
 import simpy
 
 from des.allocation import NO_CORE
-from des.award import Platform
 from des.bidding import Bidding
+from des.clearing import Platform
 from des.ledger import Ledger
 from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
