@@ -12,7 +12,7 @@ from fl.arrays import AnyArray, FloatArray
 from fl.options import in_range
 from fl.ordered import column_sums, inverse, product
 from learning.checks import require_finite
-from learning.gains import Gains
+from learning.client_values import Gains
 from learning.levels import affordable, best_levels, by_return, in_money, level_prices, level_rows, moved, offer_rows
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
@@ -29,7 +29,7 @@ class ContextualKnapsack(Policy):
 
     An arm is a client at a price (``learning.levels``), and its context is what is known of both: DQI, bid, and the
     price relative to the bid. Two things are learned: whether an offer is accepted, linear in the context, by ridge
-    regression; and what the client is worth (``learning.gains``), where the feedback is one number for all that served.
+    regression; and what the client is worth (``learning.client_values``), where the feedback is one number for all that served.
     The index of an arm is optimistic about both what it brings and what it takes:
 
         value+ * chance+ - money * price * chance-

@@ -12,7 +12,7 @@ from fl.elementary import sigmoid
 from fl.options import in_range
 from fl.ordered import column_sums, product
 from learning.checks import require_finite
-from learning.gains import Gains
+from learning.client_values import Gains
 from learning.knapsack import knapsack
 from learning.levels import affordable, best_levels, level_prices, level_rows, offer_rows
 from learning.policy import Policy, PolicyContext
@@ -32,7 +32,7 @@ class Resolving(Policy):
 
     In each round:
 
-    * Values are those of ``learning.gains``: a prior from bids and DQI, corrected by the service's own learning curve.
+    * Values are those of ``learning.client_values``: a prior from bids and DQI, corrected by the service's own learning curve.
     * The chance that an offer is accepted is logistic in the markup and in the client's standardised bid and DQI, which
       say whom rivals want; fitted online to the offers that were accepted and refused, by gradient steps.
     * The linear relaxation over all clients and prices has one dual variable, the price of money; it is found by

@@ -15,8 +15,8 @@ from des.money import to_micro
 from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
 from learning.checks import ObservationError
+from learning.client_values import FIRST, Gains, contexts
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.gains import FIRST, Gains, contexts
 from learning.levels import MARKUPS, best_levels, level_rows, markups, moved, offer_rows
 from learning.play import play, play_round
 from learning.policies.bwk import ContextualKnapsack
