@@ -23,7 +23,7 @@ from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
 from learning.statistics import area_under_curve
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Seats its policies in a market that has not begun, and returns the policy of every service."""

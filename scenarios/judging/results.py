@@ -17,7 +17,7 @@ from fl.arrays import FloatArray
 from fl.errors import InputError
 from fl.names import folder_problem
 from fl.tracking import tracked
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
 from scenarios.judging.setting import Setting, check_names, folder_of, settings_of

@@ -9,7 +9,7 @@ MODULES = (
     "des/*.py",
     "fl/*.py",
     "learning/statistics.py",
-    "learning/targets.py",
+    "learning/time_to_target.py",
     "learning/mahdrl/**/*.py",
     "scenarios/judging/measures.py",
     "scenarios/judging/verify.py",
