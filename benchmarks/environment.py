@@ -20,7 +20,7 @@ from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from learning.environment import MarketEnv
-from learning.play import play_round
+from learning.episode import play_round
 from learning.seats import seat
 from learning.service_env import ServiceEnv
 

@@ -18,8 +18,8 @@ from des.market import Market
 from des.money import MICRO
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
+from learning.episode import play
 from learning.intervals import Interval, paired_interval
-from learning.play import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
 from learning.statistics import area_under_curve

@@ -15,7 +15,7 @@ from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
 from learning.environment import MarketEnv, Step
-from learning.play import decide, learn
+from learning.episode import decide, learn
 from learning.policy import Policy
 from learning.projection import ActionError
 from learning.seats import MarketFactory, seat

@@ -21,11 +21,11 @@ from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.blame import Foreign
 from fl.elementary import exp, log
 from fl.streams import stream_key
+from learning.episode import Decision, PolicyFailed, decide
 from learning.evaluation import Entrant, Results, games, seated
 from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import ENDLESS
-from learning.play import Decision, PolicyFailed, decide
 from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 

@@ -40,7 +40,7 @@ class BestResponse(Policy):
         require_finite(observation)
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
-        assert hidden.rival_offers is not None  # noqa: S101 - learning.play.decide adds them
+        assert hidden.rival_offers is not None  # noqa: S101 - learning.episode.decide adds them
         prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
         values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
         chosen = knapsack(prices, values, to_micro(observation.budget))

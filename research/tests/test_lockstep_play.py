@@ -14,11 +14,11 @@ from des.market import Market
 from des.observation import Feedback, Observation, Offer
 from des.offer_checks import OfferError
 from learning import evaluation
+from learning.episode import PolicyFailed
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError
-from learning.play import PolicyFailed
 from learning.policy import Policy, PolicyContext
 from learning.selection import fill_budget
 from scenarios.factory import market_factory

@@ -14,8 +14,8 @@ from fl.cores import usable_cores
 from fl.errors import InputError
 from fl.files import require_folder, write_durably
 from fl.tracking import counting
+from learning.episode import play
 from learning.explorer import Explorer
-from learning.play import play
 from learning.policy import Policy
 from scenarios.build import (
     Shelf,

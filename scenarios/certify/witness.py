@@ -17,7 +17,7 @@ from des.mechanism import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key
 from fl.files import asked_for
-from learning.play import play_round
+from learning.episode import play_round
 from scenarios.build import Shelf, build
 from scenarios.certify.certificate import Plan
 from scenarios.certify.players import Bench

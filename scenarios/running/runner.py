@@ -21,7 +21,7 @@ from fl.datasets import info
 from fl.errors import InputError, RunError
 from fl.files import WriteError, open_own
 from fl.plugins import PluginError
-from learning.play import Observer, Stopped, play
+from learning.episode import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import (
     CreatePolicy,

@@ -20,7 +20,7 @@ from fl.cores import usable_cores
 from fl.crash import guarded, outcome
 from fl.datasets import Dataset, load
 from fl.errors import InputError, RunError
-from learning.play import Stopped
+from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, dumps, parse, settled
 from scenarios.logs.columns import round_text

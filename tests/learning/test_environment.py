@@ -401,9 +401,7 @@ def test_unknown_rivals_and_options_are_named(make_market):
 
 
 def test_policies_need_no_pettingzoo():
-    code = (
-        "import sys, learning.play, learning.evaluation; sys.exit(bool({'pettingzoo', 'gymnasium'} & set(sys.modules)))"
-    )
+    code = "import sys, learning.episode, learning.evaluation; sys.exit(bool({'pettingzoo', 'gymnasium'} & set(sys.modules)))"
     assert run([sys.executable, "-c", code], check=False).returncode == 0
 
 

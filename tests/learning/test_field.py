@@ -12,7 +12,7 @@ from des.money import to_micro
 from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
 from learning.checks import ObservationError
-from learning.play import play, play_round
+from learning.episode import play, play_round
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead

@@ -16,9 +16,9 @@ from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
 from learning.checks import ObservationError
 from learning.client_values import FIRST, Gains, contexts
+from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.levels import MARKUPS, best_levels, level_rows, markups, moved, offer_rows
-from learning.play import play, play_round
 from learning.policies.bwk import ContextualKnapsack
 from learning.policies.mirror import Mirror, isotonic
 from learning.policies.resolving import Resolving, price_of_money

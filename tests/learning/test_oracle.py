@@ -14,9 +14,9 @@ from des.money import MICRO
 from des.observation import Offer, Privileged
 from des.offer_checks import OfferError
 from fl.errors import RunError
+from learning.episode import PolicyFailed, play_round, reveal
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack
-from learning.play import PolicyFailed, play_round, reveal
 from learning.policies.oracle import BestResponse, critical_prices
 from learning.policy import Policy, load
 from learning.seats import seat

@@ -7,8 +7,8 @@ import pytest
 
 from des.observation import Feedback, Offer, Status
 from learning.checks import ObservationError
+from learning.episode import play
 from learning.evaluation import evaluate, everywhere
-from learning.play import play
 from learning.policies.oort import OortLike
 from learning.policies.pacing import RefusalPacing
 from learning.policies.ucb import BudgetedUCB, features

@@ -12,7 +12,7 @@ from des.offer_checks import OfferError
 from des.schedule import Conditions, Intervention
 from fl.errors import InputError
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from learning.play import play
+from learning.episode import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario

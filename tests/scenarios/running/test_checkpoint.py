@@ -14,7 +14,7 @@ import pytest
 from des.log_records import RoundReport
 from des.observation import Feedback, Observation, Offer
 from fl.errors import RunError
-from learning.play import Stopped
+from learning.episode import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from learning.selection import fill_budget
 from scenarios.build import Shelf
