@@ -29,8 +29,8 @@ class ContextualKnapsack(Policy):
 
     An arm is a client at a price (``learning.levels``), and its context is what is known of both: DQI, bid, and the
     price relative to the bid. Two things are learned: whether an offer is accepted, linear in the context, by ridge
-    regression; and what the client is worth (``learning.client_values``), where the feedback is one number for all that served.
-    The index of an arm is optimistic about both what it brings and what it takes:
+    regression; and what the client is worth (``learning.client_values``), where the feedback is one number for all that
+    served. The index of an arm is optimistic about both what it brings and what it takes:
 
         value+ * chance+ - money * price * chance-
 

@@ -53,8 +53,8 @@ class Mirror(Policy):
       and ``mu`` charges every offer. With a budget that lapses, the share of a round is all of it: what is paced is
       then not the run, but which clients and markups are worth a round's money, at the price that earlier rounds found.
       With a budget for the whole run it is ``learning.spreading``'s.
-    * Values are those of ``learning.client_values``, in money: a client of mean value is worth the mean bid. They only matter
-      relative to ``mu``.
+    * Values are those of ``learning.client_values``, in money: a client of mean value is worth the mean bid. They only
+      matter relative to ``mu``.
     * Wanted is who is worth more than ``mu`` for its price. The best worth per price is taken first; a budget that
       lapses is then filled with the others in that order.
 

@@ -32,7 +32,8 @@ class Resolving(Policy):
 
     In each round:
 
-    * Values are those of ``learning.client_values``: a prior from bids and DQI, corrected by the service's own learning curve.
+    * Values are those of ``learning.client_values``: a prior from bids and DQI, corrected by the service's own learning
+      curve.
     * The chance that an offer is accepted is logistic in the markup and in the client's standardised bid and DQI, which
       say whom rivals want; fitted online to the offers that were accepted and refused, by gradient steps.
     * The linear relaxation over all clients and prices has one dual variable, the price of money; it is found by

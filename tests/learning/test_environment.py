@@ -401,7 +401,8 @@ def test_unknown_rivals_and_options_are_named(make_market):
 
 
 def test_policies_need_no_pettingzoo():
-    code = "import sys, learning.episode, learning.evaluation; sys.exit(bool({'pettingzoo', 'gymnasium'} & set(sys.modules)))"
+    found = "bool({'pettingzoo', 'gymnasium'} & set(sys.modules))"
+    code = f"import sys, learning.episode, learning.evaluation; sys.exit({found})"
     assert run([sys.executable, "-c", code], check=False).returncode == 0
 
 
