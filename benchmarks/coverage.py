@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fl.arrays import FloatArray
-from learning.intervals import bootstrap_interval, paired_interval
-from learning.statistics import interquartile_mean
+from fl.streams import stream
+from learning.intervals import FEWEST, paired_interval
 
 Ends = tuple[float, float]
 
@@ -41,6 +41,32 @@ def percentile_ends(values: FloatArray, rng: np.random.Generator) -> Ends:
     return float(low), float(high)
 
 
+def interquartile_mean(values: FloatArray) -> float:
+    """The mean of the middle half (Agarwal et al., "Deep reinforcement learning at the edge ...", NeurIPS 2021)."""
+    cut = len(values) // 4
+    return float(np.sort(values)[cut : len(values) - cut].mean())
+
+
+def studentised_ends(values: FloatArray, statistic: Callable[[FloatArray], float]) -> Ends:
+    """The ends of the studentised bootstrap interval of a statistic, with the jackknife's error (Efron, 1981)."""
+    estimate, error = statistic(values), jackknife(values, statistic)
+    if len(values) < FEWEST:
+        return np.nan, np.nan
+    ratios = []
+    for drawn in values[stream(0, "bootstrap").integers(len(values), size=(500, len(values)))]:
+        if own := jackknife(drawn, statistic):  # not if all drawn values are equal
+            ratios.append((statistic(drawn) - estimate) / own)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return estimate - high * error, estimate - low * error
+
+
+def jackknife(values: FloatArray, statistic: Callable[[FloatArray], float]) -> float:
+    """The standard error of a statistic."""
+    n = len(values)
+    left = np.array([statistic(np.delete(values, i)) for i in range(n)])
+    return float(((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5)
+
+
 def coverage(draw: Callable[[], FloatArray], ends: Callable[[FloatArray], Ends], repeat: int) -> str:
     """The share of intervals that cover 0, in per cent; or that there are none."""
     found = [ends(draw()) for _ in range(repeat)]
@@ -60,8 +86,7 @@ def main() -> None:
         return percentile_ends(values, rng)
 
     def studentised(values: FloatArray) -> Ends:
-        found = bootstrap_interval(values, np.zeros(len(values)), interquartile_mean, resamples=500)
-        return found.low, found.high
+        return studentised_ends(values, interquartile_mean)
 
     print("| market seeds | t interval | percentile bootstrap | interquartile mean, studentised bootstrap |")
     print("|---|---|---|---|")

@@ -48,7 +48,7 @@ from fl.regime import Kernel, Regime
 from fl.streams import stream
 from fl.task import Task
 from flmarket.core.cores import usable_cores
-from learning.play import play_round
+from learning.episode import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from des.client import Timeline
 from des.market import Market
 from des.population import PopulationSpec
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from learning.environment import MarketEnv
-from learning.play import play_round
+from learning.episode import play_round
 from learning.seats import seat
 from learning.service_env import ServiceEnv
 

@@ -39,9 +39,9 @@ def engine(factory: MarketFactory, markets: int, rounds: int) -> Callable[[], in
         steps = max(1, rounds // markets)
         for step in range(steps):
             view = played.open()
-            wanted = view.available & (rng.random(view.asks.shape, dtype=np.float32) < 0.5)
-            payment = 1.0 + 0.2 * rng.random(view.asks.shape, dtype=np.float32)
-            played.close(by_payment(wanted, payment, view.asks, view.budget))
+            wanted = view.available & (rng.random(view.bids.shape, dtype=np.float32) < 0.5)
+            payment = 1.0 + 0.2 * rng.random(view.bids.shape, dtype=np.float32)
+            played.play(by_payment(wanted, payment, view.bids, view.budget))
             over = played.finished.nonzero()[0].tolist()
             played.reset(over, [markets * (step + 2) + b for b in over])
         return steps * markets

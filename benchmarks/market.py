@@ -25,7 +25,7 @@ from measure import Report, no_garbage_collection, numpy_alone, take_turns
 
 from des.market import Market
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from learning.play import play_round
+from learning.episode import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario

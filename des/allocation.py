@@ -1,11 +1,12 @@
-"""Who gets a client's K cores: the highest payments (eqs. 2, 4, 5). No clock, no state."""
+"""Allocation of a client's K cores to the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from des.money import MicroArray
-from fl.arrays import AnyArray, IntArray
+from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
+from fl.draws import uniforms
 from fl.native import extension
 
 NO_CORE = -1
@@ -78,3 +79,15 @@ def _ranked(
     served = rank < cores
     core[order[served]] = rank[served]
     return core
+
+
+def tie_order_of(
+    key: UInt32Array,  # the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep
+    round_: int | IntArray,  # n, from 1, or one for each client
+    services: int,  # M
+    client: int | IntArray,  # its index, or the indices [...] of many
+) -> FloatArray:
+    """Return the random numbers [..., M] that break a client's ties in a round: the lower one goes first."""
+    rounds, clients = np.asarray(round_)[..., None], np.asarray(client)[..., None]
+    order: FloatArray = uniforms(key[..., None, :], rounds, np.arange(services), clients)[0]
+    return order

@@ -1,4 +1,4 @@
-"""When clients are there: a trace of the rounds in which each can be selected."""
+"""Availability: a trace of the rounds in which each client can be selected."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

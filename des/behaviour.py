@@ -1,20 +1,22 @@
-"""What clients ask for their work, and what they say of their data: the one seam for client behaviour.
+"""Client behaviour: what clients ask for their work and report of their data; the one seam for it.
 
 What the work costs a client and what it asks for it are two things. So are the data that it holds and the data that it
 reports: services see the reports, and training uses what is there.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.errors import RunError
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
+from flmarket.core.plugins import Registry, built_in, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What came of a round's offers, one entry for each: what clients learn of their bids. Money is in micro-units.
+    """The outcomes of a round's offers, one entry for each, from which clients learn. Money is in micro-units.
 
     Attributes:
         services: [offers] index of the service.
@@ -73,7 +75,7 @@ class Outcomes:
 
 
 class Behaviour(ABC):
-    """How all clients of one market behave. Subclasses may take keyword arguments: ``clients.behaviour.options``.
+    """The behaviour of all clients of one market. Subclasses may take keyword arguments: ``clients.behaviour.options``.
 
     What a client bids may depend on the round, on the cost of the data that it reports, on keyed draws and on the
     outcomes of earlier rounds, which it gets through ``close``. It must not depend on anything else, so that the same
@@ -119,7 +121,7 @@ class Behaviour(ABC):
         return data_size, emd
 
     def misreporting(self, round_: int) -> BoolArray | None:
-        """Return which clients [C] misreport in a round; None for nobody."""
+        """Return which clients [C] misreport in a round; None if none do."""
         return None
 
     def close(self, round_: int, outcomes: Outcomes) -> None:  # noqa: B027 - most behaviours learn nothing
@@ -193,7 +195,7 @@ def reported(
 
 
 def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray | None:
-    """Return which clients [C] misreport in a round; None for nobody.
+    """Return which clients [C] misreport in a round; None if none do.
 
     Raises:
         BehaviourError: the behaviour did not return one truth value for each client.
@@ -207,3 +209,44 @@ def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray |
             "for each client"
         )
     return np.asarray(found)
+
+
+TRUTHFUL = "truthful"
+"""The default: clients bid their costs, as in the paper."""
+
+
+BUILTIN = built_in("des.behaviours")
+"""The modules of the behaviours that come with flmarket, by name; imported when used."""
+
+
+def _problem(thing: Any) -> str | None:
+    return subclass_problem(thing, Behaviour, "flmarket.Behaviour")
+
+
+BEHAVIOURS: Registry[type[Behaviour]] = Registry("behaviour", "flmarket.behaviours", BUILTIN, _problem)
+
+
+B = TypeVar("B", bound=type[Behaviour])
+
+
+def behaviour(name: str) -> Callable[[B], B]:
+    """Return a class decorator that registers a client behaviour: ``@behaviour("greedy")``.
+
+    Raises:
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Behaviour``.
+    """
+    return BEHAVIOURS.decorator(name)
+
+
+class BehaviourOptionsError(InputError):
+    """A scenario's ``clients.behaviour.options`` are not what the behaviour takes."""
+
+
+def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
+    """Return a new behaviour, for one market.
+
+    Raises:
+        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        BehaviourOptionsError: it does not take these options, or fails with them.
+    """
+    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}", BehaviourOptionsError)

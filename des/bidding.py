@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from des.award import Platform
+from des.clearing import Platform
 from des.ledger import Ledger
+from des.log_records import Kind
 from des.money import Micro
-from des.offers import check_offer
-from des.records import Offer
+from des.observation import Offer
+from des.offer_checks import check_offer
 from des.round import Round
-from des.rows import Kind
 
 
 class Bidding:

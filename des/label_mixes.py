@@ -1,6 +1,6 @@
 """Clients whose label mixes are drawn from a Dirichlet distribution: what each holds in a round, and its label counts.
 
-A mix is a function of (seed, round, service, client) alone, like all that clients hold (``des.holdings``): a lasting
+A mix is a function of (seed, round, service, client) alone, like all that clients hold (``des.client_data``): a lasting
 one of the round since which it lasts, from a stream of its own. So is a data set with its size, and its EMD is that of
 its whole numbers of images. Only EMDs are kept; the label counts of clients that train are drawn again.
 """
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from des.holdings import FRESH, Holdings
+from des.client_data import FRESH, Holdings
 from des.tables import Table, Valuation
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.dirichlet import counted_emd, label_mixes, mixed_counts

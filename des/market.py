@@ -13,23 +13,20 @@ from typing import Any, cast
 import simpy
 
 from des.availability import Availability
-from des.award import Platform, training_jobs
 from des.bidding import Bidding
-from des.client import Timeline
-from des.conditions import Conditions, Intervention, Schedule
-from des.journal import Journal
+from des.clearing import Platform, training_jobs
 from des.ledger import Ledger
+from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism
-from des.pay_as_offered import PayAsOffered
+from des.mechanisms.pay_as_offered import PayAsOffered
+from des.observation import Observation, Offer
+from des.participation import arrive, funded, observations, seated, steady, totals
 from des.population import Population, PopulationSpec
-from des.presence import arrive, first_state, funded, seated, steady, totals
-from des.records import Observation, Offer, Status
 from des.report import round_report
 from des.round import Round
-from des.rows import Kind, Outcome, RoundReport
+from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.views import observations
-from des.workforce import Workforce
+from des.timeline import Journal, Timeline, Workforce
 from fl.jobs import Federation
 from flmarket.core.names import unknown
 
@@ -73,7 +70,7 @@ class Market:
             seed: the seed of every random stream.
             interventions: changes from outside in the middle of the run.
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
-            availability: says who is offline in a round, besides those of interventions; None: nobody.
+            availability: says who is offline in a round, besides those of interventions; None: no client.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -82,7 +79,7 @@ class Market:
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
-        self.states = [first_state(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
+        self.states = [ServiceState.first(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
         self.ledger = Ledger(self._names, population.count, totals(self.services))
         self._steady = steady(self.services)
         self._bidding = Bidding(self._platform, self.ledger)
@@ -272,8 +269,7 @@ class Market:
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
         people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
         for state in self.states:
-            if state.status is Status.REACHED:
-                state.status = Status.LEFT
+            state.end_round()
         self._current = None
         return report
 
@@ -294,8 +290,7 @@ class Market:
                 self.ledger.pay(name, job.client, job.price)
                 record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
-        if state.accuracy >= current.services[m].target_accuracy:
-            state.status = Status.REACHED
+        if state.leave_at(current.services[m].target_accuracy):
             record(Kind.EXIT, name, amount=state.accuracy)
 
     def _impose(self, number: int) -> None:
@@ -304,7 +299,7 @@ class Market:
         if self._steady and now is self._conditions:
             return
         if now.cores != self._conditions.cores:
-            self._workforce = Workforce(self._env, now.cores)  # between rounds nobody is at work
+            self._workforce = Workforce(self._env, now.cores)  # between rounds no client is at work
         self._conditions = now
         self._platform.play_by(now.rules)
         arrive(self.services, self.states, number)

@@ -1,4 +1,4 @@
-"""How a round is cleared: which offers win a core, and what each winner pays; the one seam for payment mechanisms.
+"""Payment mechanisms: which offers win a core, and what each winner pays; the one seam for them.
 
 In a round a mechanism may first name the prices that services have to pay at least (``ask``); it clears the offers
 (``clear``), maybe several times, because services that were refused may offer again (``steps``); and it may learn from
@@ -9,20 +9,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.errors import RunError
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
+from flmarket.core.plugins import Registry, built_in, subclass_problem
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """What services have to pay at least. Arrays are over services and clients; money is in micro-units.
+    """The least that services have to pay. Arrays are over services and clients; money is in micro-units.
 
     Attributes:
         least: [M, C] the lowest payment that an offer may name, at least the bid.
@@ -71,7 +73,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """What a mechanism decides.
+    """The decision of a mechanism.
 
     Attributes:
         core: [offers] the client's core that serves the offer, 0 to K - 1, or NO_CORE for a refused offer.
@@ -245,3 +247,49 @@ def _check(book: Book, clearing: Clearing, where: str) -> None:
             f"{where}: service {at} would pay {text(int(spent[at]))}, over its budget of "
             f"{text(int(book.budgets[at]))} (eq. 4)"
         )
+
+
+DEFAULT = "pay-as-offered"
+"""The paper's."""
+
+
+BUILTIN = built_in("des.mechanisms")
+"""The modules of the mechanisms that come with flmarket, by name; imported when used."""
+
+
+def _problem(thing: Any) -> str | None:
+    return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "flmarket.mechanisms", BUILTIN, _problem)
+
+
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def mechanism(name: str) -> Callable[[M], M]:
+    """Return a class decorator that registers a mechanism: ``@mechanism("second-price")``.
+
+    Raises:
+        PluginError: the name is taken or invalid, or the class is not a subclass of ``Mechanism``.
+    """
+    return MECHANISMS.decorator(name)
+
+
+def comes_with_flmarket(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
+    return type(mechanism).__module__ in BUILTIN.values()
+
+
+class MechanismOptionsError(InputError):
+    """A scenario's ``market.options`` are not what the mechanism takes."""
+
+
+def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
+    """Return a new mechanism, for one market.
+
+    Raises:
+        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        MechanismOptionsError: it does not take these options, or fails with them.
+    """
+    return created(MECHANISMS.load(name), options, f"mechanism {name!r}", MechanismOptionsError)

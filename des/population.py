@@ -1,6 +1,6 @@
 """The clients as a population: what data they hold in each round, its quality, and what they bid.
 
-What a client has for a service in a round (``des.holdings``), and what that costs it, is a function of (seed, round,
+What a client has for a service in a round (``des.client_data``), and what that costs it, is a function of (seed, round,
 service, client) alone: no policy can change the data that the others meet, services that have left are drawn like the
 rest, and neither more clients nor services added at the end change what there was. All of it is drawn at once, as
 arrays (``fl.draws``).
@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
-from des.holdings import FRESH, Holdings, Lasting
+from des.client_data import FRESH, Holdings, Lasting
+from des.disclosure import Disclosure, Lens, Moods
 from des.label_mixes import LabelMixes, MixedData
 from des.memory import remembered
 from des.money import Micro, MicroArray
-from des.secrets import Disclosure, Lens, Moods
 from des.tables import Table, Valuation
 from fl.arrays import FloatArray, IntArray
 from fl.draws import draw_key, integers, uniforms
@@ -45,7 +45,7 @@ class PopulationSpec:
     # what clients bid, given their costs, and what they report of their data
     behaviour: Behaviour = field(default_factory=Truthful)
     lasting: Lasting = field(default_factory=Lasting)  # how far a client's data lasts from round to round
-    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.secrets.Moods``
+    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.disclosure.Moods``
     cost_noise: float = 0.0
     disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs
@@ -59,7 +59,7 @@ class Held:
     data_size: IntArray  # D, images
     emd: FloatArray  # the realised EMD (eq. 1)
     cost: MicroArray  # what training on them costs the client, in micro-units
-    # the round in which the label mix was drawn, or ``des.holdings.FRESH``; None if all are fresh, or in ``labels``
+    # the round in which the label mix was drawn, or ``des.client_data.FRESH``; None if all are fresh, or in ``labels``
     mix: IntArray | None = None
     labels: LabelMixes | None = None  # the label mixes, where they are drawn from a Dirichlet distribution
 
@@ -97,7 +97,7 @@ class Population:
 
     def __init__(
         self,
-        spec: PopulationSpec,  # the clients; their behaviour begins anew
+        spec: PopulationSpec,  # the clients; their behaviour begins again
         labels: Sequence[int],  # [M] L of each service's data set
         parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
         seed: int,  # the run's seed
@@ -129,19 +129,8 @@ class Population:
         self.spec.behaviour.begin(self._setting)
 
     @property
-    def fresh(self) -> bool:
-        """Whether a round is one draw of a (D, EMD) pair for each service and client, whatever came before.
-
-        The draw is that of ``des.holdings.draw_pairs``, and ``pairs`` says what each pair is. Otherwise rounds follow
-        from each other, or from what clients say, or have secrets.
-        """
-        spec = self.spec
-        told = not spec.cost_noise and spec.disclosure == Disclosure()
-        return self.truthful and told and not spec.lasting.persistence and spec.concentration is None
-
-    @property
     def pairs(self) -> Qualities:
-        """What each (D, EMD) pair is to each service where data is ``fresh``: arrays [M, pairs]."""
+        """What ``des.client_data.draw_pairs`` draws from, as truthful clients report it: arrays [M, pairs]."""
         table = self._table
         held = Held(table.size[0], table.emd[0], table.cost[0])
         return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])

@@ -5,14 +5,14 @@ from itertools import chain
 
 import numpy as np
 
-from des.client import Job
+from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.money import MICRO, Micro
-from des.offers import CheckedOffer
+from des.observation import Feedback
+from des.offer_checks import CheckedOffer
 from des.population import Qualities
-from des.records import Feedback, Status
 from des.round import Round
-from des.rows import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.service import ServiceState, reward
+from des.timeline import Job
 from fl.jobs import TrainingOutcome
 
 
@@ -30,9 +30,7 @@ def round_report(
         name = current.services[m].name
         offers[name] = _offer_reports(current.number, name, m, current.world, offer, current.jobs[m])
     services = {
-        spec.name: ServiceReport.of(
-            spec, state, 0.0 if state.status is Status.WAITING else reward(spec, state.accuracy), offers[spec.name]
-        )
+        spec.name: ServiceReport.of(spec, state, reward(spec, state), offers[spec.name])
         for spec, state in zip(current.services, states, strict=True)
     }
     return RoundReport(

@@ -5,20 +5,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from des.client import Job
-from des.conditions import Conditions
-from des.journal import Journal
 from des.mechanism import Asks
-from des.offers import CheckedOffer
+from des.offer_checks import CheckedOffer
 from des.population import Qualities
+from des.schedule import Conditions
 from des.service import ServiceSpec
+from des.timeline import Job, Journal
 from fl.arrays import BoolArray
 from fl.jobs import TrainingOutcome
 
 
 @dataclass(slots=True)
 class Round:
-    """What is known of a round while it runs. Services are identified by their index."""
+    """A round while it runs. Services are identified by their index."""
 
     number: int  # n, from 1
     start: float  # simulated time of the data refresh, seconds

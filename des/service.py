@@ -1,11 +1,11 @@
-"""A federated-learning service (FLSD): what it is, how far it has come, and when it leaves."""
+"""A federated-learning service (FLSD): what it is, how far it has come, when it arrives and leaves, its reward."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, overload
 
 from des.money import Micro
-from des.records import Status
+from des.observation import Status
 from fl.arrays import FloatArray
 from fl.elementary import power, rounded
 from fl.quality import DQIParameters
@@ -29,17 +29,24 @@ class ServiceSpec:
     arrival: int = 1  # the first round in which it takes part
     # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
-    # how its data set is learned, as fitted to earlier trainings; None if nobody knows. The market does not look at it.
+    # how its data set is learned, as fitted to earlier trainings; None if that is not known. The market does not look
+    # at it.
     curve: Curve | None = None
 
 
 @dataclass(slots=True)
 class ServiceState:
-    """How far a service has come: plain data, from which a market can continue at a round boundary."""
+    """The progress of a service: plain data, from which a market can continue at a round boundary."""
 
     accuracy: float  # the accuracy of its global model, in [0, 1]; held once it has left
     test_accuracy: float  # the same model's accuracy on test images; nothing follows from it
     status: Status = Status.TRAINING  # its status at the end of the last round
+
+    @classmethod
+    def first(cls, spec: ServiceSpec, accuracy: float, test_accuracy: float | None) -> Self:
+        """Return the state of a service before the first round."""
+        status = Status.WAITING if spec.arrival > 1 else Status.TRAINING
+        return cls(accuracy, accuracy if test_accuracy is None else test_accuracy, status)
 
     @property
     def active(self) -> bool:
@@ -48,6 +55,21 @@ class ServiceState:
     @property
     def stays(self) -> bool:
         return not self.status.gone
+
+    def arrives(self, spec: ServiceSpec, round_: int) -> bool:
+        """Whether a service that has waited takes part from a round on."""
+        return self.status is Status.WAITING and spec.arrival <= round_
+
+    def leave_at(self, target: float) -> bool:
+        """Leave the market if the accuracy meets the target; return whether it does. The round still counts."""
+        if reached(self.accuracy, target):
+            self.status = Status.REACHED
+        return self.status is Status.REACHED
+
+    def end_round(self) -> None:
+        """Be gone from the next round on, if the target was met in this one."""
+        if self.status is Status.REACHED:
+            self.status = Status.LEFT
 
     def plain(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
@@ -59,13 +81,19 @@ class ServiceState:
         return cls(plain["accuracy"], plain["test_accuracy"], Status(plain["status"]))
 
 
-def reward(spec: ServiceSpec, accuracy: float) -> float:
-    """Return r = Omega^accuracy, and Omega^target once the target is met; 12 significant digits.
+def reached(accuracy: Any, target: Any) -> Any:
+    """Return whether the target accuracy is met, of one service or of many."""
+    return accuracy >= target
+
+
+def reward(spec: ServiceSpec, state: ServiceState) -> float:
+    """Return r = Omega^accuracy, and Omega^target once the target is met; 12 significant digits. 0 before it arrives.
 
     The reward of a service that has left is absorbing: it gets Omega^target in every remaining round, so that finishing
     early is never punished.
     """
-    return earned(spec.reward_base, min(accuracy, spec.target_accuracy))
+    waits = state.status is Status.WAITING
+    return 0.0 if waits else earned(spec.reward_base, min(state.accuracy, spec.target_accuracy))
 
 
 @overload

@@ -1,4 +1,4 @@
-"""What data is worth, and what it costs: tables of data sets that clients can hold, and of what they can report.
+"""Worth and cost of data: tables of data sets that clients can hold, and of what they can report.
 
 Where a scenario lists data sizes and EMDs, there are a few pairs of them, tabulated once. Where clients' label mixes
 are drawn from a Dirichlet distribution, EMDs are continuous: each round has a table of its own, one entry a client.
@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What clients can report in any round."""
+    """The ranges of what clients can report in any round."""
 
     data_sizes: Collection[int]  # D, images
     dqi: tuple[FloatArray, FloatArray]  # the lowest [M] and the highest [M] DQI
@@ -107,4 +107,4 @@ class Valuation:
         cost = to_micro(self._spec.cost_per_sample * size - self._spec.cost_per_emd * emd)
         if (cost[0] < 0).any():
             raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
-        return np.maximum(cost, 0)  # nobody asks less than nothing, whatever it says of its data
+        return np.maximum(cost, 0)  # no client asks less than nothing, whatever it says of its data

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from des.rows import Outcome
+from des.log_records import Outcome
 from scenarios.build import Shelf, build_federation
 from scenarios.judging.verify import read_whole
 from scenarios.logs.directory import RunDirectory

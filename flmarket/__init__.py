@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from des.allocation import allocate
-    from des.behaviour import Behaviour, Outcomes, Setting
-    from des.behaviours import behaviour
-    from des.mechanism import Book, Clearing, Mechanism
-    from des.mechanisms import mechanism
-    from des.records import Feedback, Observation, Offer
+    from des.behaviour import Behaviour, Outcomes, Setting, behaviour
+    from des.mechanism import Book, Clearing, Mechanism, mechanism
+    from des.observation import Feedback, Observation, Offer
     from fl.datasets import dataset
     from fl.model_names import model
     from flmarket._face import load, parallel_env, read, run, service_env, train, vector_env
@@ -80,12 +78,12 @@ _ELSEWHERE = {
     "Behaviour": "des.behaviour",
     "Book": "des.mechanism",
     "Clearing": "des.mechanism",
-    "Feedback": "des.records",
+    "Feedback": "des.observation",
     "Fork": "scenarios.fork",
     "InputError": "flmarket.core.errors",
     "Mechanism": "des.mechanism",
-    "Observation": "des.records",
-    "Offer": "des.records",
+    "Observation": "des.observation",
+    "Offer": "des.observation",
     "Outcomes": "des.behaviour",
     "PluginError": "flmarket.core.plugins",
     "Policy": "learning.policy",
@@ -96,13 +94,13 @@ _ELSEWHERE = {
     "ScenarioError": "scenarios.file.problems",
     "Setting": "des.behaviour",
     "allocate": "des.allocation",
-    "behaviour": "des.behaviours",
+    "behaviour": "des.behaviour",
     "dataset": "fl.datasets",
     "fill_budget": "learning.selection",
     "fork": "flmarket._fork",
     "load": "flmarket._face",
     "load_plugin": "scenarios.plugins",
-    "mechanism": "des.mechanisms",
+    "mechanism": "des.mechanism",
     "model": "fl.model_names",
     "parallel_env": "flmarket._face",
     "policy": "learning.policy",

@@ -284,7 +284,7 @@ def vector_env(
 
     Raises:
         InputError: the extra ``rl`` is not installed, or a scenario cannot be played in lockstep; says why.
-        ValueError: gamma or payment_limit is out of range, or a mechanism posts prices of its own.
+        ValueError: gamma or payment_limit is out of range.
     """
     with _needing_rl("flmarket.vector_env"):
         from scenarios.environments import vector_env as make

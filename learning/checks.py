@@ -1,15 +1,23 @@
-"""Observations that cannot be acted on are refused, and markets that an environment cannot play."""
+"""Refusals: observations that cannot be acted on, and settings and markets that an environment cannot play."""
 
 import numpy as np
 
 from des.market import Market
 from des.mechanism import Mechanism
-from des.records import Observation
+from des.observation import Observation
 from flmarket.core.errors import RunError
 
 
 class ObservationError(RunError):
     """A service observes values that are not finite."""
+
+
+def require_in_range(gamma: float, payment_limit: float) -> None:
+    """Refuse a discount factor or a highest payment that no environment can have."""
+    if not 0 < gamma <= 1:
+        raise ValueError(f"gamma must be in (0, 1], not {gamma}")
+    if not 1 < payment_limit < float("inf"):
+        raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
 
 
 def require_one_offer(market: Market) -> None:

@@ -15,14 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
-from des.presence import present
-from des.records import Observation, Offer, Status
-from des.rows import RoundReport
+from des.observation import Observation, Offer, Status
 from fl.arrays import FloatArray
 from fl.streams import stream
-from learning.checks import require_finite, require_one_offer
+from learning.checks import require_finite, require_in_range, require_one_offer
 from learning.projection import ActionError, project
 from learning.seats import MarketFactory
 from learning.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
@@ -70,10 +69,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             ValueError: gamma or payment_limit is out of range, or the market's mechanism is not one whose rounds are
                 one offer from each service, of at least the bids.
         """
-        if not 0 < gamma <= 1:
-            raise ValueError(f"gamma must be in (0, 1], not {gamma}")
-        if not 1 < payment_limit < float("inf"):
-            raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+        require_in_range(gamma, payment_limit)
         self._factory = factory
         self._gamma = gamma
         self._seed, self._episode = seed, 0
@@ -249,7 +245,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         market, round_ = self._market, self._market.round + 1
         world = market.population.draw(round_)
         both = zip(market.services, market.states, strict=True)
-        shown = np.array([present(spec, state, round_) for spec, state in both])
+        shown = np.array([state.active or state.arrives(spec, round_) for spec, state in both])
         if not market.population.spec.disclosure.public_bids:
             shown &= np.arange(len(shown)) == m
         return world.seen[m], np.where(shown[:, None], world.bid / MICRO, 0.0)

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
-from des.rows import RoundReport
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
-from flmarket.core.names import unknown
-from learning.intervals import Interval, Statistic, bootstrap_interval, paired_interval
-from learning.play import play
+from learning.episode import play
+from learning.intervals import Interval, paired_interval
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
 from learning.statistics import area_under_curve
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Seats its policies in a market that has not begun, and returns the policy of every service."""
@@ -107,19 +106,12 @@ class Results:
         self,
         first: str,  # an entrant
         second: str,  # another
-        *,
-        service: str | None = None,  # the service whose AUC is compared; if not given, the mean over all services is
-        # of the differences, such as ``interquartile_mean``; if not given, their mean
-        statistic: Statistic | None = None,
-        level: float = 0.95,  # of the interval; see ``learning.intervals``
+        service: str | None = None,  # whose AUC is compared; if not given, the mean over all services is
     ) -> Interval:
         """Return how much more AUC one entrant has than another, paired by seed."""
         auc = self.auc()
-        scores = auc.mean(axis=-1) if service is None else auc[..., _index("service", service, self.services)]
-        one, other = (scores[_index("entrant", name, self.entrants)] for name in (first, second))
-        if statistic is None:
-            return paired_interval(one, other, level=level)
-        return bootstrap_interval(one, other, statistic, level=level)
+        scores = auc.mean(axis=-1) if service is None else auc[..., self.services.index(service)]
+        return paired_interval(*(scores[self.entrants.index(name)] for name in (first, second)))
 
 
 def evaluate(
@@ -174,9 +166,3 @@ def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     # All have left before round N: accuracies and reward are held, and nothing else happens.
     held = np.repeat(rows[-1:] * np.array([1, 1, 1, 0, 0, 0]), market.rounds - len(rows), axis=0)
     return np.moveaxis(np.concatenate([rows, held]), -1, 0)
-
-
-def _index(kind: str, name: str, names: tuple[str, ...]) -> int:
-    if name not in names:
-        raise ValueError(unknown(kind, name, names))
-    return names.index(name)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.streams import stream
 from learning.policy import Policy, PolicyContext
 from learning.scaling import standardised

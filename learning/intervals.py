@@ -1,22 +1,17 @@
-"""How certain a mean, or a difference, is: 95 % intervals that cover, paired tests, and Holm's correction.
+"""Uncertainty of means and differences: 95 % intervals that cover, paired tests, and Holm's correction.
 
 Runs of different policies under the same market seed share their world, so they are compared in pairs. Means of a few
-seeds have Student's t intervals: a percentile bootstrap of so few covers far less than it promises (``python
-benchmarks/coverage.py`` measures both). Other statistics have a studentised bootstrap, which draws from a keyed stream:
-the same values give the same interval.
+seeds have Student's t intervals: a bootstrap of so few covers less than it promises (``benchmarks/coverage.py``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from fl.streams import stream
 from learning.statistics import finite
-
-Statistic = Callable[[FloatArray], float]  # from values [n] to one number
 
 FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 
@@ -25,11 +20,11 @@ FEWEST = 3  # seeds from which on there is an interval: two say next to nothing 
 class Interval:
     """An estimate with its confidence interval."""
 
-    estimate: float  # the statistic of all the data
-    low: float  # NaN where there are fewer than ``FEWEST`` seeds, or no resample varies; so is ``high``
+    estimate: float
+    low: float  # NaN where there are fewer than ``FEWEST`` seeds; so is ``high``
     high: float
     level: float  # the share of such intervals that should cover the truth
-    # the p-value of the two-sided test that the truth is 0; NaN where there is no interval or no such test
+    # the p-value of the two-sided test that the truth is 0; NaN where there is no interval
     p: float = float("nan")
 
     @property
@@ -87,45 +82,6 @@ def paired_interval(
     return Interval(estimate, estimate - half, estimate + half, level, _p_value(estimate, variance**0.5, effective))
 
 
-def bootstrap_interval(
-    first: npt.ArrayLike,  # [market seeds]
-    second: npt.ArrayLike,  # [market seeds]
-    statistic: Statistic,  # for example ``interquartile_mean``
-    *,
-    level: float = 0.95,  # the confidence level, in (0, 1)
-    resamples: int = 2_000,  # how many resamples to draw, at least 1
-    seed: int = 0,  # the seed of the resampling
-) -> Interval:
-    """Return the studentised bootstrap interval of a statistic of ``first - second``, paired by seed.
-
-    The error of each resample is divided by its own standard error, from the jackknife (Efron, "Nonparametric standard
-    errors and confidence intervals", Canadian Journal of Statistics 9, 1981). Means have ``paired_interval``.
-    """
-    _require_level(level)
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, not {resamples}")
-    rows = _paired(first, second)
-    if len(rows) > 1:
-        raise ValueError("training seeds crossed with market seeds have an interval of the mean only")
-    difference = rows[0]
-    n, estimate = len(difference), float(statistic(difference))
-    error = _jackknife(difference, statistic)
-    if n < FEWEST:
-        return Interval(estimate, float("nan"), float("nan"), level)
-    if error == 0:
-        return Interval(estimate, estimate, estimate, level)
-    drawn = stream(seed, "bootstrap").integers(n, size=(resamples, n))
-    ratios = []
-    for indices in drawn:
-        values = difference[indices]
-        if own := _jackknife(values, statistic):  # not if all drawn values are equal
-            ratios.append((float(statistic(values)) - estimate) / own)
-    if not ratios:
-        return Interval(estimate, float("nan"), float("nan"), level)
-    low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(estimate, estimate - high * error, estimate - low * error, level)
-
-
 def mean_band(
     runs: npt.ArrayLike,  # [market seeds, points]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -181,12 +137,6 @@ def _mean_squares(values: FloatArray) -> tuple[list[float], list[int]]:
     freedom = [rows - 1, columns - 1, (rows - 1) * (columns - 1)]
     sums = [columns * (row**2).sum(), rows * (column**2).sum(), (rest**2).sum()]
     return [float(total) / degrees for total, degrees in zip(sums, freedom, strict=True)], freedom
-
-
-def _jackknife(values: FloatArray, statistic: Statistic) -> float:
-    n = len(values)
-    left = np.array([statistic(np.delete(values, i)) for i in range(n)]) if n > 1 else np.zeros(1)
-    return float(((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5)
 
 
 def _t_quantile(share: float, freedom: float) -> float:

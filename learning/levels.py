@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import exp
 from fl.ordered import mean

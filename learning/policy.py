@@ -1,4 +1,4 @@
-"""What a policy is, and which ones there are.
+"""Policies: the base class, and the registry of all of them.
 
 A policy decides for one service: from what the service observes (``Observation``) to whom it offers how much
 (``Offer``). Your own policy is a subclass of ``Policy``, registered under a name that then works wherever ``hqfa``
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray
 from fl.surrogate import Curve
 from flmarket.core.errors import InputError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import plugin_code
-from flmarket.core.plugins import PluginError, Registry, subclass_problem
+from flmarket.core.plugins import PluginError, Registry, built_in, subclass_problem
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
@@ -30,7 +30,7 @@ AS_CONFIGURED = "as-configured"
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
-    """What a policy knows of its market before the first round.
+    """A market as its policies know it before the first round.
 
     Attributes:
         service: name of the service it decides for.
@@ -107,7 +107,7 @@ class Policy(ABC):
         return {}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:  # noqa: B027 - optional, as ``state``
-        """Remember what ``state`` returned, in a policy that was made anew with the same context and options."""
+        """Remember what ``state`` returned, in a new policy with the same context and options."""
 
     @property
     def resumable(self) -> bool:
@@ -131,30 +131,8 @@ def _problem(found: Any) -> str | None:
     return subclass_problem(found, Policy, "flmarket.Policy")
 
 
-BUILTIN: Mapping[str, str] = {
-    "random": "learning.heuristics:RandomPolicy",
-    "lcfa": "learning.heuristics:LowCostFirst",
-    "hqfa": "learning.heuristics:HighQualityFirst",
-    "greedy": "learning.heuristics:QualityPerCost",
-    "d-first": "learning.heuristics:DataFirst",
-    "mahdrl": "learning.mahdrl.policy:Mahdrl",
-    "mahdrl-single": "learning.mahdrl.policy:MahdrlSingle",
-    "mahdrl-paper": "learning.mahdrl.paper.policy:MahdrlPaper",
-    "ucb": "learning.bandit:BudgetedUCB",
-    "oort": "learning.oort:OortLike",
-    "pacing": "learning.pacing:RefusalPacing",
-    "worth": "learning.worth:Worth",
-    "oracle": "learning.oracle:BestResponse",
-    "dearest": "learning.dearest:Dearest",
-    "outbid": "learning.outbid:OutbidBids",
-    "fmore": "learning.fmore:FMore",
-    "contribution": "learning.contribution:Contribution",
-    "stackelberg": "learning.stackelberg:Stackelberg",
-    "resolving": "learning.resolving:Resolving",
-    "mirror": "learning.mirror:Mirror",
-    "bwk": "learning.bwk:ContextualKnapsack",
-}
-"""The policies that come with flmarket, as module:class; imported when used."""
+BUILTIN = built_in("learning.policies")
+"""The modules of the policies that come with flmarket, by name; imported when used."""
 
 POLICIES: Registry[type[Policy]] = Registry("policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED])
 """All policies, by name."""
@@ -211,10 +189,12 @@ def register_class(found: type[Policy]) -> str:
 def _name_of(found: type[Policy]) -> tuple[str, bool]:
     """Return the name under which a class plays, and whether it has that name already."""
     named = {registration.thing: name for name, registration in POLICIES.registered.items()}
-    built_in = {path: name for name, path in BUILTIN.items()}
-    place = f"{getattr(found, '__module__', '')}:{getattr(found, '__qualname__', '')}"
-    if (known := named.get(found) or built_in.get(place)) is not None:
-        return known, True
+    if found in named:
+        return named[found], True
+    if str(getattr(found, "__module__", "")).startswith("learning."):
+        for name in BUILTIN:
+            if POLICIES.load(name) is found:
+                return name, True
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower(), False
 
 

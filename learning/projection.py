@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from des.money import MICRO, to_micro
-from des.records import Offer
+from des.observation import Offer
 from fl.arrays import BoolArray, FloatArray
 from fl.selection import by_payment
 from flmarket.core.errors import RunError

@@ -1,4 +1,4 @@
-"""Who plays where: policies by name for the services of a market."""
+"""Seats: policies by name for the services of a market."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

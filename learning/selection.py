@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from des.money import to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 
 

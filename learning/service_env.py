@@ -11,11 +11,11 @@ from typing import Any
 
 import gymnasium
 
+from des.log_records import RoundReport
 from des.market import Market
-from des.records import Offer
-from des.rows import RoundReport
+from des.observation import Offer
 from learning.environment import MarketEnv, Step
-from learning.play import decide, learn
+from learning.episode import decide, learn
 from learning.policy import Policy
 from learning.projection import ActionError
 from learning.seats import MarketFactory, seat
@@ -24,7 +24,7 @@ from learning.seats import MarketFactory, seat
 class ServiceEnv(gymnasium.Env[Any, Any]):
     """One service against scripted rivals. Rewards, ends and spaces are those of ``MarketEnv``.
 
-    The rivals' policies are created anew in each episode. The episode ends when the service leaves, even if its rivals
+    The rivals' policies are created again in each episode. The episode ends when the service leaves, even if its rivals
     stay.
     """
 

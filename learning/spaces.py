@@ -1,11 +1,12 @@
-"""What an RL agent sees and does: a service's observation and action as Gymnasium spaces.
+"""Gymnasium spaces of an RL agent: a service's observation and action.
 
 ``DictCodec`` keeps the parts apart, by name; ``FlatCodec`` makes one Box of each, for learners that take nothing else.
 All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -72,6 +73,23 @@ def own_first(rows: FloatArray, service: int) -> FloatArray:
     return np.concatenate([rows[service : service + 1], rows[:service], rows[service + 1 :]])
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Scales values from bounds to [0, 1], in single precision; 0 where the bounds coincide."""
+
+    low: FloatArray
+    width: FloatArray
+
+    @classmethod
+    def between(cls, low: FloatArray, high: FloatArray) -> Self:
+        """Return the scale of values between these bounds."""
+        return cls(low, np.where(high > low, high - low, 1.0))
+
+    def __call__(self, values: FloatArray) -> Float32Array:
+        scaled: Float32Array = ((values - self.low) / self.width).astype(np.float32)
+        return scaled
+
+
 class DictCodec:
     """Observation: a Dict of Boxes. Action: Dict(select=MultiBinary[C], payment=Box[C]), in units of the bid."""
 
@@ -114,17 +132,14 @@ class FlatCodec:
         self._clients = market.population.spec.count
         self._limit = payment_limit
         limits = bounds(market, service).values()
-        self._low = np.concatenate([low.ravel() for low, _ in limits])
-        width = np.concatenate([high.ravel() for _, high in limits]) - self._low
-        self._width = np.where(width > 0, width, 1.0)
-        self.observation_space: spaces.Space[Any] = spaces.Box(0.0, 1.0, self._low.shape, np.float32)
+        low, high = (np.concatenate([bound.ravel() for bound in both]) for both in zip(*limits, strict=True))
+        self._scale = Scale.between(low, high)
+        self.observation_space: spaces.Space[Any] = spaces.Box(0.0, 1.0, low.shape, np.float32)
         self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (2 * self._clients,), np.float32)
 
     def encode(self, parts: Parts) -> Float32Array:
         """Return the parts as one scaled vector."""
-        values = np.concatenate([part.ravel() for part in parts.values()])
-        scaled: Float32Array = ((values - self._low) / self._width).astype(np.float32)
-        return scaled
+        return self._scale(np.concatenate([part.ravel() for part in parts.values()]))
 
     def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
         """Return the clients wanted and their payments."""

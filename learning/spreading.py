@@ -1,11 +1,11 @@
-"""How a budget for the whole run is spread over the rounds that are left."""
+"""Spreading of a budget for the whole run over the rounds that are left."""
 
 import math
 
 import numpy as np
 
 from des.money import Micro, to_micro
-from des.records import Observation
+from des.observation import Observation
 from fl.elementary import power
 
 

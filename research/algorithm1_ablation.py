@@ -23,7 +23,7 @@ from algorithm1_readings import Reading, train_reading
 from experiment import SURROGATE, command_line, fill, surrogate_market
 
 from des.market import Market
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from learning.evaluation import Entrant, evaluate, everywhere
 from learning.mahdrl.paper import equations
 from learning.mahdrl.training import Plan

@@ -27,7 +27,7 @@ from torch import Tensor
 
 import flmarket
 from des.money import MICRO, to_micro
-from des.records import Feedback, Observation, Offer, Status
+from des.observation import Feedback, Observation, Offer, Status
 from fl.arrays import Float32Array, FloatArray
 from fl.elementary import sigmoid
 from fl.streams import stream

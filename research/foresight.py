@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from experiment import growing, markdown, surrogate_market, told
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import FloatArray
 from learning.evaluation import evaluate
-from learning.heuristics import Preference
 from learning.intervals import Interval, holm, paired_interval
 from learning.policy import POLICIES, Policy, PolicyContext, create
+from learning.ranking import Preference
 from learning.seats import seat
 
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -3,8 +3,8 @@
     results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
 
 Every service of every market has a ``flmarket.Policy`` of its own, which observes, acts and learns as in a SimPy
-market, privileged ones and those that see offers included; results are equal to the last bit. One service of each
-market can be decided for by a function over all markets instead: see ``Joint``.
+market, privileged ones and those that see offers included; results are equal to the last bit. Markets that lockstep
+refuses are refused. One service of each market can be decided for by a function over all markets: see ``Joint``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,15 +14,17 @@ import numpy as np
 
 from des.market import Market
 from des.money import MICRO
-from des.offers import check_offer
-from des.records import Feedback, Offer
-from fl.arrays import FloatArray, IntArray
+from des.observation import Feedback, Observation, Offer, Privileged
+from des.offer_checks import check_offer
+from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.elementary import exp, log
+from fl.streams import stream_key
 from flmarket.core.plugin_errors import plugin_code
+from learning.episode import Decision, decide
 from learning.evaluation import Entrant, Results, games, seated
-from learning.lockstep.markets import Lockstep
+from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import Offers
-from learning.lockstep.rounds import STATUS, Closed, View
-from learning.play import Decision, decide
+from learning.lockstep.templates import ENDLESS
 from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 
@@ -91,7 +93,7 @@ def evaluate(
         batch = due[start : start + TOGETHER]
         seatings = [seating(factory, seed, name, entrants[name]) for name, seed in batch]
         markets = Lockstep([factory] * len(batch), [seed for _, seed in batch])
-        runs.extend(play(markets, seatings))
+        runs.extend(play(markets, [seed for _, seed in batch], seatings))
         for name, seed in batch:
             if progress is not None:
                 progress(name, seed)
@@ -107,11 +109,14 @@ def seating(factory: MarketFactory, seed: int, name: str, entrant: Entrant) -> S
         market.close()
 
 
-def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = None) -> FloatArray:
+def play(
+    markets: Lockstep, seeds: Sequence[int], seatings: Sequence[Seating], joint: Joint | None = None
+) -> FloatArray:
     """Play markets that have just begun to their end.
 
     Args:
         markets: B.
+        seeds: [B] those with which they began.
         seatings: [B] who plays each.
         joint: who decides for one service of each.
 
@@ -133,11 +138,14 @@ def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = N
         made = [
             each
             for b in playing.tolist()
-            for each in _decisions(markets, view, b, seatings[b], None if joint is None else joint.seats[b], theirs)
+            for each in _decisions(
+                markets, view, b, seeds[b], seatings[b], None if joint is None else joint.seats[b], theirs
+            )
         ]
         offers = _joined([*(offers for *_, offers in made), *([] if theirs is None else [theirs])])
+        before, learners = markets.curves.accuracy, [it for it in made if _learner(seatings, it)]
         closed = markets.close(offers)
-        for b, name, decision, feedback in _outcomes(markets, closed, [it for it in made if _learner(seatings, it)]):
+        for b, name, decision, feedback in _outcomes(markets, before, closed, learners):
             _teach(seatings[b], name, decision, feedback)
         wanted = np.bincount(offers.market * kinds.services + offers.service, minlength=closed.spent.size)
         accuracy = markets.curves.accuracy  # nothing is trained, so that on test images is the same
@@ -151,13 +159,51 @@ def play(markets: Lockstep, seatings: Sequence[Seating], joint: Joint | None = N
     return kept
 
 
+def observations(
+    markets: Lockstep, view: View, b: int, seed: int, privileged: frozenset[str] = frozenset()
+) -> dict[str, Observation]:
+    """Return what the services of market ``b``, which began with ``seed``, observe in the open round."""
+    market, number = markets.kinds.each[b], int(view.round[b])
+    names, clients = tuple(spec.name for spec in market.services), market.population.spec.count
+    bids = _read_only(np.where(view.asked[b, :, None], view.bids[b] / MICRO, 0.0)[: len(names), :clients])
+    offline = frozenset(np.flatnonzero(~markets.kinds.online(view.round)[b, :clients]).tolist())
+    found = {}
+    for m in np.flatnonzero(view.asked[b]).tolist():
+        spec, total, held = market.services[m], int(markets.kinds.total[b, m]), view.world.at[b, m, :clients]
+        pairs, hidden = view.world.pairs, None
+        if spec.name in privileged:
+            hidden = Privileged(_read_only(pairs.size[held]), _read_only(pairs.emd[held]))
+        found[spec.name] = Observation(
+            round=number,
+            rounds=market.rounds,
+            service=spec.name,
+            services=names,
+            dqi=_read_only(pairs.dqi[held]),
+            bids=bids,
+            budget=int(view.budget[b, m]) / MICRO,
+            cores=int(view.cores[b]),
+            accuracy=float(markets.curves.accuracy[b, m]),
+            target_accuracy=spec.target_accuracy,
+            key=stream_key(seed, "policy", spec.name, number),
+            offline=offline,
+            privileged=hidden,
+            total_left=None if total == ENDLESS else (total - int(markets.paid[b, m])) / MICRO,
+        )
+    return found
+
+
+def _read_only(array: AnyArray) -> AnyArray:
+    array.setflags(write=False)
+    return array
+
+
 def _decisions(
-    markets: Lockstep, view: View, b: int, seating: Seating, joint: int | None, theirs: Offers | None
+    markets: Lockstep, view: View, b: int, seed: int, seating: Seating, joint: int | None, theirs: Offers | None
 ) -> Iterator[Made]:
     """Yield what the policies of one market decide."""
     names = [spec.name for spec in markets.kinds.each[b].services]
     asked = np.flatnonzero(view.asked[b, : len(names)]).tolist()
-    seen = {names[m]: markets.observation(b, m, privileged=names[m] in seating.privileged) for m in asked}
+    seen = observations(markets, view, b, seed, seating.privileged)
     given = {} if theirs is None or joint not in asked else {names[joint]: _offer(theirs, b)}
     for name, decision in decide(seating.policies, seating.labels, seen, given).items():
         m, observation = names.index(name), decision.observation
@@ -166,11 +212,9 @@ def _decisions(
             policy=seating.labels[name],
             service=name,
             round_=observation.round,
-            bids=view.asks[b, m, : observation.clients],
+            bids=view.bids[b, m, : observation.clients],
             budget=int(view.budget[b, m]),
             offline=observation.offline,
-            unwilling=observation.unwilling,
-            over_budget=observation.over_budget,
         )
         count = len(checked.clients)
         yield b, m, decision, Offers(np.full(count, b), np.full(count, m), checked.clients, checked.payments)
@@ -195,7 +239,9 @@ def _columns(offers: Offers) -> tuple[IntArray, ...]:
     return offers.market, offers.service, offers.client, offers.payment
 
 
-def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterator[tuple[int, str, Decision, Feedback]]:
+def _outcomes(
+    markets: Lockstep, before: FloatArray, closed: Closed, made: Sequence[Made]
+) -> Iterator[tuple[int, str, Decision, Feedback]]:
     """Yield what each policy decided, and what came of it, as ``des.report`` says it."""
     fate, services = closed.fate, markets.kinds.services
     rows = fate.offers.market * services + fate.offers.service
@@ -203,6 +249,8 @@ def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterat
         first = int(np.searchsorted(rows, b * services + m))
         mine = np.arange(first, first + len(offers.client))
         served = fate.served[mine]
+        curve = markets.kinds.curves[markets.kinds.of[b]][decision.observation.service]
+        base = curve.loss_0 + curve.loss_error * log(1.0 - float(before[b, m]))
         feedback = Feedback(
             round=int(closed.round[b]),
             accuracy=float(markets.curves.accuracy[b, m]),
@@ -210,7 +258,7 @@ def _outcomes(markets: Lockstep, closed: Closed, made: Sequence[Made]) -> Iterat
             served=served,
             dropped=fate.awarded[mine] & ~served,
             paid=np.where(served, fate.price[mine], 0) / MICRO,
-            losses=markets.losses(closed, b, mine),
+            losses=np.where(served, exp(base + curve.loss_emd * fate.emd[mine]), np.nan),
             status=STATUS[int(closed.status[b, m])],
         )
         yield b, decision.observation.service, decision, feedback

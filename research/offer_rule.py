@@ -11,8 +11,8 @@ import numpy as np
 
 from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.outbid import to_beat
-from learning.scaling import standardised_rows
+from learning.policies.outbid import to_beat
+from learning.scaling import NO_SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +130,20 @@ def _prices(weights: Weights, bids: MicroArray, beats: MicroArray) -> MicroArray
 
 def _column(weight: float | FloatArray) -> FloatArray:
     return np.asarray(weight, dtype=np.float64).reshape(-1, 1)
+
+
+def standardised_rows(
+    values: FloatArray | IntArray,  # of any size, such as money in micro-units
+    there: BoolArray,  # [n, C] which clients a market has, at least one; the others' values are 0
+) -> FloatArray:
+    """Return values [n, C] of n markets less their mean over the clients that are there, in standard deviations.
+
+    Zeros where all are equal, as in ``standardised``. Sums have a fixed order: what they decide must not depend on the
+    machine.
+    """
+    count = there.sum(axis=1)[:, None]
+    known = np.where(there, values, 0.0)
+    centred = np.where(there, known - np.cumsum(known, axis=1)[:, -1:] / count, 0.0)
+    spread = np.sqrt(np.cumsum(centred * centred, axis=1)[:, -1:] / count)
+    even = spread <= NO_SPREAD * np.maximum(1.0, np.abs(known).max(axis=1, keepdims=True))
+    return np.where(even, 0.0, centred / np.where(even, 1.0, spread))

@@ -17,8 +17,8 @@ from time import process_time
 from experiment import command_line
 
 from des.market import Market
-from learning.play import play
-from learning.targets import RoundsToTarget
+from learning.episode import play
+from learning.time_to_target import RoundsToTarget
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load
 

@@ -17,7 +17,7 @@ import numpy as np
 from any_market import Point
 from experiment import command_line
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import Float32Array
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_file import load

@@ -10,7 +10,7 @@ from math import ceil
 
 import numpy as np
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from learning.policy import POLICIES, Policy, PolicyContext
 from learning.selection import fill_budget, ranked
 

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from experiment import fill, gain, growing, markdown, starred, surrogate_market, told
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray
 from learning.evaluation import evaluate, everywhere
-from learning.heuristics import Preference
 from learning.policy import POLICIES, PolicyContext
+from learning.ranking import Preference
 
 SEEDS, TUNING = range(20), range(100, 106)
 BASELINE, RULE = "dearest", "two-phases"

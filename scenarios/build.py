@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from des.behaviour import Behaviour
-from des.behaviours import create as create_behaviour
-from des.client import Timeline
-from des.holdings import Lasting
+from des.behaviour import create as create_behaviour
+from des.client_data import Lasting
+from des.disclosure import Disclosure
 from des.market import Market
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import to_micro
 from des.population import PopulationSpec
-from des.secrets import Disclosure
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
 from fl.fitted import Fit, dqi_fit

@@ -94,7 +94,7 @@ def vector_env(
 
     Raises:
         InputError: there is no scenario, or one cannot be played in lockstep.
-        ValueError: gamma or payment_limit is out of range, or a mechanism posts prices of its own.
+        ValueError: gamma or payment_limit is out of range.
     """
     if not scenarios or markets < 1:
         raise InputError("markets in lockstep need at least one scenario and one market")

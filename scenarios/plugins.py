@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from des.behaviours import BEHAVIOURS
-from des.mechanisms import MECHANISMS
+from des.behaviour import BEHAVIOURS
+from des.mechanism import MECHANISMS
 from fl.datasets import DATASETS
 from fl.model_names import MODELS
 from flmarket.core.errors import InputError

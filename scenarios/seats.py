@@ -2,15 +2,15 @@
 
 And who cannot play a scenario that changes, or that stands for several.
 
-The market imposes its conditions itself (``des.conditions``). It knows no policies, so whoever plays a run seats a new
+The market imposes its conditions itself (``des.schedule``). It knows no policies, so whoever plays a run seats a new
 one before the round that it begins in (``Seats``).
 """
 
 from collections.abc import Callable, Iterator, MutableMapping
 
-from des.conditions import Intervention
 from des.market import Market
 from des.money import to_micro
+from des.schedule import Intervention
 from flmarket.core.errors import InputError, RunError
 from learning.policy import Policy, is_privileged
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of

@@ -16,14 +16,15 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
-from des.mechanisms import create as create_mechanism
-from des.records import Observation, Offer
+from des.mechanism import create as create_mechanism
+from des.observation import Observation, Offer
 from fl.backends import BACKENDS
 from fl.streams import stream
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
 from learning.checks import more_than_one_offer
+from learning.episode import decide
 from learning.mahdrl import learner
 from learning.mahdrl import settings as mahdrl
 from learning.mahdrl.agent_file import DESCRIPTION, TENSORS
@@ -31,7 +32,6 @@ from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
 from learning.mahdrl.training_files import Row
-from learning.play import decide
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import (
     Shelf,

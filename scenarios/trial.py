@@ -7,7 +7,7 @@ so that no run is played in vain, and by ``flmarket validate``: both accept the 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from des.mechanisms import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from fl.datasets import info
 from fl.downloaded import AbsentError
 from fl.model_names import BUILTIN as BUILTIN_MODELS

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from des.behaviour import BehaviourError
-from des.conditions import Conditions, Schedule
+from des.log_records import OfferReport
 from des.money import to_micro
 from des.population import Population, Qualities
-from des.rows import OfferReport
+from des.schedule import Conditions, Schedule
 from fl.datasets import info
 from flmarket.core.errors import InputError
 from scenarios.build import dqi_parameters, population_spec

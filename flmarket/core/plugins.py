@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
 from flmarket.core.errors import InputError
@@ -92,8 +93,9 @@ class Registry(Generic[T]):
             found = self._builtin[name]
             if not isinstance(found, str):
                 return found
-            module, _, attribute = found.partition(":")
-            return cast(T, getattr(import_module(module), attribute))
+            name_of_module, _, attribute = found.partition(":")
+            module = import_module(name_of_module)
+            return cast(T, getattr(module, attribute or module.__all__[0]))
         if name in self._registered:
             return cast(T, self._registered[name].thing)
         for entry in entries(self.group):
@@ -203,6 +205,12 @@ class Registry(Generic[T]):
 
 def _package(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
+
+
+def built_in(package: str) -> dict[str, str]:
+    """Return the modules of a package, each of which holds something built in, by its name: ``d_first`` is d-first."""
+    modules = iter_modules(import_module(package).__path__)
+    return {module.name.replace("_", "-"): f"{package}.{module.name}" for module in modules}
 
 
 def summary(thing: Any) -> str:

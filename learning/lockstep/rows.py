@@ -11,34 +11,12 @@ import numpy as np
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
 from fl.native import extension
-from learning.lockstep.markets import Lockstep
-from learning.lockstep.rounds import TRAINING, WAITING, View
+from learning.lockstep.markets import TRAINING, WAITING, Lockstep, View
 from learning.lockstep.templates import ENDLESS
 from learning.projection import ActionError
-from learning.spaces import bounds
+from learning.spaces import Scale, bounds
 
 _native = extension("observe", "decode")
-
-OUT_OF_RANGE = "an action's values must lie between -1 and 1"
-
-
-class Scale:
-    """Scales values [B, M, C] from the bounds of each market's services to [0, 1], in single precision."""
-
-    def __init__(self, low: FloatArray, width: FloatArray, of: IntArray) -> None:
-        """Keep the bounds [T, M] of all kinds of markets, and the kind [B] of each market."""
-        self._low, self._width, self._of = low[:, :, None], width[:, :, None], of
-
-    def of_all(self, values: FloatArray) -> Float32Array:
-        """Return values [B, M, C] of all markets."""
-        scaled: Float32Array = ((values - self._low[self._of]) / self._width[self._of]).astype(np.float32)
-        return scaled
-
-    def of_kind(self, kind: int, values: FloatArray) -> Float32Array:
-        """Return values [services, any] of one kind."""
-        count = len(values)
-        scaled: Float32Array = ((values - self._low[kind, :count]) / self._width[kind, :count]).astype(np.float32)
-        return scaled
 
 
 class Rows:
@@ -51,44 +29,28 @@ class Rows:
     ) -> None:
         self._markets, self._limit = markets, payment_limit
         kinds = markets.kinds
-        c, m = kinds.clients, kinds.services
-        self._totals = bool((kinds.total != ENDLESS).any())
-        shapes: dict[str, tuple[int, ...]] = {
-            "dqi": (c,),
-            "bids": (m, c),
-            "available": (c,),
-            "budget": (1,),
-            "cores": (1,),
-            "accuracy": (1,),
-            "progress": (1,),
-        }
-        if self._totals:
-            shapes["total_left"] = (1,)
-        self.width = sum(int(np.prod(shape)) for shape in shapes.values())  # F, how many numbers an observation has
-        low, width = ({name: np.zeros((len(kinds.markets), m, *shape)) for name, shape in shapes.items()} for _ in "lw")
-        for kind, market in enumerate(kinds.markets):
-            for service in range(len(market.services)):
-                for name, (least, most) in bounds(market, service).items():
-                    place: Any = (kind, service, *(slice(0, size) for size in least.shape))
-                    low[name][place], width[name][place] = least, most - least
-        width = {name: np.where(part > 0, part, 1.0) for name, part in width.items()}
-        # A service's own row of bids comes first, and none is scaled by who observes it.
-        self._dqi = Scale(low["dqi"][:, :, 0], width["dqi"][:, :, 0], kinds.of)
-        self._bid = Scale(low["bids"][:, :, 0, 0], width["bids"][:, :, 0, 0], kinds.of)
-        self._rest = {
-            name: (low[name][kinds.of, :, 0], width[name][kinds.of, :, 0])
-            for name in shapes
-            if name not in {"dqi", "bids", "available"}
-        }
-        public = [market.population.spec.disclosure.public_bids for market in kinds.markets]
-        self._hidden = ~np.array(public)[kinds.of]
-        self._tables: tuple[Float32Array, Float32Array] | None = None
-        if markets.drawn_together:
-            pairs = [market.population.pairs for market in kinds.markets]
-            self._tables = (
-                np.concatenate([self._dqi.of_kind(kind, it.dqi).ravel() for kind, it in enumerate(pairs)]),
-                np.concatenate([self._bid.of_kind(kind, it.bid / MICRO).ravel() for kind, it in enumerate(pairs)]),
+        self._last = ["budget", "cores", "accuracy", "progress"]
+        if (kinds.total != ENDLESS).any():
+            self._last.append("total_left")
+        self._grid = (kinds.services + 2) * kinds.clients  # DQI, each service's bids, who is available
+        self.width = self._grid + len(self._last)  # F, how many numbers an observation has
+        limits = [[bounds(market, m) for m in range(len(market.services))] for market in kinds.markets]
+        dqi, bids = [], []
+        for market, own in zip(kinds.markets, limits, strict=True):
+            pairs = market.population.pairs
+            for m, parts in enumerate(own):
+                dqi.append(Scale.between(*(part[0] for part in parts["dqi"]))(pairs.dqi[m]))
+                # A service's own row of bids comes first, and is scaled alike in every row.
+                bids.append(Scale.between(*(part[0, 0] for part in parts["bids"]))(pairs.bid[m] / MICRO))
+        self._dqi, self._bids = np.concatenate(dqi), np.concatenate(bids)  # of each pair that clients can hold
+        self._scales: dict[str, Scale] = {}
+        for name in self._last:
+            found = [[parts.get(name, (np.zeros(1), np.ones(1))) for parts in own] for own in limits]
+            low, high = (
+                kinds.per_service([[float(part[bound][0]) for part in own] for own in found], absent=0.0)
+                for bound in (0, 1)
             )
+            self._scales[name] = Scale.between(low, high)
 
     def observe(
         self,
@@ -99,40 +61,31 @@ class Rows:
         markets, kinds = self._markets, self._markets.kinds
         (b, m), c = budget.shape, kinds.clients
         rows, present = np.empty((b, m, self.width), dtype=np.float32), self._present(view.round)
-        if self._tables is not None and _native is not None:
-            _native.observe(b, m, view.world.at, *self._tables, present, rows)
+        if _native is not None:
+            _native.observe(b, m, view.world.at, self._dqi, self._bids, present, rows)
         else:
-            self._copy(rows, view, present)
-        if self._hidden.any():
-            rows[self._hidden, :, 2 * c : (1 + m) * c] = 0.0
-        start = (1 + m) * c
-        rows[..., start : start + c] = kinds.online(view.round)[:, None]  # from 0 to 1 by themselves
-        rest: dict[str, FloatArray] = {
+            self._copy(rows, view.world.at, present)
+        rows[..., self._grid - c : self._grid] = kinds.online(view.round)[:, None]  # from 0 to 1 by themselves
+        last: dict[str, Any] = {
             "budget": budget,
-            "cores": view.cores[:, None].astype(np.float64),
+            "cores": view.cores[:, None],
             "accuracy": markets.curves.accuracy,
             "progress": (markets.round / kinds.rounds)[:, None],
+            "total_left": np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO),
         }
-        if self._totals:
-            rest["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)
-        for place, (name, part) in enumerate(rest.items(), start + c):
-            low, width = self._rest[name]
-            rows[..., place] = (part - low) / width
+        for place, name in enumerate(self._last, self._grid):
+            rows[..., place] = self._scales[name](last[name])
+        if not kinds.there.all():
+            rows[..., : self._grid].reshape(b, m, m + 2, c)[...] *= kinds.there[:, None, None]
         if not kinds.exists.all():
             rows[~kinds.exists] = 0.0
-        if not kinds.there.all():
-            self._clear_absent(rows)
         return rows
 
-    def _copy(self, rows: Float32Array, view: View, present: BoolArray) -> None:
-        if self._tables is not None:
-            dqi, bids = (table.take(view.world.at) for table in self._tables)
-        else:
-            dqi, bids = self._dqi.of_all(view.dqi), self._bid.of_all(view.asks / MICRO)
-        if not present.all():
-            bids[~present] = 0.0
-        b, m, c = bids.shape
-        rows[..., :c] = dqi
+    def _copy(self, rows: Float32Array, at: IntArray, present: BoolArray) -> None:
+        """Put in DQI, own bids and those of the others."""
+        b, m, c = at.shape
+        bids = self._bids.take(at) * present[..., None]
+        rows[..., :c] = self._dqi.take(at)
         for own in range(m):
             rows[:, own, c : 2 * c] = bids[:, own]
             rows[:, own, 2 * c : (1 + m) * c] = np.delete(bids, own, axis=1).reshape(b, -1)
@@ -143,7 +96,7 @@ class Rows:
         view: View,  # the open round
     ) -> tuple[BoolArray, FloatArray]:
         """Return the clients wanted [B, M, C] and their payments [B, M, C], in units of their bids."""
-        c = view.asks.shape[2]
+        c = view.bids.shape[2]
         wanted = view.asked.size, 2 * c
         if actions.shape != wanted:
             raise ActionError(f"actions must have the shape {wanted}, not {actions.shape}")
@@ -152,15 +105,15 @@ class Rows:
         values = np.ascontiguousarray(actions, dtype=np.float64).reshape(*view.asked.shape, 2 * c)
         there = self._markets.kinds.there
         if _native is not None:
-            select, payment = np.empty(view.asks.shape, dtype=np.bool_), np.empty(view.asks.shape)
-            if not _native.decode(values, view.asked, there, self._limit, select, payment):
-                raise ActionError(OUT_OF_RANGE)
-            return select, payment
-        # The usual case first: a mask takes longer than the comparison.
-        if not (values.min() >= -1 and values.max() <= 1) and not (np.abs(values) <= 1)[view.asked].all():
-            raise ActionError(OUT_OF_RANGE)
-        select, payment = values[..., :c] > 0, 1 + (values[..., c:] + 1) / 2 * (self._limit - 1)
-        return select & view.asked[..., None] & there[:, None], np.minimum(payment, self._limit)
+            select, payment = np.empty(view.bids.shape, dtype=np.bool_), np.empty(view.bids.shape)
+            proper = _native.decode(values, view.asked, there, self._limit, select, payment)
+        else:
+            proper = (np.abs(values) <= 1)[view.asked].all()
+            select = (values[..., :c] > 0) & view.asked[..., None] & there[:, None]
+            payment = np.minimum(1 + (values[..., c:] + 1) / 2 * (self._limit - 1), self._limit)
+        if not proper:
+            raise ActionError("an action's values must lie between -1 and 1")
+        return select, payment
 
     def _present(self, number: IntArray) -> BoolArray:
         """Return whether each service would be there in round ``number[b]``, [B, M], though its market may be over."""
@@ -168,13 +121,3 @@ class Rows:
         there: BoolArray = status == TRAINING
         there |= (status == WAITING) & (self._markets.kinds.arrival <= number[:, None])
         return there
-
-    def _clear_absent(self, rows: Float32Array) -> None:
-        """Put 0 in the places of clients that smaller markets do not have."""
-        kinds = self._markets.kinds
-        m, absent = kinds.services, ~kinds.there
-        for part in range(m + 2):  # DQI, m rows of bids, who is available
-            start = part * kinds.clients
-            rows[..., start : start + kinds.clients][
-                np.broadcast_to(absent[:, None], (len(absent), m, kinds.clients))
-            ] = 0.0

@@ -19,10 +19,9 @@ from gymnasium.vector.utils import batch_space
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, Float32Array
 from fl.streams import stream
-from learning.checks import require_one_offer
-from learning.lockstep.markets import Lockstep
+from learning.checks import require_in_range
+from learning.lockstep.markets import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
-from learning.lockstep.rounds import REACHED, View
 from learning.lockstep.rows import Rows
 from learning.projection import ActionError
 from learning.seats import MarketFactory
@@ -34,9 +33,9 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
     """B markets of M services: row ``b * M + m`` is service ``m`` of market ``b``.
 
     Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action
-    is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins anew. The step after
-    the one in which a market ended begins it anew (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in which
-    none of a market's services takes part is a step like the others, while ``MarketEnv`` skips it.
+    is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins again. That happens in
+    the step after the one in which the market ended (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in
+    which none of a market's services takes part is a step like the others, while ``MarketEnv`` skips it.
 
     Attributes:
         markets: the markets in lockstep, for scripts that read them.
@@ -60,19 +59,14 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
             payment_limit: highest payment that a service can offer, in units of the bid; above 1.
 
         Raises:
-            ValueError: gamma or payment_limit is out of range, or a market's mechanism posts prices of its own.
+            ValueError: gamma or payment_limit is out of range.
             LockstepError: a market cannot be played in lockstep.
         """
-        if not 0 < gamma <= 1:
-            raise ValueError(f"gamma must be in (0, 1], not {gamma}")
-        if not 1 < payment_limit < float("inf"):
-            raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+        require_in_range(gamma, payment_limit)
         self._gamma = gamma
         self._base = [seed + b for b in range(len(factories))]
         self._episodes = [0] * len(factories)
         self.markets = Lockstep(factories, self._base)
-        for market in self.markets.kinds.markets:
-            require_one_offer(market)
         self._rows = Rows(self.markets, payment_limit)
         kinds = self.markets.kinds
         self._shape = len(factories), kinds.services
@@ -104,7 +98,6 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
             seeds = list(self._base)
         else:
             seeds = [self._next_seed(b) for b in range(count)]
-        self.markets.abandon()
         self.markets.reset(range(count), seeds)
         return self._open(), {"acting": self.acting.copy()}
 
@@ -127,14 +120,14 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         if view is None:
             raise ActionError("the episodes have not begun; call reset()")
         select, payment = self._rows.act(np.asarray(actions), view)
-        offers = by_payment(select & view.available, payment, view.asks, view.budget)
+        offers = by_payment(select & view.available, payment, view.bids, view.budget)
         wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
         over = self.markets.finished
-        closed = self.markets.close(offers)
-        rewards = np.where(closed.asked, closed.reward, 0.0)
-        terminated = closed.asked & (closed.status == REACHED)
+        closed = self.markets.play(offers)
+        rewards = np.where(view.asked, closed.reward, 0.0)
+        terminated = view.asked & (closed.status == REACHED)
         left = self.markets.kinds.rounds - closed.round
-        truncated = closed.asked & ~terminated & (left <= 0)[:, None]
+        truncated = view.asked & ~terminated & (left <= 0)[:, None]
         if terminated.any():
             rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
         infos: Infos = {

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from des.log_records import Outcome, RoundReport
 from des.market import Market
-from des.rows import Outcome, RoundReport
 from fl.arrays import FloatArray, IntArray
 from fl.surrogate import Curve, SurrogateFederation, Trained, added
 from learning.mahdrl.networks import Tensors

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
 from fl.elementary import sigmoid
 from learning.checks import require_finite

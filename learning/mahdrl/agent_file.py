@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save
 
-from des.records import Offer
+from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing

@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import BoolArray, Float32Array, FloatArray
 from fl.elementary import log
 from fl.ordered import mean

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from des.money import MICRO, to_micro
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import log
 from fl.ordered import mean, quantile

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, BoolArray
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent import Brain

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
 
 FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI

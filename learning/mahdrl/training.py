@@ -16,11 +16,13 @@ import numpy as np
 import torch
 
 from des.market import Market
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.streams import stream
 from fl.surrogate import Curve
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
+from learning.episode import decide
+from learning.episode import learn as let_learn
 from learning.mahdrl import agent_file
 from learning.mahdrl.advantages import Lived
 from learning.mahdrl.agent_file import CheckpointError
@@ -38,8 +40,6 @@ from learning.mahdrl.training_files import (
     resumed,
     write_state,
 )
-from learning.play import decide
-from learning.play import learn as let_learn
 from learning.policy import Policy
 
 EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import FloatArray
 from fl.elementary import log, waves
 from fl.ordered import mean

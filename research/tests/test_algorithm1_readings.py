@@ -10,10 +10,10 @@ from safetensors.numpy import load_file
 from torch import ones, tensor
 from torch.backends.cpu import get_cpu_capability
 
-from des.records import Observation
+from des.observation import Observation
+from learning.episode import play
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.training import Plan
-from learning.play import play
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load

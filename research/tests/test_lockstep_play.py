@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.market import Market
-from des.offers import OfferError
-from des.records import Feedback, Observation, Offer
+from des.observation import Feedback, Observation, Offer
+from des.offer_checks import OfferError
 from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
 from learning.evaluation import Entrant, Results, everywhere, lineup
@@ -188,7 +188,7 @@ def test_a_policy_that_fails_is_named_as_it_is_alone(module: Any, wrong: Any, er
 
 
 def test_what_cannot_be_played() -> None:
-    with pytest.raises(LockstepError, match="takes offers in"):
+    with pytest.raises(LockstepError, match="does not clear client by client"):
         play.evaluate(factory(plain(mechanism=("iterated", {}))), {"hqfa": everywhere("hqfa")}, [0])
     with pytest.raises(ValueError, match="at least one entrant"):
         play.evaluate(factory(plain()), {}, [0])
@@ -207,7 +207,7 @@ def test_a_service_that_is_decided_for_jointly_is_seen_by_those_who_see_offers()
 
     def decide(view: Any) -> Offers:
         made = [
-            (b, seatings[b].policies["s1"].act(markets.observation(b, 1)))
+            (b, seatings[b].policies["s1"].act(play.observations(markets, view, b, seeds[b])["s1"]))
             for b in range(len(seeds))
             if view.asked[b, 1]
         ]
@@ -216,10 +216,10 @@ def test_a_service_that_is_decided_for_jointly_is_seen_by_those_who_see_offers()
             np.repeat([b for b, _ in made], count),
             np.ones(sum(count), dtype=np.int64),
             np.concatenate([offer.clients for _, offer in made]),
-            np.concatenate([view.asks[b, 1, offer.clients] for b, offer in made]),  # it pays the bids
+            np.concatenate([view.bids[b, 1, offer.clients] for b, offer in made]),  # it pays the bids
         )
 
-    joint = play.play(markets, seatings, play.Joint(seats, decide))
+    joint = play.play(markets, seeds, seatings, play.Joint(seats, decide))
     alone = evaluation.evaluate(make, {"mine": entrant}, seeds)
     assert np.array_equal(joint[:, 0], alone.accuracy[0])
     assert np.array_equal(joint[:, 5], alone.served[0])

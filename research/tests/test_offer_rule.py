@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers
+from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers, standardised_rows
 
-from des.records import Observation
+from des.observation import Observation
 from fl.streams import stream_key
-from learning.heuristics import HighQualityFirst, LowCostFirst, QualityPerCost
-from learning.outbid import OutbidBids
+from learning.policies.greedy import QualityPerCost
+from learning.policies.hqfa import HighQualityFirst
+from learning.policies.lcfa import LowCostFirst
+from learning.policies.outbid import OutbidBids
 from learning.policy import Policy, PolicyContext
+from learning.scaling import standardised
 
 CONTEXT = PolicyContext("s1", 3, 12, 2, 80, 20.0, 0.97, 60.0)
 
@@ -98,3 +101,14 @@ def test_shares_of_clients_and_budget_are_limits() -> None:
 def test_all_starts_are_rules() -> None:
     assert len(NAMES) == WIDTH
     assert all(isinstance(start, Weights) for start in STARTS.values())
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 60.0, 1e6, 1e9 / 3])
+@pytest.mark.parametrize(("gap", "differ"), [(0.0, False), (1e-15, False), (1e-4, True)])
+def test_one_market_and_many_agree_on_what_is_equal(size: float, gap: float, *, differ: bool) -> None:
+    """Both give zeros, or the same up to the order of their sums, whatever the unit of the values."""
+    values = np.full(49, size)
+    values[0] += gap * max(1.0, size)
+    one = standardised(values)
+    np.testing.assert_allclose(standardised_rows(values[None], np.ones((1, 49), dtype=bool))[0], one, rtol=1e-6)
+    assert one.any() == differ

@@ -14,8 +14,8 @@ from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import require_folder, write_durably
 from flmarket.core.tracking import counting
+from learning.episode import play
 from learning.explorer import Explorer
-from learning.play import play
 from learning.policy import Policy
 from scenarios.build import (
     Shelf,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from des.mechanisms import create
+from des.mechanism import create
 from des.money import text
 from flmarket.core.counting import counted
 from flmarket.core.tracking import tracked

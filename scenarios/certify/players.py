@@ -12,21 +12,20 @@ import numpy as np
 import simpy
 
 from des.allocation import NO_CORE
-from des.award import Platform
 from des.bidding import Bidding
-from des.client import Timeline
-from des.conditions import Conditions
-from des.journal import Journal
+from des.clearing import Platform
 from des.ledger import Ledger
 from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
+from des.observation import Offer
 from des.population import Held, Population, PopulationSpec, Qualities
-from des.records import Offer
 from des.round import Round
+from des.schedule import Conditions
 from des.service import ServiceSpec
+from des.timeline import Journal, Timeline
 from fl.arrays import BoolArray
 from fl.quality import PUBLISHED
-from learning.worth import name_best
+from learning.policies.worth import name_best
 from scenarios.certify.sampling import IMAGES, SampledMarket
 
 Side = Literal["services", "clients"]

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from des.holdings import draw_pairs
-from des.mechanisms import create
+from des.client_data import draw_pairs
+from des.mechanism import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.draws import draw_key
 from flmarket.core.files import asked_for
-from learning.play import play_round
+from learning.episode import play_round
 from scenarios.build import Shelf, build
 from scenarios.certify.certificate import Plan
 from scenarios.certify.players import Bench

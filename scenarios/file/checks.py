@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from des.behaviours import BEHAVIOURS, TRUTHFUL
-from des.mechanisms import DEFAULT, MECHANISMS
+from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.mechanism import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS
 from fl.fitted import FitError, dqi_fit
 from fl.model_names import BUILTIN as BUILTIN_MODELS

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
 
-from des.behaviours import TRUTHFUL
-from des.mechanisms import DEFAULT
+from des.behaviour import TRUTHFUL
+from des.mechanism import DEFAULT
 from fl.backends import BACKENDS
 from fl.dirichlet import LEAST, MOST
 from fl.own_files import is_path

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.mechanisms import create as create_mechanism
+from des.log_records import Outcome
+from des.mechanism import create as create_mechanism
 from des.money import MICRO, MicroArray, to_micro
+from des.observation import Observation, Offer, Status
 from des.population import Qualities
-from des.records import Observation, Offer, Status
-from des.rows import Outcome
 from fl.arrays import FloatArray, IntArray
 from fl.streams import stream_key
 from flmarket.core.errors import InputError

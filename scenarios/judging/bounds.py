@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from des.mechanisms import DEFAULT
+from des.log_records import Outcome
+from des.mechanism import DEFAULT
+from des.observation import Status
 from des.population import Qualities
-from des.records import Status
-from des.rows import Outcome
 from fl.arrays import BoolArray, FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked

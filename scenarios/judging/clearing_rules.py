@@ -9,13 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.allocation import NO_CORE
-from des.award import tie_order_of
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
-from des.mechanisms import DEFAULT, create
+from des.allocation import NO_CORE, tie_order_of
+from des.log_records import Kind, Outcome
+from des.mechanism import DEFAULT, Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
 from des.money import text as money
 from des.money import to_micro
-from des.rows import Kind, Outcome
 from fl.arrays import FloatArray, IntArray
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from des.availability import Interval
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from scenarios.file.interventions import at, in_order
 from scenarios.file.schema import Market, Scenario, Service

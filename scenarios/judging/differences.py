@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from des.log_records import OfferReport, Outcome
 from des.money import MICRO
 from des.money import text as money
-from des.records import Status
-from des.rows import OfferReport, Outcome
+from des.observation import Status
 from fl.arrays import FloatArray, IntArray
 from flmarket.core.counting import counted, spans
 from scenarios.file.schema import Scenario

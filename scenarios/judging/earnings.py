@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from des.rows import Outcome
+from des.log_records import Outcome
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import InputError
 from scenarios.judging.tables import read_table

@@ -13,11 +13,10 @@ from itertools import groupby
 from typing import Any
 
 from des.availability import Interval
-from des.behaviour import Behaviour, BehaviourError, Truthful
-from des.behaviours import BEHAVIOURS
+from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError, Truthful
+from des.log_records import Outcome
 from des.money import Micro
 from des.population import Held, Population, Qualities
-from des.rows import Outcome
 from fl.arrays import UInt32Array
 from fl.draws import draw_key
 from fl.fitted import FitError

@@ -6,10 +6,10 @@ paper's mechanism only (``possible``).
 
 from collections.abc import Iterator, Sequence
 
+from des.log_records import Outcome
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.population import Qualities
-from des.rows import Outcome
 from fl.arrays import IntArray
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fl.arrays import FloatArray
 from learning.statistics import area_under_curve
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.results import RunResult
 
 MARKET = "market"  # takes the place of a service's name where a measure is of the whole market
@@ -143,7 +143,7 @@ ROUNDS_TO_TARGET = _averaged(
     _rounds,
     digits=1,
 )
-"""Tables show ``learning.targets.RoundsToTarget.text``, which marks a lower bound."""
+"""Tables show ``learning.time_to_target.RoundsToTarget.text``, which marks a lower bound."""
 
 MEASURES = (
     _averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from des.award import tie_order_of
+from des.allocation import tie_order_of
+from des.log_records import Kind, Outcome
 from des.money import MICRO
 from des.money import text as money
 from des.population import Qualities
-from des.rows import Kind, Outcome
 from scenarios.judging.clearing_rules import clearing
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED

@@ -1,8 +1,8 @@
 """What a service could have had in a round, its rivals' offers being what they were; exact for the paper's mechanism.
 
 Against fixed offers, a client is won for sure at its critical price, and the best set within the budget is a 0/1
-knapsack (``learning.oracle``, ``learning.knapsack``). A set is worth the sum of its clients' DQI (eq. 6), which is what
-services see; a DQI below zero counts as zero, because nobody need take such a client.
+knapsack (``learning.policies.oracle``, ``learning.knapsack``). A set is worth the sum of its clients' DQI (eq. 6),
+which is what services see; a DQI below zero counts as zero, because nobody need take such a client.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 
 from des.money import MICRO, Micro, MicroArray
-from des.records import Offer
+from des.observation import Offer
 from fl.arrays import FloatArray, IntArray
 from learning.knapsack import knapsack
-from learning.oracle import critical_prices
+from learning.policies.oracle import critical_prices
 
 MOST_CLIENTS = 400
 """Beyond which it takes too long to be worked out for many rounds: where every client asks another price, the time of a

@@ -1,6 +1,6 @@
 """Why an offer was not served, in words: ``flmarket explain`` and the order book of the screens use the same."""
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import MICRO, Micro
 
 DROPPED = "awarded a core, but its update did not arrive in time; not paid"

@@ -15,7 +15,7 @@ import numpy as np
 from flmarket.core.errors import InputError
 from learning.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics import probability_of_improvement
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from scenarios.judging.results import RunResult

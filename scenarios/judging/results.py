@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from des.records import Status
+from des.observation import Status
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.names import folder_problem
 from flmarket.core.tracking import tracked
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.earnings import Earnings, read_earnings
 from scenarios.judging.identity import recorded
 from scenarios.judging.setting import Setting, check_names, folder_of, settings_of

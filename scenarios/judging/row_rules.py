@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from des.log_records import Outcome
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
-from des.records import Status
-from des.rows import Outcome
+from des.observation import Status
 from fl.elementary import power, rounded
 from scenarios.file.schema import Service
 from scenarios.judging.evidence import Logs, Row

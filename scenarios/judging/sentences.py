@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from learning.intervals import Interval
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.measures import MARKET, ROUNDS_TO_TARGET
 from scenarios.judging.report import Difference, Estimate, Report
 from scenarios.judging.setting import Setting

@@ -10,9 +10,9 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from des.behaviours import TRUTHFUL
-from des.records import Status
-from des.rows import Kind, Outcome
+from des.behaviour import TRUTHFUL
+from des.log_records import Kind, Outcome
+from des.observation import Status
 from scenarios.judging.evidence import Logs, Row
 
 AWARDED = (Outcome.SERVED, Outcome.DROPPED)

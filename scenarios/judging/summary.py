@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.measures import MEASURES, to_target, values
 from scenarios.judging.results import RunResult, read_runs
 from scenarios.running.runner import Run

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from des.records import Status
-from des.rows import Kind, Outcome
+from des.log_records import Kind, Outcome
+from des.observation import Status
 from scenarios.judging.evidence import Logs, Row
 from scenarios.judging.slots import AWARDED, Moment, slot
 from scenarios.judging.wording import at_client, place

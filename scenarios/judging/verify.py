@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from des.behaviours import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from des.money import Micro
 from flmarket.core.errors import InputError
 from scenarios.file.checks import played

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from des.mechanisms.vcg import overspent
 from des.money import MICRO, MicroArray
-from des.vcg import overspent
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.elementary import rounded
 

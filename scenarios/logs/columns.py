@@ -1,7 +1,7 @@
 """The columns of rounds.csv, offers.csv, events.csv and clients.csv, each declared once.
 
 Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
-The values are those of the records in ``des.rows``, in the same order: docs/logs.md shows how a column is added.
+The values are those of the records in ``des.log_records``, in the same order: docs/logs.md shows how a column is added.
 """
 
 import os
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 
-from des.records import Status
-from des.rows import Kind, Outcome, RoundReport
+from des.log_records import Kind, Outcome, RoundReport
+from des.observation import Status
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 
 RERUN = "--rerun"  # the ``rule`` of a column that no rule can re-derive; playing the run again can

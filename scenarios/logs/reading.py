@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from des.records import Status
-from des.rows import MarketEvent, OfferReport, ServiceReport
+from des.log_records import MarketEvent, OfferReport, ServiceReport
+from des.observation import Status
 from flmarket.core.errors import shortened
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table

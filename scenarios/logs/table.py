@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from des.log_records import RoundReport
 from des.money import Micro
 from des.money import text as money_text
-from des.rows import RoundReport
 from flmarket.core.errors import InputError
 
 

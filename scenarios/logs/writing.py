@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from flmarket.core.files import WriteError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from fl.arrays import AnyArray
 from flmarket.core.errors import RunError
 from flmarket.core.files import WriteError, write_durably

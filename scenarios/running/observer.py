@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from scenarios.running.runner import Run
 
 

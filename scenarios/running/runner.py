@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from des.behaviours import BehaviourOptionsError
-from des.mechanisms import MechanismOptionsError
-from des.rows import RoundReport
+from des.behaviour import BehaviourOptionsError
+from des.log_records import RoundReport
+from des.mechanism import MechanismOptionsError
 from fl.datasets import info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
 from flmarket.core.plugin_errors import PluginFailed, blame
 from flmarket.core.plugins import PluginError
-from learning.play import Observer, Stopped, play
+from learning.episode import Observer, Stopped, play
 from learning.policy import PolicyOptionsError
 from scenarios.build import (
     CreatePolicy,

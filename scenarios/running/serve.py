@@ -14,12 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from fl.datasets import Dataset, load
 from flmarket.core.cores import usable_cores
 from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError
-from learning.play import Stopped
+from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, dumps, parse, settled
 from scenarios.logs.columns import round_text

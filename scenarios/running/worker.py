@@ -28,7 +28,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from flmarket.core.crash import guarded
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf

@@ -14,7 +14,7 @@ import torch
 
 from audit.files import Run
 from audit.learning import Round, accuracies, initial, train, vector
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from support.tiers import slow
 
 TOLERANCE = 1e-6
@@ -44,7 +44,7 @@ def run(request: pytest.FixtureRequest, runs: list[Run]) -> Run:
 @pytest.fixture(scope="module")
 def models(run: Run) -> dict[tuple[int, str], np.ndarray]:
     """The run's global models by round and service, 0 being the initial ones; the packages play the run again."""
-    from learning.play import play
+    from learning.episode import play
     from scenarios.build import Shelf, build
     from scenarios.loader import load
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.client import Timeline
-from des.conditions import Intervention
 from des.market import Market
 from des.mechanism import Mechanism
+from des.observation import Observation, Offer
 from des.population import PopulationSpec
-from des.records import Observation, Offer
+from des.schedule import Intervention
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE, allocate
-from des.client import Timeline
+from des.log_records import Outcome, RoundReport
 from des.money import MICRO
-from des.records import Observation, Offer
-from des.rows import Outcome, RoundReport
+from des.observation import Observation, Offer
+from des.timeline import Timeline
 from support.tiers import examples
 
 MARKUPS = [0.0, 0.000001, 0.5, 3.0]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from des.market import MarketError
-from des.offers import OfferError
-from des.records import Offer
+from des.observation import Offer
+from des.offer_checks import OfferError
 
 NAN, INF = float("nan"), float("inf")
 

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.adaptive import Adaptive
-from des.behaviour import Behaviour, BehaviourError, Outcomes, Setting, Truthful
-from des.behaviours import BUILTIN, BehaviourOptionsError, create
+from des.behaviour import BUILTIN, Behaviour, BehaviourError, BehaviourOptionsError, Outcomes, Setting, Truthful, create
+from des.behaviours.adaptive import Adaptive
+from des.behaviours.markup import Markup
+from des.behaviours.misreport import Misreport
+from des.behaviours.ring import Ring
 from des.market import Market
-from des.markup import Markup
-from des.misreport import Misreport
 from des.money import MicroArray
 from des.population import Population, PopulationSpec
-from des.ring import Ring
 from fl.quality import PUBLISHED, dqi, largest_emd
 from support.tiers import examples
 

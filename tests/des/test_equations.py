@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
-from des.offers import OfferError
+from des.log_records import Outcome
+from des.offer_checks import OfferError
 from des.population import Population
-from des.rows import Outcome
-from des.service import reward
+from des.service import ServiceState, reward
 from fl.quality import PUBLISHED
 
 
@@ -122,7 +122,7 @@ def test_equation_5_a_bid_is_never_negative(paper_clients) -> None:
 )
 def test_reward_is_omega_to_the_accuracy(plain_service, omega, accuracy, target, expected) -> None:
     spec = replace(plain_service, reward_base=omega, target_accuracy=target)
-    assert reward(spec, accuracy) == pytest.approx(expected, rel=1e-12)
+    assert reward(spec, ServiceState(accuracy, accuracy)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_served_clients_get_what_was_offered_and_nobody_else_gets_anything(make_market, make_offer) -> None:

@@ -11,9 +11,9 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from des.client import Timeline
-from des.records import Offer
-from des.rows import MarketEvent, Outcome
+from des.log_records import MarketEvent, Outcome
+from des.observation import Offer
+from des.timeline import Timeline
 from fl.draws import draw_key, integers, uniforms
 
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.fair_queue import FairQueue
-from des.mechanism import Book, clear
-from des.mechanisms import MechanismOptionsError, create
+from des.mechanism import Book, MechanismOptionsError, clear, create
+from des.mechanisms.fair_queue import FairQueue
 from des.money import MICRO
 
 

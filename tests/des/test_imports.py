@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MODULES = ["des.market", "learning.policy", "learning.heuristics", "fl.jobs", "fl.datasets"]
+MODULES = ["des.market", "learning.policy", "learning.policies.lcfa", "fl.jobs", "fl.datasets"]
 
 
 def test_federated_learning_alone_loads_the_base_and_nothing_of_the_market() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from des.conditions import Conditions, Intervention
+from des.log_records import Outcome
 from des.market import MarketError
 from des.mechanism import ClearingError
-from des.records import Offer
-from des.rows import Outcome
+from des.observation import Offer
+from des.schedule import Conditions, Intervention
 
 
 def outcomes(market, offers) -> list[Outcome]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviours import create
-from des.holdings import Lasting
+from des.behaviour import create
+from des.client_data import Lasting
 from des.market import Market
 from des.money import MICRO
 from des.population import Population, PopulationSpec

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from des.log_records import Kind
 from des.market import MarketError
-from des.records import Offer, Status
-from des.rows import Kind
+from des.observation import Offer, Status
 from fl.jobs import Diverged
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
+from des.log_records import Kind, Outcome
 from des.mechanism import Clearing, ClearingError, Mechanism
-from des.pay_as_offered import PayAsOffered
-from des.rows import Kind, Outcome
+from des.mechanisms.pay_as_offered import PayAsOffered
 
 WANTED = {"alpha": (0, 6.0), "beta": (0, 5.0), "gamma": (0, 4.0)}
 

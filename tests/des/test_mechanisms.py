@@ -6,14 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear
-from des.mechanisms import BUILTIN, MechanismOptionsError, create
+from des.log_records import Kind, Outcome
+from des.mechanism import (
+    BUILTIN,
+    Asks,
+    Book,
+    Clearing,
+    ClearingError,
+    Mechanism,
+    MechanismOptionsError,
+    ask,
+    clear,
+    create,
+)
+from des.mechanisms.posted_price import PostedPrice
+from des.mechanisms.proportional_share import procure
+from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
-from des.posted_price import PostedPrice
-from des.proportional_share import procure
-from des.records import Offer
-from des.rows import Kind, Outcome
-from des.vcg import VCG, shared
+from des.observation import Offer
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}

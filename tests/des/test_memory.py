@@ -6,8 +6,8 @@ import pytest
 
 from des.behaviour import BehaviourError, Truthful
 from des.mechanism import ClearingError
-from des.pay_as_offered import PayAsOffered
-from des.records import Offer
+from des.mechanisms.pay_as_offered import PayAsOffered
+from des.observation import Offer
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from des.allocation import NO_CORE
 from des.mechanism import Book
-from des.posted_price import PostedPrice
+from des.mechanisms.posted_price import PostedPrice
 
 
 @pytest.mark.parametrize("draws", [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import Book, clear
-from des.mechanisms import MechanismOptionsError, create
+from des.mechanism import Book, MechanismOptionsError, clear, create
+from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
-from des.score_auction import auction
 
 
 def micro(*amounts):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.mechanism import Book, clear
-from des.vcg import SIDES, VCG, optimum, overspent
+from des.mechanisms.vcg import SIDES, VCG, optimum, overspent
 from support.tiers import examples
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.holdings import draw_pairs
+from des.client_data import draw_pairs
+from des.observation import Observation, Offer
 from des.population import Population
-from des.records import Observation, Offer
 from fl.draws import draw_key
 from fl.quality import PUBLISHED
 from fl.streams import stream

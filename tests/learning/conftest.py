@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.client import Timeline
 from des.market import Market
 from des.mechanism import Mechanism
+from des.observation import Observation, Privileged
 from des.population import PopulationSpec
-from des.records import Observation, Privileged
 from des.service import ServiceSpec
+from des.timeline import Timeline
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from fl.quality import PUBLISHED
 from fl.streams import stream_key

@@ -10,9 +10,9 @@ from subprocess import run
 import numpy as np
 import pytest
 
-from des.mechanisms import create as create_mechanism
-from des.offers import OfferError
-from des.records import Offer
+from des.mechanism import create as create_mechanism
+from des.observation import Offer
+from des.offer_checks import OfferError
 from fl.streams import stream
 from learning.projection import ActionError
 
@@ -401,9 +401,8 @@ def test_unknown_rivals_and_options_are_named(make_market):
 
 
 def test_policies_need_no_pettingzoo():
-    code = (
-        "import sys, learning.play, learning.evaluation; sys.exit(bool({'pettingzoo', 'gymnasium'} & set(sys.modules)))"
-    )
+    found = "bool({'pettingzoo', 'gymnasium'} & set(sys.modules))"
+    code = f"import sys, learning.episode, learning.evaluation; sys.exit({found})"
     assert run([sys.executable, "-c", code], check=False).returncode == 0
 
 

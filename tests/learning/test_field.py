@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import to_micro
-from des.offers import check_offer
-from des.records import Feedback, Offer, Status
+from des.observation import Feedback, Offer, Status
+from des.offer_checks import check_offer
 from learning.checks import ObservationError
-from learning.contribution import Contribution
-from learning.outbid import prices
-from learning.play import play, play_round
+from learning.episode import play, play_round
+from learning.policies.contribution import Contribution
+from learning.policies.outbid import prices
+from learning.policies.stackelberg import lead
 from learning.policy import PolicyOptionsError, create
 from learning.seats import seat
-from learning.stackelberg import lead
 
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
 MICRO = 1_000_000

@@ -9,13 +9,11 @@ from scipy import stats
 from learning.intervals import (
     FEWEST,
     Interval,
-    bootstrap_interval,
     holm,
     mean_band,
     mean_interval,
     paired_interval,
 )
-from learning.statistics import interquartile_mean
 
 
 @pytest.mark.parametrize(
@@ -123,28 +121,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(shape):
     assert 0.93 <= np.mean(covered) <= 0.98
 
 
-# ---- other statistics
-
-
-def test_the_statistic_can_be_the_interquartile_mean():
-    first = np.array([0.0, 1.0, 1.0, 50.0, 1.5, 0.5, 0.75, 1.25])
-    found = bootstrap_interval(first, np.zeros(8), interquartile_mean)
-    assert found.estimate == interquartile_mean(first)
-    assert found.low < found.estimate < found.high
-    assert np.isnan(found.p)
-    assert found == bootstrap_interval(first, np.zeros(8), interquartile_mean)
-    assert found != bootstrap_interval(first, np.zeros(8), interquartile_mean, seed=1)
-
-
-def test_a_statistic_of_equal_values_is_certain():
-    found = bootstrap_interval([2.0, 2.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0], interquartile_mean)
-    assert (found.low, found.high) == (1.0, 1.0)
-
-
-def test_two_seeds_have_no_interval_of_another_statistic_either():
-    assert not bootstrap_interval([1.0, 2.0], [0.0, 0.0], interquartile_mean).known
-
-
 @pytest.mark.parametrize(
     ("first", "second", "options", "problem"),
     [
@@ -160,15 +136,6 @@ def test_two_seeds_have_no_interval_of_another_statistic_either():
 def test_what_cannot_be_compared_is_refused(first, second, options, problem):
     with pytest.raises(ValueError, match=problem):
         paired_interval(first, second, **options)
-    with pytest.raises(ValueError, match=problem):
-        bootstrap_interval(first, second, interquartile_mean, **options)
-
-
-def test_what_cannot_be_resampled_is_refused():
-    with pytest.raises(ValueError, match="resamples must be at least 1, not 0"):
-        bootstrap_interval([1, 2, 3], [0, 0, 0], interquartile_mean, resamples=0)
-    with pytest.raises(ValueError, match="have an interval of the mean only"):
-        bootstrap_interval(np.ones((3, 3)), np.zeros((3, 3)), interquartile_mean)
 
 
 # ---- curves
@@ -199,11 +166,3 @@ def test_holm_by_hand():
 def test_holm_lies_between_no_correction_and_bonferronis(p_values):
     for p, adjusted in zip(p_values, holm(p_values), strict=True):
         assert p <= adjusted <= min(1.0, len(p_values) * p) or adjusted == pytest.approx(p)
-
-
-def test_resamples_that_never_vary_give_no_interval():
-    """One resample of four values, of which three are equal, is likely to draw only these."""
-    values = np.array([0.0, 0.0, 0.0, 1.0])
-    found = [bootstrap_interval(values, np.zeros(4), np.mean, resamples=1, seed=seed) for seed in range(20)]
-    assert {it.estimate for it in found} == {0.25}
-    assert {it.known for it in found} == {True, False}

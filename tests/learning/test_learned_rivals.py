@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS
 from des.money import to_micro
-from des.offers import check_offer
-from des.records import Feedback, Offer, Status
-from learning.bwk import ContextualKnapsack
+from des.observation import Feedback, Offer, Status
+from des.offer_checks import check_offer
 from learning.checks import ObservationError
+from learning.client_values import FIRST, Gains, contexts
+from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.gains import FIRST, Gains, contexts
 from learning.levels import MARKUPS, best_levels, level_rows, markups, moved, offer_rows
-from learning.mirror import Mirror, isotonic
-from learning.play import play, play_round
+from learning.policies.bwk import ContextualKnapsack
+from learning.policies.mirror import Mirror, isotonic
+from learning.policies.resolving import Resolving, price_of_money
 from learning.policy import PolicyOptionsError, create, load
-from learning.resolving import Resolving, price_of_money
 from learning.seats import seat
 from learning.spreading import share_of_rounds_left
 

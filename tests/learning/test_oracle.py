@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.log_records import Outcome
 from des.money import MICRO
-from des.offers import OfferError
-from des.records import Offer, Privileged
-from des.rows import Outcome
+from des.observation import Offer, Privileged
+from des.offer_checks import OfferError
 from flmarket.core.errors import RunError
+from learning.episode import play_round, reveal
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.knapsack import knapsack
-from learning.oracle import BestResponse, critical_prices
-from learning.play import play_round, reveal
+from learning.policies.oracle import BestResponse, critical_prices
 from learning.policy import Policy, load
 from learning.seats import seat
 

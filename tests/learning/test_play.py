@@ -9,11 +9,11 @@ import pytest
 
 from des.behaviour import Truthful
 from des.market import Market
-from des.offers import OfferError
-from des.pay_as_offered import PayAsOffered
-from des.records import Offer
+from des.mechanisms.pay_as_offered import PayAsOffered
+from des.observation import Offer
+from des.offer_checks import OfferError
 from flmarket.core.plugin_errors import PluginFailed
-from learning.play import play_round
+from learning.episode import play_round
 from learning.policy import Policy
 from support.markets import factory, plain
 

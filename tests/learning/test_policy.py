@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
-from learning.heuristics import HighQualityFirst
+from learning.policies.hqfa import HighQualityFirst
 from learning.policy import (
     AS_CONFIGURED,
     BUILTIN,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO, to_micro
-from des.offers import check_offer
+from des.offer_checks import check_offer
 from learning.projection import project
 
 BIDS = np.array([2.0, 3.0, 4.0, 0.0])

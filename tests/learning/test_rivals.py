@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.records import Feedback, Offer, Status
-from learning.bandit import BudgetedUCB, features
+from des.observation import Feedback, Offer, Status
 from learning.checks import ObservationError
+from learning.episode import play
 from learning.evaluation import evaluate, everywhere
-from learning.oort import OortLike
-from learning.pacing import RefusalPacing
-from learning.play import play
+from learning.policies.oort import OortLike
+from learning.policies.pacing import RefusalPacing
+from learning.policies.ucb import BudgetedUCB, features
 from learning.policy import PolicyOptionsError, create
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.disclosure import Disclosure
 from des.money import to_micro
-from des.offers import check_offer
-from des.secrets import Disclosure
+from des.offer_checks import check_offer
+from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.planning import OVERBIDS, price_levels
 from learning.mahdrl.win_probability import Rivals
-from learning.play import play_round
 from learning.policy import BUILTIN, create, load
 from learning.seats import seat
 

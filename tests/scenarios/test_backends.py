@@ -77,7 +77,7 @@ class Stillness(backends.Backend):
 
 backends.BACKENDS = {**backends.BACKENDS, "still": Stillness()}
 
-from learning.play import play_round
+from learning.episode import play_round
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Training
 from scenarios.loader import load

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.behaviours import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError

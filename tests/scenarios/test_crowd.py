@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from des.mechanisms import DEFAULT
-from des.rows import Outcome, RoundReport
-from learning.play import play
+from des.log_records import Outcome, RoundReport
+from des.mechanism import DEFAULT
+from learning.episode import play
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import load

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from des.allocation import allocate
-from des.mechanism import Clearing, Mechanism
-from des.mechanisms import MECHANISMS, MechanismOptionsError, create
+from des.mechanism import MECHANISMS, Clearing, Mechanism, MechanismOptionsError, create
 from flmarket.core.plugins import PluginError
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS
 from fl.datasets import DATASETS
 from fl.model_names import MODELS
 from flmarket.core.errors import InputError
@@ -190,7 +190,7 @@ def test_a_new_text_of_a_file_takes_the_place_of_the_old_one(spender: Path, writ
 
 def test_a_scenario_names_plugins_but_never_loads_them(one_service: str, spender: Path) -> None:
     text = one_service.replace('"random"', '"big-spender"')
-    with pytest.raises(ScenarioError, match="unknown policy 'big-spender'; choose from random, lcfa, "):
+    with pytest.raises(ScenarioError, match="unknown policy 'big-spender'; choose from bwk, contribution, "):
         parse(text)
     load_plugin(spender)
     assert plugins_of(parse(text)) == {

@@ -9,7 +9,7 @@ import pytest
 
 from fl.fitted import Fit, add, surrogate_fit
 from fl.surrogate import Curve
-from learning.play import play_round
+from learning.episode import play_round
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
@@ -64,7 +64,7 @@ def test_targets_are_reached_and_services_leave() -> None:
 def test_a_surrogate_run_brings_no_torch() -> None:
     program = (
         "import sys\nfrom scenarios.build import Shelf, build\nfrom scenarios.loader import load\n"
-        "from learning.play import play_round\n"
+        "from learning.episode import play_round\n"
         "setup = build(load('paper', ['training.backend=surrogate']), 0, Shelf())\n"
         "play_round(setup.market, setup.policies)\n"
         "assert not {'torch', 'scipy', 'matplotlib'} & set(sys.modules)\n"

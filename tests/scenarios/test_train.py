@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from flmarket.core.errors import InputError, RunError
 from learning.mahdrl import agent_file
 from learning.mahdrl import learner as mahdrl

@@ -9,7 +9,7 @@ import pytest
 
 from des.market import Market
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from learning.play import play
+from learning.episode import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse

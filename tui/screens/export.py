@@ -8,7 +8,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.behaviours import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from scenarios.judging.tables import TableName
 from scenarios.logs.columns import tables_of
 from tui.screens.dialog import Box, Dialog

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from des.mechanisms import DEFAULT
+from des.log_records import OfferReport, Outcome
+from des.mechanism import DEFAULT
 from des.money import Micro
-from des.records import Status
-from des.rows import OfferReport, Outcome
+from des.observation import Status
 from scenarios.judging.possible import MOST_CLIENTS, Possible, possible
 from scenarios.judging.reasons import DROPPED, cash, refused
 from scenarios.logs.reading import LoggedRound

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention, Scenario
 from tui.watching.differences import flattened, told_apart

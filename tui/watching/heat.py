@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from des.rows import Kind
+from des.log_records import Kind
 from tui.watching.book import ORDER, Verdict
 from tui.watching.view import View
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from des.records import Status
-from learning.targets import RoundsToTarget
+from des.observation import Status
+from learning.time_to_target import RoundsToTarget
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
 from tui.watching.stored import StoredRounds
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from des.mechanisms import DEFAULT
-from des.rows import OfferReport, Outcome
+from des.log_records import OfferReport, Outcome
+from des.mechanism import DEFAULT
 from fl.arrays import IntArray
 from scenarios.logs.reading import LoggedRound
 from tui.watching.history import History

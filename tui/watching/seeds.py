@@ -11,7 +11,7 @@ from math import isnan, nan
 import numpy as np
 
 from learning.intervals import FEWEST, Interval, mean_band, paired_interval
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from tui.watching.comparison import Row, market_name
 from tui.watching.session import Session
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from des.money import MICRO
-from des.records import Status
+from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.judging.reasons import cash

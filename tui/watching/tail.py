@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
-from des.behaviours import BEHAVIOURS
-from des.records import Status
-from des.rows import Kind, ServiceReport
+from des.behaviour import BEHAVIOURS
+from des.log_records import Kind, ServiceReport
+from des.observation import Status
 from fl.datasets import DATASETS
 from flmarket.core.crash import defect
 from flmarket.core.errors import InputError

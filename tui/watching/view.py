@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from des.rows import Kind, MarketEvent
+from des.log_records import Kind, MarketEvent
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
 from tui.watching.book import Book, Verdict

@@ -7,8 +7,8 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
 
+from des.log_records import ServiceReport
 from des.money import MICRO
-from des.rows import ServiceReport
 from tui.watching.history import METRICS
 from tui.watching.view import View
 from tui.widgets.look import series_color, sign

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Input
 
-from des.rows import Kind, MarketEvent
+from des.log_records import Kind, MarketEvent
 from tui.watching.view import View
 from tui.widgets.columns import wrapped
 from tui.widgets.lines import LineView

@@ -3,7 +3,7 @@
 from rich.text import Text
 from textual.app import ComposeResult
 
-from des.rows import Kind, OfferReport, Outcome
+from des.log_records import Kind, OfferReport, Outcome
 from tui.watching.view import View
 from tui.widgets.lines import LineView
 from tui.widgets.look import fit, plain, seconds, series_color, sign, tint

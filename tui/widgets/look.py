@@ -11,7 +11,7 @@ from textual._context import active_app
 from textual.app import App
 from textual.color import Color
 
-from des.records import Status
+from des.observation import Status
 from flmarket.core.counting import duration as duration
 from tui.widgets.columns import fit as fit
 from tui.widgets.legible import legible, tinted

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from des.records import Status
+from des.observation import Status
 from scenarios.judging.reasons import cash
 from tui.watching.book import WORDS, Line, Verdict
 from tui.watching.view import WALK_WORDS, View

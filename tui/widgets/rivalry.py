@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.timer import Timer
 
-from des.mechanisms import DEFAULT
+from des.mechanism import DEFAULT
 from tui.watching.rivalry import Rivalry
 from tui.watching.view import View
 from tui.widgets.lines import LineView

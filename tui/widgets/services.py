@@ -7,9 +7,9 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 
+from des.log_records import ServiceReport
 from des.money import MICRO
-from des.records import Status
-from des.rows import ServiceReport
+from des.observation import Status
 from tui.watching.view import View
 from tui.widgets.columns import Column
 from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from des.log_records import Kind, MarketEvent
 from des.money import MICRO
-from des.rows import Kind, MarketEvent
 from fl.backends import BACKENDS
 from scenarios.file.schema import Scenario
 from tui.widgets.look import percent

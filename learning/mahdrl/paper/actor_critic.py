@@ -9,7 +9,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
-from des.records import Observation
+from des.observation import Observation
 from fl.arrays import Float32Array
 from fl.elementary import sigmoid
 from learning.mahdrl.features import CLIENT_FEATURES, client_features

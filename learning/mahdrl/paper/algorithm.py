@@ -37,7 +37,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
-from des.records import Feedback, Observation, Offer, Status
+from des.observation import Feedback, Observation, Offer, Status
 from fl.arrays import Float32Array, FloatArray
 from fl.streams import stream
 from learning.checks import require_finite

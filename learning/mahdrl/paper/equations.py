@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from torch import Tensor, no_grad, zeros_like
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
 from learning.mahdrl.paper.actor_critic import Weights
 from learning.selection import fill_budget

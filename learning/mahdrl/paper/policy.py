@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from learning.checks import require_finite
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent_file import Reasons

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from flmarket.core.errors import InputError
-from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, summary
+from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, built_in, summary
 
 Install = Callable[..., None]
 
@@ -190,3 +191,20 @@ def test_the_line_about_a_plugin_is_its_summary_or_the_first_of_its_docstring() 
     assert lines == ["What it does.", "In short.", "The base class of the class hierarchy."]
     assert summary(SimpleNamespace(summary="", __doc__=None)) == ""
     assert summary(SimpleNamespace(__doc__="\n   Indented.\n")) == "Indented."
+
+
+def test_what_is_built_in_is_a_module_each_that_is_found_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "colours_that_come"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "dark_red.py").write_text(
+        'from colours_that_come.paint import Paint\n__all__ = ["Red"]\nRed = Paint()\n'
+    )
+    (package / "paint.py").write_text('__all__ = ["Paint"]\nclass Paint: ...\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    found = built_in("colours_that_come")
+    assert found == {"dark-red": "colours_that_come.dark_red", "paint": "colours_that_come.paint"}
+    registry: Registry[object] = Registry("colour", "test.colours", found)
+    assert type(registry.load("dark-red")) is registry.load("paint")

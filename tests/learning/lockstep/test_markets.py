@@ -1,6 +1,8 @@
 """Markets in lockstep are the markets that SimPy plays: equal observations, and for equal offers equal outcomes."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,20 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.conditions import Intervention
+from des.client_data import Lasting
+from des.disclosure import Disclosure
+from des.log_records import Outcome, RoundReport
 from des.market import Market
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism
-from des.mechanisms import MECHANISMS as REGISTRY
+from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
-from des.offers import MOST
-from des.pay_as_offered import PayAsOffered
-from des.records import Observation, Offer
-from des.rows import Outcome, RoundReport
-from learning.lockstep.markets import Lockstep
+from des.observation import Observation, Offer
+from des.schedule import Intervention
+from learning.lockstep.markets import STATUS, Closed, Lockstep, View
 from learning.lockstep.offers import LockstepOfferError, Offers
-from learning.lockstep.rounds import STATUS, Closed
-from learning.lockstep.templates import LockstepError
-from support.markets import BEHAVIOURS, MECHANISMS, factory, kinds, plain
+from learning.lockstep.templates import ENDLESS, LockstepError
+from support.markets import factory, kinds, plain
 from support.tiers import examples
 
 MARKUPS = np.array([0.0, 0.0, 0.000001, 0.5, 3.0])  # from a small set, so that ties are common
@@ -31,18 +32,20 @@ def any_offer(seen: Observation, rng: np.random.Generator) -> Offer:
     """Any offer within (4) and (5): some clients in any order, each paid its bid and a markup."""
     clients = rng.permutation(np.flatnonzero(seen.available))[: rng.integers(seen.clients + 1)]
     payments = to_micro(seen.own_bids[clients]) + to_micro(rng.choice(MARKUPS, len(clients)))
-    affordable = np.cumsum(payments) <= (np.inf if seen.over_budget else to_micro(seen.budget))
+    affordable = np.cumsum(payments) <= to_micro(seen.budget)
     return Offer(clients[affordable], payments[affordable] / MICRO)
 
 
-def assert_same_observation(one: Observation, other: Observation) -> None:
-    for name in Observation.__dataclass_fields__:
-        left, right = getattr(one, name), getattr(other, name)
-        if name == "privileged":
-            assert np.array_equal(left.data_size, right.data_size)
-            assert np.array_equal(left.emd, right.emd)
-        else:
-            assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, name
+def assert_same_observation(markets: Lockstep, view: View, b: int, m: int, seen: Observation) -> None:
+    services, clients = len(seen.services), seen.clients
+    bids = np.where(view.asked[b, :, None], view.bids[b], 0)[:services, :clients]
+    assert np.array_equal(bids, to_micro(seen.bids))
+    assert np.array_equal(view.dqi[b, m, :clients], seen.dqi)
+    assert np.array_equal(view.available[b, m], [*seen.available, *[False] * (view.bids.shape[2] - clients)])
+    assert view.budget[b, m] == to_micro(seen.budget)
+    assert (view.round[b], view.cores[b], markets.curves.accuracy[b, m]) == (seen.round, seen.cores, seen.accuracy)
+    left = None if markets.kinds.total[b, m] == ENDLESS else markets.total_left[b, m] / MICRO
+    assert left == seen.total_left
 
 
 def assert_same_outcome(
@@ -59,10 +62,6 @@ def assert_same_outcome(
         assert STATUS[closed.status[b, m]] is service.status
         assert (closed.served[b, m], closed.spent[b, m]) == (service.served, service.spent)
         assert markets.paid[b, m] == market.ledger.accounts[service.service].paid
-    assert markets.income[b, : len(market.ledger.income)].tolist() == market.ledger.income
-    losses = markets.losses(closed, b, mine)
-    expected = [loss for feedback in report.feedback.values() for loss in feedback.losses.tolist()]
-    assert np.array_equal(losses, expected, equal_nan=True)
 
 
 def together(parts: list[tuple[int, int, Offer]]) -> Offers:
@@ -92,7 +91,7 @@ def assert_equal_play(kinds_: list[dict[str, Any]], of: list[int], seeds: list[i
             assert [names[m] for m in np.flatnonzero(view.asked[b])] == list(seen[b])
             for name, observation in seen[b].items():
                 m = names.index(name)
-                assert_same_observation(markets.observation(b, m), observation)
+                assert_same_observation(markets, view, b, m, observation)
                 parts.append((b, m, any_offer(observation, rng)))
         offers = together(parts)
         closed = markets.close(offers)
@@ -119,26 +118,6 @@ def test_markets_in_lockstep_are_the_markets_alone(
     assert_equal_play(kinds_, of, seeds[: len(of)], np.random.default_rng(draws))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda it: it[0])
-@pytest.mark.parametrize("behaviour", BEHAVIOURS[1:], ids=lambda it: it[0])
-def test_every_mechanism_with_every_behaviour(mechanism: Any, behaviour: Any) -> None:
-    kind = plain(mechanism=mechanism, behaviour=behaviour)
-    assert_equal_play([kind, plain()], [0, 1, 0], [3, 4, 5], np.random.default_rng(1))
-
-
-class Dearer(PayAsOffered):
-    """Begins as the paper's mechanism, which clears client by client, and asks for one more each time it served."""
-
-    def __init__(self) -> None:
-        self.served = 0
-
-    def ask(self, bids: np.ndarray, data_size: np.ndarray) -> Asks:
-        return Asks(bids + self.served)
-
-    def close(self, book: Book, clearing: Clearing) -> None:
-        self.served += int((clearing.core >= 0).sum())
-
-
 class FirstServed(Mechanism):
     """Each client serves whoever stands first in its book; ``less`` is what the price lacks. Answers with lists."""
 
@@ -156,39 +135,34 @@ class TooCheap(FirstServed):
     less = 1
 
 
+class BeginsAsThePapers(PayAsOffered):
+    """A subclass may only begin as its parent does."""
+
+
 @pytest.fixture
 def plug_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(REGISTRY, "_registered", {})
-    for kind in (Dearer, FirstServed, TooCheap):
-        REGISTRY.register(kind.__name__.lower(), kind)
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    for kind in (FirstServed, TooCheap, BeginsAsThePapers):
+        MECHANISMS.register(kind.__name__.lower(), kind)
 
 
 @pytest.mark.usefixtures("plug_ins")
-@pytest.mark.parametrize("name", ["dearer", "firstserved"])
-def test_mechanisms_of_plug_ins(name: str) -> None:
-    assert_equal_play([plain(mechanism=(name, {})), plain()], [0, 1, 0], [3, 4, 5], np.random.default_rng(2))
+def test_a_mechanism_of_a_plug_in_may_clear_client_by_client() -> None:
+    kinds_ = [plain(mechanism=("firstserved", {})), plain()]
+    assert_equal_play(kinds_, [0, 1, 0], [3, 4, 5], np.random.default_rng(2))
 
 
 @pytest.mark.usefixtures("plug_ins")
-def test_a_mechanism_of_a_plug_in_that_breaks_a_rule_is_named_with_the_client() -> None:
+def test_a_mechanism_of_a_plug_in_that_breaks_a_rule_is_named() -> None:
     markets = Lockstep([factory(plain(mechanism=("toocheap", {})))] * 2, [0, 1])
     markets.open()
     with pytest.raises(
-        ClearingError, match=r"mechanism TooCheap\.clear\(\) .*, client 4: the price \S+ is below the bid"
+        ClearingError, match=r"^in lockstep, .* mechanism TooCheap\.clear\(\) .*: the price \S+ is below the bid"
     ):
         markets.close(offers_of((1, 0, 4, 15_000_000)))
 
 
-def test_offers_over_a_budget_that_the_mechanism_keeps_are_limited_one_by_one() -> None:
-    markets = Lockstep([factory(plain(mechanism=("proportional-share", {})))], [0])
-    markets.open()
-    for payment in (MOST + 1, 2**62):  # three of the latter add up to less than nothing in 64 bits
-        with pytest.raises(LockstepOfferError, match=r"client 1: the payment alone is over what the service may offer"):
-            markets.close(offers_of(*((0, 0, client, payment) for client in (1, 2, 3))))
-    markets.close(offers_of((0, 0, 1, MOST), (0, 0, 2, MOST)))
-
-
-def test_a_market_begins_anew_while_the_others_play_on() -> None:
+def test_a_market_begins_again_while_the_others_play_on() -> None:
     make = factory(plain())
     markets = Lockstep([make, make], [1, 2])
     nobody = together([])
@@ -197,23 +171,35 @@ def test_a_market_begins_anew_while_the_others_play_on() -> None:
         markets.close(nobody)
     markets.reset([1], [7])
     assert markets.round.tolist() == [2, 0]
-    fresh = Lockstep([make], [7])
-    markets.open()
-    fresh.open()
-    assert_same_observation(markets.observation(1, 2), fresh.observation(0, 2))
-    assert markets.observation(0, 0).round == 3
+    assert np.array_equal(markets.open().bids[1], Lockstep([make], [7]).open().bids[0])
 
 
-def test_what_cannot_be_played_in_lockstep_is_refused_by_name(make_market: Callable[..., Market]) -> None:
-    with pytest.raises(LockstepError, match=r"takes offers in \d steps a round \(mechanism Iterated\)"):
-        Lockstep([factory(plain(mechanism=("iterated", {})))], [0])
+def with_clients(**changes: Any) -> dict[str, Any]:
+    return plain(population=replace(plain()["population"], **changes))
+
+
+REFUSED = [
+    (plain(mechanism=("vcg", {})), "does not clear client by client (mechanism VCG)"),
+    (plain(mechanism=("beginsasthepapers", {})), "does not clear client by client (mechanism BeginsAsThePapers)"),
+    (plain(interventions=[Intervention(2, rules=("uniform-price", {}))]), "changes its mechanism in the middle"),
+    (plain(behaviour=("ring", {})), "has clients that need not tell the truth (behaviour Ring)"),
+    (with_clients(lasting=Lasting(0.5)), "has data that lasts from round to round (clients.lasting)"),
+    (with_clients(concentration=1.0), "draws label mixes (clients.label_mix)"),
+    (with_clients(cost_noise=0.1), "has noise in its clients' costs (clients.cost.noise)"),
+    (with_clients(disclosure=Disclosure(public_bids=False)), "hides bids or DQI from services"),
+]
+
+
+@pytest.mark.usefixtures("plug_ins")
+@pytest.mark.parametrize(("kind", "why"), REFUSED, ids=[why for _, why in REFUSED])
+def test_what_cannot_be_played_in_lockstep_is_refused_by_name(kind: dict[str, Any], why: str) -> None:
+    with pytest.raises(LockstepError, match=f"^a market that {re.escape(why)}.* cannot be played in lockstep"):
+        Lockstep([factory(kind)], [0])
+
+
+def test_a_market_that_trains_models_is_refused(make_market: Callable[..., Market]) -> None:
     with pytest.raises(LockstepError, match=r"trains models cannot be played in lockstep; use training\.backend"):
         Lockstep([lambda seed: make_market(seed=seed)], [0])
-    switch = Intervention(2, rules=("uniform-price", {}))
-    with pytest.raises(LockstepError, match="changes its mechanism in the middle of the run"):
-        Lockstep([factory(plain(interventions=[switch]))], [0])
-    with pytest.raises(ValueError, match="one seed for each market: 1 markets, 2 seeds"):
-        Lockstep([factory(plain())], [0, 1])
 
 
 @pytest.fixture
@@ -235,6 +221,7 @@ def offers_of(*rows: tuple[int, int, int, int]) -> Offers:
         ([(0, -1, 0, 9_000_000)], "an offer names a market, service or client that is not there"),
         ([(1, 2, 3, 1)], r"market 1, service 2, client 3: the payment is below the bid \(eq. 5\)"),
         ([(1, 0, 3, 9_000_000)] * 2, "market 1, service 0, client 3: a client can be offered only one payment"),
+        ([(0, 1, 3, 2**62)] * 3, "market 0, service 1, client 3: the payment alone is over the budget"),
         (
             [(0, 1, 3, 15_000_000), (0, 1, 4, 15_000_000)],
             r"market 0, service 1: the payments add up to 30.000000, over the budget of 20.000000 \(eq. 4\)",
@@ -252,15 +239,19 @@ def test_offers_that_break_a_constraint_are_refused(open_market: Lockstep, rows:
     assert open_market.round.tolist() == [1, 1]
 
 
-def test_rounds_are_opened_and_closed_in_turn(open_market: Lockstep) -> None:
-    with pytest.raises(LockstepError, match="a round is open; close it first"):
-        open_market.open()
-    with pytest.raises(LockstepError, match="a round is open; close it first"):
-        open_market.reset([0], [1])
-    with pytest.raises(ValueError, match="one seed for each market: 2 markets, 1 seeds"):
-        Lockstep([factory(plain())] * 2, [0, 1]).reset([0, 1], [5])
+def test_a_round_is_closed_once_and_only_where_it_is_open(open_market: Lockstep) -> None:
     open_market.close(offers_of())
+    for close in (open_market.close, open_market.play):
+        with pytest.raises(LockstepError, match="no round is open"):
+            close(offers_of())
+    open_market.open()
+    open_market.reset([0], [1])
     with pytest.raises(LockstepError, match="no round is open"):
         open_market.close(offers_of())
-    with pytest.raises(LockstepError, match="no round is open"):
-        open_market.observation(0, 0)
+
+
+def test_each_market_has_one_seed(open_market: Lockstep) -> None:
+    with pytest.raises(ValueError, match="one seed for each market: 1 markets, 2 seeds"):
+        Lockstep([factory(plain())], [0, 1])
+    with pytest.raises(ValueError, match="one seed for each market: 2 markets, 1 seeds"):
+        open_market.reset([0, 1], [5])

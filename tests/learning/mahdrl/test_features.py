@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from fl import fits
 from fl.fitted import read
 from fl.streams import stream

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from des.records import Offer
+from des.observation import Offer
 from learning.mahdrl.training import Learner, Table, play_episode
 
 

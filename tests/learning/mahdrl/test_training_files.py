@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from des.records import Feedback, Observation, Offer, Status
+from des.observation import Feedback, Observation, Offer, Status
 from flmarket.core.errors import InputError
 from learning.mahdrl.preferences import Preferences, fifths
 from learning.mahdrl.training import Plan

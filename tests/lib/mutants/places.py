@@ -10,7 +10,7 @@ MODULES = (
     "fl/*.py",
     "flmarket/core/*.py",
     "learning/statistics.py",
-    "learning/targets.py",
+    "learning/time_to_target.py",
     "learning/mahdrl/**/*.py",
     "scenarios/judging/measures.py",
     "scenarios/judging/verify.py",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from des.rows import RoundReport
+from des.log_records import RoundReport
 from scenarios.build import Shelf
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import Run, execute

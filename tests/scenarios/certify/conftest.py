@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.mechanisms import create
+from des.mechanism import create
 from des.money import to_micro
 from scenarios.certify.players import Bench
 from scenarios.certify.sampling import AMPLE, SampledMarket

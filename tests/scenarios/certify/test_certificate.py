@@ -3,8 +3,7 @@
 import pytest
 
 from des.allocation import allocate
-from des.mechanism import Clearing, ClearingError, Mechanism
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
 from scenarios.certify.certificate import Plan, certify
 from scenarios.certify.sampling import Shape
 

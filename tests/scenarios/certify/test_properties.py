@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms import BUILTIN, create
+from des.mechanism import BUILTIN, create
 from scenarios.certify.players import SIDES, Bench
 from scenarios.certify.sampling import IMAGES, SampledMarket
 from support.tiers import examples

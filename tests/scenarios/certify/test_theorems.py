@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from des.mechanisms import create
+from des.mechanism import create
 from des.money import MICRO
 from scenarios.certify.players import Bench, Side
 from scenarios.certify.sampling import Dice, Shape, sample

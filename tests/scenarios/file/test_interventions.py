@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from des.conditions import Conditions, Intervention
+from des.log_records import RoundReport
 from des.market import Market
-from des.offers import OfferError
-from des.records import Offer
-from des.rows import RoundReport
+from des.observation import Offer
+from des.offer_checks import OfferError
+from des.schedule import Conditions, Intervention
 from fl.jobs import Federation, TrainingJob, TrainingOutcome
 from flmarket.core.errors import InputError
-from learning.play import play
+from learning.episode import play
 from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario

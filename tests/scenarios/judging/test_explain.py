@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from des.log_records import Outcome
 from des.mechanism import Book, clear
-from des.pay_as_offered import PayAsOffered
-from des.rows import Outcome
+from des.mechanisms.pay_as_offered import PayAsOffered
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.evidence import Logs

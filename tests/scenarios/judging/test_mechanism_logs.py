@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from des.mechanism import Book, Clearing
-from des.mechanisms import BUILTIN
-from des.posted_price import PostedPrice
-from des.rows import RoundReport
+from des.log_records import RoundReport
+from des.mechanism import BUILTIN, Book, Clearing
+from des.mechanisms.posted_price import PostedPrice
 from scenarios.build import Shelf
 from scenarios.judging.verify import verify
 from scenarios.loader import parse

@@ -382,7 +382,7 @@ def test_jains_index(values: list[float], index: float) -> None:
 
 
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
-    """As in the closing table of `flmarket run`: `learning.targets` has the one rule."""
+    """As in the closing table of `flmarket run`: `learning.time_to_target` has the one rule."""
     report = make_report(read([out]))
     parts = [[dict(zip(part.table[0], row, strict=True)) for row in part.table[1:]] for part in tables(report)]
     market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")

@@ -12,8 +12,7 @@ import pytest
 
 from des.allocation import NO_CORE, allocate
 from des.behaviour import Behaviour
-from des.mechanism import Book, Clearing, Mechanism
-from des.mechanisms import MECHANISMS
+from des.mechanism import MECHANISMS, Book, Clearing, Mechanism
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.rerun import rerun

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.rows import Kind, MarketEvent, OfferReport, ServiceReport
+from des.log_records import Kind, MarketEvent, OfferReport, ServiceReport
 from scenarios.file.reference import renewed
 from scenarios.judging.reference import reference
 from scenarios.logs.columns import AMOUNTS, EVENTS, OFFERS, ROUNDS, TABLES
@@ -111,7 +111,7 @@ def test_a_column_of_rounds_is_added_in_two_files(tmp_path: Path) -> None:
             assert path.read_text().count(before) == 1, f"{file}: {before}"
             path.write_text(path.read_text().replace(before, after))
             changed.add(file)
-    assert changed == {"des/rows.py", "scenarios/logs/columns.py"}
+    assert changed == {"des/log_records.py", "scenarios/logs/columns.py"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", WITH_NEW_COLUMN, str(house)],
         capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(house)},

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.records import Status
-from des.rows import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
+from des.log_records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
+from des.observation import Status
 from flmarket.core.errors import InputError
 from scenarios.judging.export import export, export_file
 from scenarios.logs.columns import round_text

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from des.records import Feedback, Observation, Offer
-from des.rows import RoundReport
+from des.log_records import RoundReport
+from des.observation import Feedback, Observation, Offer
 from flmarket.core.errors import RunError
-from learning.play import Stopped
+from learning.episode import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from learning.selection import fill_budget
 from scenarios.build import Shelf

@@ -31,7 +31,7 @@ SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 # Waits in every round, dies or raises in its third one, as the environment says.
 ODD = """
 import os, time
-from learning.heuristics import RandomPolicy
+from learning.policies.random import RandomPolicy
 
 class Odd(RandomPolicy):
     def act(self, observation):

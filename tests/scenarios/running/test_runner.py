@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from fl.datasets import Dataset, DatasetError
 from fl.datasets import load as load_dataset
-from learning.play import play_round
+from learning.episode import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from des.records import Observation, Offer
+from des.observation import Observation, Offer
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.policy import Policy, register_class

@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_bytes(flmarket: Callable[..., Done], tmp_p
 
 def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "import flmarket\nfrom des.pay_as_offered import PayAsOffered\n\n\n"
+        "import flmarket\nfrom des.mechanisms.pay_as_offered import PayAsOffered\n\n\n"
         '@flmarket.mechanism("mine")\nclass Mine(PayAsOffered):\n'
         '    """Pays as offered."""\n\n    def __init__(self, *, share: float) -> None:\n        self.share = share\n'
     )

@@ -84,7 +84,7 @@ OWN = """import os
 import time
 from pathlib import Path
 import flmarket
-from learning.heuristics import LowCostFirst
+from learning.policies.lcfa import LowCostFirst
 
 
 @flmarket.policy("own")

@@ -70,9 +70,9 @@ def test_after_an_edit_of_the_file_its_runs_alone_start_over(shell: Shell, tmp_p
 
 def test_without_the_file_its_names_are_unknown(shell: Shell) -> None:
     status, _, err = shell("validate", "own.toml")
-    assert (status, "services.alpha.policy: unknown policy 'big-spender'; choose from random," in err) == (2, True)
+    assert (status, "services.alpha.policy: unknown policy 'big-spender'; choose from bwk," in err) == (2, True)
     status, _, err = shell("run", "market.toml", "--policy", "big-spender")
-    assert (status, err.startswith("unknown policy 'big-spender'; choose from random, ")) == (2, True)
+    assert (status, err.startswith("unknown policy 'big-spender'; choose from bwk, ")) == (2, True)
 
 
 def test_a_file_that_cannot_be_used_ends_with_2_and_one_line(shell: Shell, tmp_path: Path) -> None:

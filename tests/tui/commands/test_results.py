@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from learning.targets import RoundsToTarget
+from learning.time_to_target import RoundsToTarget
 from scenarios.judging.summary import ServiceSummary
 from tui.commands.results import results_table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-import learning.heuristics
+import learning.policies.lcfa
 from scenarios.running import time_limit
 
 SOURCE = """
@@ -20,7 +20,7 @@ def dawdle(policy, observation):
 
 time_limit.PATIENCE, time_limit._TICK = 0.5, 0.1
 time_limit.is_own = lambda file: file == "mine.py"
-space = {"time": time, "act": learning.heuristics.LowCostFirst.act}
+space = {"time": time, "act": learning.policies.lcfa.LowCostFirst.act}
 exec(compile(SOURCE, "mine.py", "exec"), space)  # noqa: S102 - our own
-learning.heuristics.LowCostFirst.act = space["dawdle"]
+learning.policies.lcfa.LowCostFirst.act = space["dawdle"]
 runpy.run_path(str(Path(__file__).with_name("formula.py")), run_name="__main__")

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
-from des.mechanisms import MECHANISMS
-from des.pay_as_offered import PayAsOffered
+from des.mechanism import MECHANISMS
+from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.model_names import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, parse

@@ -8,9 +8,8 @@ import pytest
 from textual.app import App
 
 from des.allocation import NO_CORE, allocate
-from des.mechanism import Clearing, Mechanism
-from des.mechanisms import MECHANISMS
-from des.rows import Outcome
+from des.log_records import Outcome
+from des.mechanism import MECHANISMS, Clearing, Mechanism
 from scenarios.judging.reasons import cash
 from tui.watching.book import Book, Verdict
 from tui.watching.history import History, after, before

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from des.behaviours import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import plan

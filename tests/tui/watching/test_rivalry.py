@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from des.rows import Outcome
+from des.log_records import Outcome
 from tui.watching.book import Book
 from tui.watching.rivalry import Rivalry, Sums
 from tui.watching.session import Session

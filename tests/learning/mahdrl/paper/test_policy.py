@@ -7,9 +7,9 @@ from shutil import copy
 import numpy as np
 import pytest
 
+from learning.episode import play
 from learning.mahdrl.agent_file import CheckpointError, shipped
 from learning.mahdrl.paper.settings import FORMER, Settings
-from learning.play import play
 from learning.policy import create
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market

@@ -1,0 +1,130 @@
+"""Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from des.allocation import NO_CORE, tie_order_of
+from des.log_records import Kind, Outcome
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.memory import remembered
+from des.population import Population, Qualities
+from des.round import Round
+from des.schedule import Rules
+from des.timeline import Job, Timeline
+from fl.arrays import FloatArray, IntArray
+from fl.draws import draw_key
+from fl.jobs import TrainingJob
+from flmarket.core.errors import InputError
+from flmarket.core.plugin_errors import method
+
+
+class Platform:
+    """Clears each round by the market's mechanism, and works out how long each job takes."""
+
+    def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
+        self._population = population
+        self.mechanism = mechanism  # what clears the rounds
+        self._rules: Rules | None = None
+        self._timeline = timeline
+        self._patience = timeline.patience
+        self._ties = draw_key(seed, "ties")
+
+    def play_by(self, rules: Rules | None) -> None:
+        """Clear by another mechanism from here on, which begins fresh; None and the rules in force change nothing."""
+        if rules is None or rules == self._rules:
+            return
+        try:
+            self._rules, self.mechanism = rules, create(*rules)
+        except InputError as error:
+            raise ClearingError(str(error)) from error
+
+    def ask(self, world: Qualities, round_: int) -> Asks:
+        """Return what services have to pay at least in a round."""
+        return ask(self.mechanism, world.bid, world.data_size, round_)
+
+    def refused(self, current: Round) -> dict[int, IntArray]:
+        """Return the offers that would be refused if the round were cleared now, as their places, by service."""
+        core = self._clear(current, self.book(current)).core
+        ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
+        parts = np.split(core == NO_CORE, ends[:-1])
+        return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
+
+    def state(self) -> dict[str, Any]:
+        """Return what the mechanism has noted of the rounds so far."""
+        return remembered(self.mechanism, "mechanism", ClearingError)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``. Errors as there."""
+        self.mechanism.restore(state)
+
+    def book(self, current: Round) -> Book:
+        """Return all offers of a round so far."""
+        offers = current.offers.values()
+        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
+        clients = np.concatenate([offer.clients for offer in offers])
+        payments = np.concatenate([offer.payments for offer in offers])
+        places = services, clients
+
+        def tie_order(client: int | IntArray) -> FloatArray:
+            # One number for each service, not a permutation: a service added at the end does not change the order.
+            return tie_order_of(self._ties, current.number, len(current.services), client)
+
+        budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
+        bids, asks = current.world.bid[places], current.asks.least[places]
+        return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)
+
+    def award(self, current: Round) -> None:
+        """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
+        book = self.book(current)
+        clearing = self._clear(current, book)
+        self.mechanism.close(book, clearing)
+        services, clients, payments = book.services, book.clients, book.payments
+        samples = current.world.data_size[services, clients]
+        epochs = np.array([spec.local_epochs for spec in current.services])[services]
+        truth = current.world.held.data_size
+        held = samples if truth is current.world.data_size else truth[services, clients]
+        compute = held * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
+        columns = (services, clients, payments, clearing.core, clearing.price, samples, compute)
+        current.jobs = {m: [] for m in current.offers}
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for m, client, payment, core, price, images, seconds in rows:
+            job = None
+            if core != NO_CORE:
+                name, limit = current.services[m].name, self._limit(current.number, client, seconds)
+                job = Job(name, client, core, price, images, seconds, self._timeline.upload_seconds, limit)
+                current.journal.record(Kind.AWARD, name, client, core, payment)
+            current.jobs[m].append(job)
+
+    def _clear(self, current: Round, book: Book) -> Clearing:
+        """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""
+        clearing = clear(self.mechanism, book, current.number)
+        if not self.mechanism.keeps_budgets and any(current.lost.values()):
+            won = clearing.core != NO_CORE
+            for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):
+                if client in current.lost.get(m, ()):
+                    raise ClearingError(
+                        f"mechanism {method(self.mechanism, 'clear')}, round {current.number}, client {client}: "
+                        f"serves {current.services[m].name}, whose offer it refused in an earlier step"
+                    )
+        return clearing
+
+    def _limit(self, round_: int, client: int, compute: float) -> float:
+        """Return after how many seconds a job is cut off: the platform stops waiting, or the client leaves."""
+        part = self._population.departs(round_, client)
+        if part is None:
+            return self._patience
+        return min(self._patience, part * (compute + self._timeline.upload_seconds))
+
+
+def training_jobs(current: Round) -> list[TrainingJob]:
+    """Return the jobs whose updates will arrive; no others need to be trained."""
+    world = current.world
+    honest = world.held.data_size is world.data_size
+    found = []
+    for m, jobs in current.jobs.items():
+        if own := [job for job in jobs if job and job.outcome is Outcome.SERVED]:
+            claimed = None if honest else [job.samples for job in own]
+            found += world.held.jobs(own[0].service, m, [job.client for job in own], claimed)
+    return found

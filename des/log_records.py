@@ -1,0 +1,176 @@
+"""The records of a round: rows of the logs, plain data for logs and screens, with money in whole micro-units."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from des.money import MICRO, Micro
+from des.observation import Feedback, Status
+
+if TYPE_CHECKING:
+    from des.service import ServiceSpec, ServiceState
+
+
+class Outcome(StrEnum):
+    """The outcome of an offer."""
+
+    SERVED = "served"
+    OUTBID = "outbid"  # K services offered the client more
+    DROPPED = "dropped"  # awarded, but the update did not arrive: it missed the deadline, or the client left
+
+
+class OfferReport(NamedTuple):
+    """One offer and its outcome: a row of offers.csv. Money is in micro-units, times are in simulated seconds.
+
+    ``payment`` is what the service offered, and ``paid`` what the client received for it: None unless it served.
+    """
+
+    round: int
+    service: str
+    client: int
+    data_size: int
+    emd: float
+    dqi: float
+    bid: Micro
+    payment: Micro
+    paid: Micro | None
+    outcome: Outcome
+    core: int | None
+    start: float | None
+    end: float | None
+
+
+class ClientReport(NamedTuple):
+    """An offer as its client sees it: a row of clients.csv. Money is in micro-units.
+
+    ``data_size``, ``emd`` and ``cost`` are the truth; ``reported_size`` and ``reported_emd`` what services see.
+    ``paid`` and ``profit``, which is what it was paid less the cost, are None unless it served.
+    """
+
+    round: int
+    service: str
+    client: int
+    data_size: int
+    reported_size: int
+    emd: float
+    reported_emd: float
+    cost: Micro
+    bid: Micro
+    paid: Micro | None
+    profit: Micro | None
+
+
+class Kind(StrEnum):
+    """The events of a round, in the order of the paper's slot."""
+
+    REFRESH = "refresh"
+    BID = "bid"
+    DECISION = "decision"
+    AWARD = "award"
+    TRAIN_START = "train_start"
+    TRAIN_END = "train_end"
+    UPLOAD = "upload"
+    AGGREGATE = "aggregate"
+    EVALUATE = "evaluate"
+    PAY = "pay"
+    EXIT = "exit"
+
+
+class MarketEvent(NamedTuple):
+    """One event on the market's timeline: a row of events.csv.
+
+    ``amount`` is money for bid (the lowest bid to the service), decision (the sum offered), award and pay; the accuracy
+    for evaluate and exit; and the number of images trained on for aggregate.
+    """
+
+    round: int
+    sim_time: float
+    event: Kind
+    service: str | None
+    client: int | None
+    core: int | None
+    amount: Micro | float | None
+
+
+class ServiceReport(NamedTuple):
+    """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in simulated seconds.
+
+    Means are over served clients, and None if there are none. ``test_accuracy`` is ``accuracy`` where no images are
+    held out.
+    """
+
+    service: str
+    dataset: str
+    policy: str
+    status: Status
+    accuracy: float
+    target_accuracy: float
+    reward: float
+    budget: Micro
+    offered: Micro
+    spent: Micro
+    wanted: int
+    served: int
+    refused: int
+    samples: int | None
+    mean_emd: float | None
+    mean_dqi: float | None
+    mean_bid: float | None
+    mean_payment: float | None
+    makespan: float | None
+    test_accuracy: float
+
+    @classmethod
+    def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:
+        """Return a service's row of rounds.csv, given its rows of offers.csv and its reward."""
+        served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
+        columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
+        of = dict(zip(OfferReport._fields, columns, strict=True))
+        offered: Micro = sum([offer.payment for offer in offers])
+        spent: Micro = sum(of["paid"])
+        return cls(
+            service=spec.name,
+            dataset=spec.dataset,
+            policy=spec.policy,
+            status=state.status,
+            accuracy=state.accuracy,
+            target_accuracy=spec.target_accuracy,
+            reward=reward,
+            budget=spec.budget,
+            offered=offered,
+            spent=spent,
+            wanted=len(offers),
+            served=len(served),
+            refused=len(offers) - len(served),
+            samples=sum(of["data_size"]) if served else None,
+            mean_emd=_mean(of["emd"]),
+            mean_dqi=_mean(of["dqi"]),
+            mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
+            mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
+            makespan=max(of["end"]) - min(of["start"]) if served else None,
+            test_accuracy=state.test_accuracy,
+        )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    # Python adds floats in one way up to version 3.11 and in another one since; the exact sum is the same everywhere.
+    return math.fsum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """Everything that happened in one round."""
+
+    round: int  # n
+    start: float  # simulated time of the data refresh, seconds
+    end: float  # simulated time at which the slot ended, seconds
+    # one report for each service, including those that have left, in the scenario's order
+    services: tuple[ServiceReport, ...]
+    offers: tuple[OfferReport, ...]  # all offers, service by service, in the order in which each service chose
+    events: tuple[MarketEvent, ...]  # the timeline, in order of time
+    feedback: Mapping[str, Feedback]  # by name, for each service that acted
+    last: bool  # whether no further round follows
+    # what each offer was to its client, in the order of ``offers``; None where all clients are truthful
+    clients: tuple[ClientReport, ...] | None = None

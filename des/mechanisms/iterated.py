@@ -1,0 +1,31 @@
+"""Iterated offers: services whose offers were refused may offer again in the same slot."""
+
+from des.mechanisms.pay_as_offered import PayAsOffered
+
+__all__ = ["Iterated"]
+
+
+class Iterated(PayAsOffered):
+    """Pays as offered, in several steps: a refused service has its money back, and may offer it to other clients.
+
+    A client keeps the K highest of all offers that it has been made so far, and refuses the others; a service that was
+    refused offers again, to clients that it has not tried (deferred acceptance: Gale and Shapley, "College admissions
+    and the stability of marriage", American Mathematical Monthly 69, 1962; with money, Kelso and Crawford, Econometrica
+    50, 1982). The round is cleared when no offer is refused any more, or after the last step. How much more is served
+    than with ``pay-as-offered`` is what bidding once wastes.
+    """
+
+    summary = "pay-as-offered; services that were refused may offer again within the round"
+
+    def __init__(
+        self,
+        *,
+        steps: int = 3,  # how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000
+    ) -> None:
+        if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 1000:
+            raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps!r}")
+        self._steps = steps
+
+    @property
+    def steps(self) -> int:
+        return self._steps

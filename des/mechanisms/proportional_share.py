@@ -1,0 +1,70 @@
+"""Budget-feasible procurement: each service buys the best value for its budget, at threshold prices (Singer 2010)."""
+
+import numpy as np
+
+from des.mechanism import Book, Clearing, Mechanism, choose
+from des.money import Micro, MicroArray
+from fl.arrays import BoolArray
+
+__all__ = ["ProportionalShare"]
+
+
+class ProportionalShare(Mechanism):
+    """A service names what clients are worth to it; the mechanism picks the best value for its budget.
+
+    For each service the clients that it names are ranked by bid per value. The first k are picked, as many as can each
+    be paid a share of the budget in proportion to their value: the bid of the last is at most ``B * v_k / (v_1 + ... +
+    v_k)``. Each is promised the highest bid at which it would still be picked: ``v * min(B / (v_1 + ... + v_k),
+    bid_{k+1} / v_{k+1})``, and at most its value. (Singer, "Budget feasible mechanisms", FOCS 2010, for additive
+    values.) A client that is picked by more than K services serves those that leave it the most above its bid; what the
+    others promised lapses.
+
+    What a client is promised does not depend on its bid, and it serves the best K of what it is promised; so its cost
+    is its best bid, as long as services name clients and values by other things than bids. Values may add up to more
+    than the budget, promises never do.
+    """
+
+    summary = "each service buys the best value per price within its budget, at threshold prices (Singer)"
+    keeps_budgets = True
+
+    def clear(self, book: Book) -> Clearing:
+        picked = np.zeros(len(book.clients), dtype=np.bool_)
+        price = np.zeros(len(book.clients), dtype=np.int64)
+        for m in np.unique(book.services).tolist():
+            mine = (book.services == m).nonzero()[0]
+            picked[mine], price[mine] = procure(book.asks[mine], book.payments[mine], int(book.budgets[m]))
+        return choose(book, picked.nonzero()[0], price)
+
+
+def procure(
+    bids: MicroArray,  # [n] what each client asks, micro-units
+    values: MicroArray,  # [n] what each is worth to the service, at least the bid, micro-units
+    budget: Micro,  # B, micro-units
+) -> tuple[BoolArray, MicroArray]:
+    """Return who is picked for one service, and what each is promised."""
+    picked, price = np.zeros(len(bids), np.bool_), np.zeros(len(bids), np.int64)
+    worthless = values == 0  # and asks for nothing
+    picked[worthless] = True
+    priced = (~worthless).nonzero()[0]
+    order = priced[np.lexsort((priced, bids[priced] / values[priced]))]
+    if not len(order):
+        return picked, price
+    asked, worth = bids[order].tolist(), values[order].tolist()
+    upto = np.cumsum(values[order]).tolist()
+    # Whether the k-th fits only ever changes from true to false, because its bid per value rises and its share falls.
+    # In Python's integers: products of two amounts of money exceed 64 bits.
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if asked[middle] * upto[middle] <= budget * worth[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    if not low:
+        return picked, price
+    above, below = budget, upto[low - 1]  # the price of a unit of value, as a fraction
+    if low < len(order) and asked[low] * below < above * worth[low]:
+        above, below = asked[low], worth[low]
+    picked[order[:low]] = True
+    price[order[:low]] = [min(value, value * above // below) for value in worth[:low]]
+    return picked, price

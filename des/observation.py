@@ -1,0 +1,209 @@
+"""Observation, offer and feedback of a service in a round: plain data, with money in units (six decimals)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.random import Generator
+
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.streams import generator
+from flmarket.core.counting import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Privileged:
+    """The data that the paper hides from services. Only policies that declare ``privileged = True`` see it.
+
+    Attributes:
+        data_size: [C] images that each client reports for this service; what it holds, unless it misreports.
+        emd: [C] the EMD that it reports; the realised one, unless it misreports.
+        rival_offers: what the other services offer in this round, by name; only for policies that declare
+            ``sees_offers``, otherwise None. It does not include services whose policies also declare it, or that have
+            left.
+    """
+
+    data_size: IntArray
+    emd: FloatArray
+    rival_offers: "Mapping[str, Offer] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One service's view when the bids of a round are closed: the paper's state s_m^n, and its own progress.
+
+    In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
+    all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
+    each bid tells the pair, for every service. That the DQI is private then protects nothing, and whoever is
+    ``privileged`` knows little that is not public. A scenario can make bids and DQI tell less: see ``des.disclosure``.
+
+    Arrays are read-only.
+
+    Attributes:
+        round: n, from 1.
+        rounds: N, the number of rounds in the run.
+        service: name of the service that observes.
+        services: names of all services, in the order of the rows of ``bids``.
+        dqi: [C] DQI of each client's data set for this service (eq. 6); where the market discloses less, its rank from
+            0 to 1, or a value with noise.
+        bids: [M, C] the least that every client can be offered by every service, money: its bid, unless the market's
+            mechanism asks for more; zero where a service has left, or has not arrived, and for all rivals if bids are
+            not public: see ``bids_public``.
+        budget: B_m, the money that this service may offer in this round, or what is left of it.
+        cores: K, how many services a client can serve at once.
+        accuracy: the accuracy of the service's own global model, in [0, 1].
+        target_accuracy: the accuracy at which the service leaves.
+        key: identifies the service's own random stream of this round; use ``rng()``.
+        offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
+        privileged: what only policies that declare ``privileged`` see; otherwise None.
+        unwilling: [C] whether a client does not serve this service at the price that the mechanism asks for, or has
+            refused it already in this round; None if all serve. See ``available``.
+        bids_public: whether ``bids`` shows what clients ask of the rivals. If not, the rivals' rows are zero whether or
+            not they take part, and say nothing about them.
+        total_left: what is left of the service's budget for the whole run, money; None if it has none. ``budget`` is
+            never more.
+        over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
+            do not. See ``offer_limit``.
+    """
+
+    round: int
+    rounds: int
+    service: str
+    services: tuple[str, ...]
+    dqi: FloatArray
+    bids: FloatArray
+    budget: float
+    cores: int
+    accuracy: float
+    target_accuracy: float
+    key: bytes
+    offline: frozenset[int] = frozenset()
+    privileged: Privileged | None = None
+    unwilling: BoolArray | None = None
+    over_budget: bool = False
+    total_left: float | None = None
+    bids_public: bool = True
+
+    @property
+    def offer_limit(self) -> float:
+        """What the payments of an offer may add up to, money: the budget, or infinity."""
+        return math.inf if self.over_budget else self.budget
+
+    @property
+    def own_bids(self) -> FloatArray:
+        """Each client's bid to this service [C], money."""
+        row: FloatArray = self.bids[self.services.index(self.service)]
+        return row
+
+    @property
+    def clients(self) -> int:
+        """C, the number of clients."""
+        return len(self.dqi)
+
+    @property
+    def available(self) -> BoolArray:
+        """Whether each client can be selected, [C]."""
+        mask = np.ones(self.clients, dtype=np.bool_) if self.unwilling is None else ~self.unwilling
+        if self.offline:
+            mask[list(self.offline)] = False
+        return mask
+
+    def rng(self) -> Generator:
+        """Return a new generator for this service and round: the only randomness that a policy may use to act."""
+        return generator(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A service's action in one round: the clients it wants (X_m) and what it offers to pay each (P_m). It is binding.
+
+    Attributes:
+        clients: [k] indices of different clients, in the order in which they were chosen.
+        payments: [k] money: each at least the client's bid, all together within the budget.
+    """
+
+    clients: IntArray
+    payments: FloatArray
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant, where it is made; the market checks the rest.
+
+        Raises:
+            ValueError: there are more clients than payments, or fewer.
+        """
+        wanted, paid = _length(self.clients), _length(self.payments)
+        if wanted is not None and paid is not None and wanted != paid:
+            raise ValueError(
+                f"an offer has one payment for each client, not {counted(paid, 'payment')} for "
+                f"{counted(wanted, 'client')}"
+            )
+
+    def and_then(self, other: "Offer") -> "Offer":
+        """Return this offer, followed by one that the same service makes later in the round."""
+        return Offer(
+            np.concatenate([np.asarray(self.clients, np.int64), np.asarray(other.clients, np.int64)]),
+            np.concatenate([np.asarray(self.payments, np.float64), np.asarray(other.payments, np.float64)]),
+        )
+
+    @classmethod
+    def none(cls) -> "Offer":
+        """Return the offer that wants no client."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+
+def _length(values: object) -> int | None:
+    """Return the length of a list or array; None for anything else."""
+    if isinstance(values, np.ndarray):
+        return len(values) if values.ndim else None
+    return len(values) if isinstance(values, list | tuple) else None
+
+
+class Status(StrEnum):
+    """Where a service stands at the end of a round."""
+
+    TRAINING = "training"
+    REACHED = "reached"  # met its target in this round and leaves
+    LEFT = "left"
+    WAITING = "waiting"  # has not arrived
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether the service took part in the round."""
+        return self in (Status.TRAINING, Status.REACHED)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the service takes part in no later round."""
+        return self in (Status.REACHED, Status.LEFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The outcome of a round for one service.
+
+    Attributes:
+        round: n.
+        accuracy: the accuracy of its new global model, in [0, 1].
+        reward: Omega^accuracy, at most Omega^target.
+        served: [k] whether each client of the offer trained for it, in the order of the offer.
+        dropped: [k] whether each was awarded and its update did not arrive: it left, or missed the deadline.
+        paid: [k] what each served client was paid, money; 0 for the others.
+        losses: [k] mean local training loss of each served client, NaN for the others.
+        status: ``training`` or ``reached``.
+    """
+
+    round: int
+    accuracy: float
+    reward: float
+    served: BoolArray
+    dropped: BoolArray
+    paid: FloatArray
+    losses: FloatArray
+    status: Status
+
+    @property
+    def won(self) -> BoolArray:
+        """[k] Whether each offer was accepted, whatever the client then delivered; the others were defeated."""
+        return self.served | self.dropped

@@ -1,0 +1,145 @@
+"""Offers are checked, never repaired: constraints (4) and (5), shapes, and whether the clients exist."""
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from des.money import MICRO, Micro, MicroArray, text, to_micro
+from des.observation import Offer
+from fl.arrays import BoolArray, IntArray
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import method
+
+MOST = 10**13
+"""The most that one offer can name where the budget does not limit it, micro-units: ten million units of money."""
+
+
+class OfferError(RunError):
+    """A policy's offer breaks a constraint. Nothing of the round has happened yet; another offer can be made.
+
+    Attributes:
+        policy, service, round, client: who offered what, when; ``client`` is None if no single client is concerned.
+        problem: what is wrong with the offer.
+    """
+
+    def __init__(self, policy: str, service: str, round_: int, client: int | None, problem: str) -> None:
+        super().__init__(policy, service, round_, client, problem)
+        self.policy, self.service, self.round, self.client, self.problem = policy, service, round_, client, problem
+
+    def made_by(self, policy: object) -> "OfferError":
+        """Return this error with the place of the method that made the offer."""
+        problem = f"{self.problem}; offered by {method(policy, 'act')}"
+        return OfferError(self.policy, self.service, self.round, self.client, problem)
+
+    def __str__(self) -> str:
+        where = f"round {self.round}" if self.client is None else f"round {self.round}, client {self.client}"
+        return f"policy {self.policy!r} of service {self.service!r}, {where}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOffer:
+    """An offer that keeps all constraints."""
+
+    clients: IntArray  # [k] as in ``Offer``
+    payments: MicroArray  # [k] micro-units
+
+    def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
+        """Return this offer, followed by one that the same service has made later in the round."""
+        return CheckedOffer(
+            np.concatenate([self.clients, other.clients]), np.concatenate([self.payments, other.payments])
+        )
+
+    @property
+    def total(self) -> Micro:
+        """The sum of the payments, micro-units."""
+        return int(self.payments.sum())
+
+
+def read_offer(
+    offer: object,  # what the policy returned: its clients and payments may be lists, too, and any kinds of numbers
+    *,
+    policy: str,  # who offered, and when: for the message
+    service: str,
+    round_: int,
+    clients: int,  # C
+) -> Offer:
+    """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist."""
+
+    def refuse(problem: str, client: int | None = None) -> OfferError:
+        return OfferError(policy, service, round_, client, problem)
+
+    if not isinstance(offer, Offer):
+        raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
+
+    try:
+        wanted, payments = np.asarray(offer.clients), np.asarray(offer.payments)
+    except ValueError as error:  # lists of different lengths
+        raise refuse(f"clients and payments must be lists of the same length: {error}") from error
+    if any(isinstance(values, np.ma.MaskedArray) for values in (offer.clients, offer.payments)):
+        raise refuse("clients and payments must be plain arrays; what masked ones hide would be offered, too")
+    if wanted.ndim != 1 or payments.shape != wanted.shape:
+        raise refuse(
+            f"clients and payments must be lists of the same length, not of shapes {wanted.shape} and {payments.shape}"
+        )
+    if not len(wanted):
+        return Offer.none()
+    if wanted.dtype.kind not in "iu":
+        raise refuse(f"clients must be whole numbers, not {wanted.dtype}")
+    if payments.dtype.kind not in "iuf":
+        raise refuse(f"payments must be numbers, not {payments.dtype}")
+    if (unknown := (wanted < 0) | (wanted >= clients)).any():
+        raise refuse(f"unknown client; clients are 0 to {clients - 1}", int(wanted[unknown][0]))
+    read = Offer(wanted.astype(np.int64), payments.astype(np.float64))
+    read.clients.setflags(write=False)
+    read.payments.setflags(write=False)
+    return read
+
+
+def check_offer(
+    offer: object,  # what the policy returned
+    *,
+    policy: str,  # who offered, and when: for the message
+    service: str,
+    round_: int,
+    # [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more
+    bids: MicroArray,
+    budget: Micro,  # B_m, micro-units, or what is left of it
+    offline: AbstractSet[int] = frozenset(),  # clients that cannot be selected
+    # [C] whether a client does not serve at the price that the mechanism asks for, or has refused already; None if all
+    # serve
+    unwilling: BoolArray | None = None,
+    over_budget: bool = False,  # whether the offers may add up to more than the budget, because the mechanism keeps it
+) -> CheckedOffer:
+    """Return the offer with exact payments."""
+
+    def refuse(problem: str, client: int | None = None) -> OfferError:
+        return OfferError(policy, service, round_, client, problem)
+
+    read = read_offer(offer, policy=policy, service=service, round_=round_, clients=len(bids))
+    asked = bids.tolist()
+    most = (MOST if over_budget else budget + 1) / MICRO
+    exact: dict[int, Micro] = {}
+    for client, payment in zip(read.clients.tolist(), read.payments.tolist(), strict=True):
+        if client in exact:
+            raise refuse("a client can be offered only one payment", client)
+        if client in offline:
+            raise refuse("the client is offline", client)
+        if unwilling is not None and unwilling[client]:
+            raise refuse("the client does not serve this service in this round, or has refused it already", client)
+        if not math.isfinite(payment):
+            raise refuse("the payment is not a finite number", client)
+        # This comes before rounding: an absurd amount may be too large to count in micro-units.
+        if payment > most:
+            limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
+            raise refuse(f"the payment alone is over {limit}", client)
+        if payment < 0:
+            raise refuse("the payment is negative (eq. 5)", client)
+        exact[client] = amount = to_micro(payment)
+        if amount < asked[client]:
+            raise refuse(f"the payment {text(amount)} is below the bid {text(asked[client])} (eq. 5)", client)
+    total = sum(exact.values())
+    if total > budget and not over_budget:
+        raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
+    return CheckedOffer(np.array(list(exact), dtype=np.int64), np.array(list(exact.values()), dtype=np.int64))

@@ -1,0 +1,71 @@
+"""The conditions of a round, and how interventions change them in the middle of a run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from des.availability import Availability
+from des.money import Micro
+
+Rules = tuple[str, Mapping[str, Any]]  # A mechanism by name, and its options
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A change from outside, from the start of a round on. What is None or absent does not change."""
+
+    round: int  # the first round that it applies to
+    budgets: Mapping[str, Micro] = field(default_factory=dict)  # new budgets by service, micro-units
+    cores: int | None = None  # the new K
+    offline: frozenset[int] | None = None  # all clients that are offline from then on; the others are available again
+    # the mechanism that clears the rounds from then on. It begins fresh: it has seen no earlier round.
+    rules: Rules | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of a round."""
+
+    budgets: Mapping[str, Micro]  # B_m by service, micro-units
+    cores: int  # K
+    # clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
+    offline: frozenset[int] = frozenset()
+    # says which other clients are offline in a round; None: none are
+    availability: Availability | None = field(default=None, compare=False, repr=False)
+    rules: Rules | None = None  # the mechanism that an intervention has put in the place of the first one, if any
+
+    def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
+        """Return the conditions of a round: these, after all interventions up to it, the earliest first.
+
+        They depend on the round alone, so a market that is restored at any round has the same ones.
+        """
+        now = self
+        for change in sorted(interventions, key=lambda change: change.round):
+            if change.round <= round_:
+                now = replace(
+                    now,
+                    budgets={**now.budgets, **change.budgets},
+                    cores=now.cores if change.cores is None else change.cores,
+                    offline=now.offline if change.offline is None else change.offline,
+                    rules=change.rules or now.rules,
+                )
+        if self.availability is not None:
+            now = replace(now, offline=now.offline | self.availability.offline(round_))
+        return now
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The conditions of all rounds."""
+
+    first: Conditions  # those before any intervention
+    interventions: Sequence[Intervention] = ()  # all of the run, in any order
+
+    def at(self, round_: int) -> Conditions:
+        """Return what a round is played under, past or future."""
+        return self.first.at(round_, self.interventions)
+
+    @property
+    def turning_points(self) -> list[int]:
+        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
+        return sorted({1, *(change.round for change in self.interventions)})

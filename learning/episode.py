@@ -1,0 +1,133 @@
+"""The one walk through a round, which batch runs, screens, training and environments share."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from des.log_records import RoundReport
+from des.market import Market
+from des.observation import Observation, Offer
+from des.offer_checks import OfferError, read_offer
+from flmarket.core.errors import RunError
+from flmarket.core.plugin_errors import plugin_code
+from learning.policy import Policy
+
+Observer = Callable[[RoundReport], None]
+
+
+class Stopped(KeyboardInterrupt):
+    """Raised by an observer that ends a run between two rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A service's observation and its offer."""
+
+    observation: Observation
+    offer: Offer
+
+
+def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
+    """Play one round: every service acts on what it observes, and learns from what came of it.
+
+    Raises:
+        PluginFailed: a policy, the mechanism or the clients' behaviour raised an exception; says where.
+        OfferError, ClearingError, BehaviourError: one of them returned what cannot be meant.
+        Diverged: a model's training diverged.
+    """
+    with plugin_code(f"round {market.round + 1}"):
+        try:
+            return _play_round(market, policies)
+        except OfferError as error:
+            raise error.made_by(policies[error.service]) from error
+
+
+def _play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
+    labels = {spec.name: spec.policy for spec in market.services}
+    decisions: dict[str, Decision] = {}
+    asked = market.open_round()
+    while asked:
+        made = decide(policies, labels, asked)
+        asked = market.offer({name: decision.offer for name, decision in made.items()})
+        decisions = _together(decisions, made) if decisions else made
+    report = market.close_round()
+    learn(policies, labels, decisions, report)
+    return report
+
+
+def _together(earlier: Mapping[str, Decision], later: Mapping[str, Decision]) -> dict[str, Decision]:
+    """Return what each service decided in all steps of a round, given what it observed in the first."""
+    return {
+        name: Decision(decision.observation, decision.offer.and_then(later[name].offer)) if name in later else decision
+        for name, decision in earlier.items()
+    }
+
+
+def decide(
+    policies: Mapping[str, Policy],
+    labels: Mapping[str, str],
+    observations: Mapping[str, Observation],
+    given: Mapping[str, Offer] | None = None,
+) -> dict[str, Decision]:
+    """Let every service decide. Those whose policies declare ``sees_offers`` decide last, knowing the others' offers.
+
+    They do not see each other's offers: they cannot all be last.
+    """
+    offers = dict(given or {})
+    asked = [name for name in observations if name not in offers]
+    seeing = [name for name in asked if policies[name].sees_offers]
+    blind = [name for name in asked if name not in seeing]
+    offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
+    made = {name: Decision(observations[name], offers[name]) for name in blind}
+    if seeing:  # offers of plug-ins, which may be lists, or wrong; policies that see them must not change them
+        offers = {name: _read(offer, labels.get(name, name), observations[name]) for name, offer in offers.items()}
+    for name in seeing:
+        revealed = reveal(observations[name], offers)
+        made[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
+    return {name: made[name] for name in observations if name in made}
+
+
+def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
+    """Return a privileged observation with the rivals' offers in this round."""
+    if observation.privileged is None:
+        raise RunError(
+            f"the policy of service {observation.service!r} declares sees_offers; it must declare privileged, too"
+        )
+    return replace(observation, privileged=replace(observation.privileged, rival_offers=dict(offers)))
+
+
+def learn(
+    policies: Mapping[str, Policy], labels: Mapping[str, str], decisions: Mapping[str, Decision], report: RoundReport
+) -> None:
+    """Let every service that decided learn from what came of it."""
+    for name, decision in decisions.items():
+        with plugin_code(f"policy {labels[name]!r} of service {name!r} failed to learn in round {report.round}"):
+            policies[name].learn(decision.observation, decision.offer, report.feedback[name])
+
+
+def play(
+    market: Market,  # between rounds
+    policies: Mapping[str, Policy],  # by service
+    observers: Iterable[Observer] = (),  # get every round's report
+    *,
+    # called with the number of each round before it is opened; may put other policies into ``policies``
+    prepare: Callable[[int], None] = lambda _: None,
+    last: int | None = None,  # the last round to play; all if not given
+) -> None:
+    """Play all remaining rounds; every observer is notified of every round's report."""
+    observers = tuple(observers)
+    while not market.finished and (last is None or market.round < last):
+        prepare(market.round + 1)
+        report = play_round(market, policies)
+        for observe in observers:
+            observe(report)
+
+
+def _act(policy: Policy, label: str, observation: Observation) -> Offer:
+    with plugin_code(f"policy {label!r} of service {observation.service!r} failed to act in round {observation.round}"):
+        return policy.act(observation)
+
+
+def _read(offer: Offer, label: str, observation: Observation) -> Offer:
+    return read_offer(
+        offer, policy=label, service=observation.service, round_=observation.round, clients=observation.clients
+    )

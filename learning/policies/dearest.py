@@ -1,0 +1,39 @@
+"""Dearest: offers the clients that ask for the most exactly what they ask; a baseline that learns nothing."""
+
+from des.observation import Observation, Offer
+from flmarket.core.options import is_count
+from learning.checks import require_finite
+from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget, ranked
+
+__all__ = ["Dearest"]
+
+
+class Dearest(Policy):
+    """Offers the k dearest clients that it can pay their bids.
+
+    Where bids rise with data and fall with EMD, as in the paper's market, public prices alone give the order of
+    ``d-first``, which is privileged. ``pacing`` has the same order, and pays more where offers are refused; what it
+    gains over this policy is what its markup is worth. Ours: what a skeptical reader would try first.
+    """
+
+    summary = "dearest clients first, at their bids"
+
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # the most clients that it makes an offer to in a round, at least 1; without it, as many as the budget pays
+        k: int | None = None,
+    ) -> None:
+        super().__init__(context)
+        if k is not None and not is_count(k):
+            raise ValueError(f"k must be a whole number of at least 1, not {k!r}")
+        self._most = k
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer the dearest clients their bids; those that no longer fit into the budget are skipped."""
+        require_finite(observation)
+        bids = observation.own_bids
+        made = fill_budget(ranked(observation, -bids), bids, observation.offer_limit, available=observation.available)
+        return Offer(made.clients[: self._most], made.payments[: self._most])

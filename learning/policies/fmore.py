@@ -1,0 +1,72 @@
+"""FMore: a score auction. The service announces how it scores quality and price, and takes the best scores."""
+
+import numpy as np
+
+from des.mechanisms.score_auction import PAYMENTS, auction
+from des.money import MICRO, to_micro
+from des.observation import Observation, Offer
+from des.offer_checks import MOST
+from flmarket.core.options import is_count, is_number
+from learning.checks import require_finite
+from learning.policy import Policy, PolicyContext
+from learning.selection import ranked
+
+__all__ = ["FMore"]
+
+
+class FMore(Policy):
+    """Takes the clients with the highest score ``S(q, p) = s(q) - p``, as far as the budget goes.
+
+    After Zeng, Zhang, Wang and Chu, "FMore: An incentive scheme of multi-dimensional auction for federated learning in
+    MEC", ICDCS 2020. There, an aggregator announces the scoring rule, nodes bid qualities and a price, and the K
+    highest scores win. With ``first-score`` a winner is paid the price that it asks. With ``second-score`` it is paid
+    the price at which its score would equal the best losing one (Che, "Design competition through multidimensional
+    auctions", RAND Journal of Economics 24, 1993), at least its bid; if none loses, its bid.
+
+    What is adapted, and ours:
+
+    * The qualities of the paper (data, bandwidth, computing power) are private here. q is the DQI, from 0 for the
+      lowest to 1 for the highest of the round's clients that can be selected.
+    * The paper leaves s to the buyer. Here ``s(q) = weight * q`` in units of the highest bid among these clients.
+    * The number of winners is what the budget pays; the paper fixes it and has no budget. An unspent budget lapses, so
+      no score is too low to win.
+    * The paper's nodes choose quality and price in equilibrium. Here clients bid by the market's rules, and cannot
+      choose their quality; so nothing is claimed about equilibria.
+    * One buyer there, several here: an offer may be outbid.
+    """
+
+    summary = "score auction after FMore: highest score of quality less price first"
+
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        # what the best DQI is worth more than the worst, in the round's highest bid; at least 0. With 0 it is LCFA
+        weight: float = 1.0,
+        payment: str = "first-score",  # ``first-score`` or ``second-score``
+        # the most clients that it takes in a round, at least 1; without it, as many as the budget pays
+        winners: int | None = None,
+    ) -> None:
+        super().__init__(context)
+        if not is_number(weight) or not 0 <= weight <= 1000:
+            raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
+        if payment not in PAYMENTS:
+            raise ValueError(f"payment must be {' or '.join(PAYMENTS)}, not {payment!r}")
+        if winners is not None and not is_count(winners):
+            raise ValueError(f"winners must be a whole number of at least 1, not {winners!r}")
+        self._weight, self._second, self._winners = weight, payment == PAYMENTS[1], winners
+
+    def act(self, observation: Observation) -> Offer:
+        require_finite(observation)
+        bids, budget = to_micro(observation.own_bids), to_micro(observation.budget)
+        shuffled = ranked(observation)
+        affordable = shuffled[(observation.available & (bids <= budget))[shuffled]]
+        if not len(affordable):
+            return Offer.none()
+        dqi, asked = observation.dqi[affordable], bids[affordable]
+        spread = float(np.ptp(dqi))
+        quality = (dqi - dqi.min()) / spread if spread > 0 else np.zeros(len(dqi))
+        value = np.minimum(to_micro(self._weight * quality * (int(asked.max()) / MICRO)), MOST)
+        best_first = np.argsort(asked - value, kind="stable")
+        won, paid = auction(value[best_first], asked[best_first], budget, self._winners, second=self._second)
+        return Offer(affordable[best_first[won]], paid / MICRO)

@@ -1,0 +1,16 @@
+"""LCFA, a benchmark of the paper: the lowest bids first."""
+
+from des.observation import Observation
+from fl.arrays import FloatArray, IntArray
+from learning.ranking import Preference
+
+__all__ = ["LowCostFirst"]
+
+
+class LowCostFirst(Preference):
+    """LCFA: the lowest bids first, so as many clients as possible."""
+
+    summary = "lowest bids first, as many clients as possible (the paper's LCFA)"
+
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        return (observation.own_bids,)

@@ -1,0 +1,5 @@
+"""Mahdrl: see ``learning.mahdrl.policy``."""
+
+from learning.mahdrl.policy import Mahdrl
+
+__all__ = ["Mahdrl"]

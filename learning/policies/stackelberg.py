@@ -1,0 +1,87 @@
+"""Stackelberg: the service leads with a price per quality; clients follow, and take part where it pays their bid."""
+
+import numpy as np
+
+from des.money import MICRO, MicroArray, to_micro
+from des.observation import Observation, Offer
+from fl.arrays import FloatArray
+from fl.elementary import log
+from fl.ordered import mean
+from flmarket.core.options import is_number
+from learning.checks import require_finite
+from learning.policy import Policy, PolicyContext
+from learning.selection import ranked
+
+__all__ = ["Stackelberg"]
+
+NEXT_TO_NONE = 1e-9  # DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers
+
+
+class Stackelberg(Policy):
+    """Sets the price of a unit of quality that is best for itself, given which clients take part at which price.
+
+    A leader announces a reward rate, followers choose what to contribute, and the leader foresees their choice: so
+    Zhan, Li, Qu, Zeng and Guo, "A learning-based incentive mechanism for federated learning", IEEE Internet of Things
+    Journal 7, 2020, and many others since. Their followers choose a continuous amount of data or computing, which gives
+    equilibria in closed form. Here a client takes part with all of its data or not at all:
+
+    * **Followers.** Client c takes part at price r if ``r q_c >= bid_c``; its bid is its cost as far as services know.
+      q is the DQI, cut at 0.
+    * **Leader.** It maximises ``weight b log(1 + Q(r) / q) - r Q(r)`` over prices r whose payments ``r Q(r)`` are
+      within the budget. Q(r) is the quality that takes part; b and q are the mean bid and the mean quality of those
+      that can be selected. Only the prices ``bid_c / q_c`` matter, so the best of them is found exactly.
+
+    Ours: the leader's value of quality (concave, as in this literature), the exact search, and the budget. The game
+    foresees clients, not rivals: an offer may be outbid. One price for all quality buys the cheapest quality first and
+    pays all but the dearest client of those more than the bid.
+    """
+
+    summary = "Stackelberg leader: one price per unit of data quality, the best given who takes part"
+
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        weight: float = 10.0,  # what quality is worth in money: of the first client, about this many mean bids; above 0
+    ) -> None:
+        super().__init__(context)
+        if not is_number(weight) or not 0 < weight < float("inf"):
+            raise ValueError(f"weight must be a finite number above 0, not {weight!r}")
+        self._weight = weight
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer the price of their quality to all clients that take part at the best price."""
+        require_finite(observation)
+        bids, quality = observation.own_bids, observation.dqi
+        shuffled = ranked(observation)
+        can = shuffled[(observation.available & (quality > NEXT_TO_NONE))[shuffled]]
+        order = can[np.argsort(bids[can] / quality[can], kind="stable")]
+        if not len(order):
+            return Offer.none()
+        paid = lead(bids[order], quality[order], observation.budget, self._weight)
+        return Offer(order[: len(paid)], paid / MICRO)
+
+
+def lead(
+    bids: FloatArray,  # [n] money, in the order of bid per quality, the lowest first
+    quality: FloatArray,  # [n], above 0
+    budget: float,  # money
+    weight: float,  # see ``Stackelberg``
+) -> MicroArray:
+    """Return what the clients that take part at the leader's best price are paid, micro-units."""
+    unit_value, unit_quality = weight * mean(bids), mean(quality)
+    least, limit, together = to_micro(bids), to_micro(budget), np.cumsum(quality)
+    best, gain = least[:0], 0.0
+    for k in range(1, len(bids) + 1):
+        price = bids[k - 1] / quality[k - 1]
+        if k < len(bids) and bids[k] / quality[k] == price:
+            continue  # at this price the next one takes part, too
+        # Cut above the budget, so that a price per next to no quality stays a number.
+        paid = np.maximum(to_micro(np.minimum(price * quality[:k], budget + 1)), least[:k])
+        total = int(paid.sum())
+        if total > limit:
+            break  # a higher price buys more, at a higher price
+        value = unit_value * log(1 + float(together[k - 1]) / unit_quality) - total / MICRO
+        if value > gain:
+            best, gain = paid, value
+    return best

@@ -1,0 +1,75 @@
+"""Worth: says what each client is worth, by its data quality, and lets the mechanism find the price."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from des.money import MICRO, to_micro
+from des.observation import Observation, Offer
+from des.offer_checks import MOST
+from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.ordered import mean
+from learning.policy import Policy, PolicyContext
+from learning.selection import fill_budget, ranked
+
+__all__ = ["Worth"]
+
+
+def name_best(
+    worth: FloatArray,  # [C] money with six decimals
+    asked: FloatArray,  # [C] the least that each can be offered, money
+    limit: float,  # what the payments may add up to, money; ``observation.offer_limit``
+    *,
+    available: BoolArray,  # [C] who can be selected
+    order: IntArray,  # [C] all clients; of equal ratios, the first in this order goes first
+    payments: FloatArray | None = None,  # [C] what is offered in place of the worth
+) -> Offer:
+    """Offer clients what they are worth, where that is at least what they ask; the best worth per ask comes first."""
+    wanted = available & (worth >= asked)
+    ratio = worth / np.where(asked > 0, asked, 1 / MICRO)
+    best_first = order[np.argsort(-ratio[order], kind="stable")]
+    return fill_budget(best_first, worth if payments is None else payments, limit, available=wanted)
+
+
+class Worth(Policy):
+    """Offers each client what its data are worth: money in proportion to its DQI, where that is at least what it asks.
+
+    The best ratio of worth to bid comes first. Under a mechanism that keeps budgets it names all such clients; under
+    the others, those that its budget can pay.
+    """
+
+    summary = "offers what clients are worth by their data quality, best worth per bid first"
+
+    def __init__(
+        self,
+        context: PolicyContext,  # the market
+        *,
+        markup: float = 1.5,  # what a client of mean DQI is worth, in mean bids of the round; above 0
+        values: Sequence[float] | None = None,  # [C] what each client is worth in every round, money, whatever its DQI
+    ) -> None:
+        super().__init__(context)
+        if not 0 < markup < float("inf"):
+            raise ValueError(f"markup must be a finite number above 0, not {markup}")
+        self._markup = markup
+        self._values = None if values is None else _checked(values, context.clients)
+
+    def act(self, observation: Observation) -> Offer:
+        bids = observation.own_bids
+        worth = self._by_quality(bids, observation.dqi) if self._values is None else self._values
+        order = ranked(observation)
+        return name_best(worth, bids, observation.offer_limit, available=observation.available, order=order)
+
+    def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
+        quality = np.maximum(dqi, 0)
+        quality_mean = mean(quality)
+        unit = self._markup * mean(bids) / quality_mean if quality_mean else 0.0
+        return to_micro(unit * quality) / MICRO
+
+
+def _checked(values: Sequence[float], clients: int) -> FloatArray:
+    given = np.asarray(values)
+    if given.shape != (clients,) or given.dtype.kind not in "if":
+        raise ValueError(f"values must be {clients} numbers, one for each client")
+    if not ((given >= 0) & (given <= MOST / MICRO)).all():
+        raise ValueError(f"values must be numbers from 0 to {MOST // MICRO:,}")
+    return to_micro(given.astype(np.float64)) / MICRO
