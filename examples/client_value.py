@@ -16,7 +16,7 @@ import pandas as pd
 
 from des.log_records import Outcome
 from scenarios.build import Shelf, build_federation
-from scenarios.judging.verify import read_whole
+from scenarios.judging.evidence import Logs
 from scenarios.logs.directory import RunDirectory
 
 
@@ -26,12 +26,13 @@ def values(directory: Path, service: str, rounds: int) -> pd.DataFrame:
     Raises:
         SystemExit: the replayed training gives another accuracy than the log has.
     """
-    logs = read_whole(RunDirectory(directory))
+    logs = Logs.read_whole(RunDirectory(directory))
     own = [it for it in logs.scenario.services if it.name == service]
     federation = build_federation(logs.scenario.model_copy(update={"services": own}), logs.seed, Shelf(), workers=1)
     found = []
     for number in range(1, rounds + 1):
-        served = [row for row in logs.offers_of.get((number, service), ()) if row["outcome"] is Outcome.SERVED]
+        offers = logs.offers_of(number, service)
+        served = offers[offers["outcome"] == Outcome.SERVED]
         before, jobs, without = federation.state(), logs.jobs(number, served), []
         for left in range(len(jobs)):
             others = jobs[:left] + jobs[left + 1 :]
@@ -42,11 +43,11 @@ def values(directory: Path, service: str, rounds: int) -> pd.DataFrame:
         if jobs:
             federation.train_round(number, jobs)
         accuracy = federation.accuracy(service)
-        logged = next(row["accuracy"] for row in logs.rows_of[number] if row["service"] == service)
+        logged = logs.rounds_of(number).loc[service, "accuracy"]
         if f"{accuracy:.6f}" != f"{logged:.6f}":
             raise SystemExit(f"round {number}: replayed {accuracy:.6f}, logged {logged:.6f}; is this the same machine?")
-        for row, other in zip(served, without, strict=True):
-            found.append((number, row["client"], row["dqi"], row["paid"] / 1e6, accuracy - other))
+        for row, other in zip(served.itertuples(), without, strict=True):
+            found.append((number, row.client, row.dqi, row.paid / 1e6, accuracy - other))
     federation.close()
     return pd.DataFrame(found, columns=["round", "client", "dqi", "paid", "value"])
 

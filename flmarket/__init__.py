@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
     from scenarios.fork import Fork
-    from scenarios.judging.frames import Results
+    from scenarios.judging.dataframes import Results
     from scenarios.plugins import load_plugin
     from scenarios.running.batch import BatchFailed
 
@@ -88,7 +88,7 @@ _ELSEWHERE = {
     "PluginError": "flmarket.core.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
-    "Results": "scenarios.judging.frames",
+    "Results": "scenarios.judging.dataframes",
     "RunError": "flmarket.core.errors",
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from learning.policy import Policy
     from learning.service_env import ServiceEnv
     from scenarios.file.schema import Scenario
-    from scenarios.judging.frames import Results
+    from scenarios.judging.dataframes import Results
 
 Place = str | PathLike[str]
 """A file, a directory, or (for scenarios) the name of a built-in one."""
@@ -97,7 +97,7 @@ def run(
     """
     require_no_plugin_file("run")
     from learning.policy import register_classes
-    from scenarios.judging.frames import Results
+    from scenarios.judging.dataframes import Results
     from scenarios.loader import with_rounds
     from scenarios.running.batch import play_batch
 
@@ -135,7 +135,7 @@ def read(*sources: Place) -> "Results":
     Raises:
         InputError: there is none, or a log is damaged.
     """
-    from scenarios.judging.frames import Results
+    from scenarios.judging.dataframes import Results
 
     if not sources:
         raise InputError("no directory is given; name at least one, such as read('runs')")

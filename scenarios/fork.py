@@ -7,10 +7,10 @@ is one from before its round, and its rounds before that are compared with the r
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from des.observation import Status
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf
@@ -18,13 +18,12 @@ from scenarios.file.forked import forked
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
-from scenarios.judging.differences import COLUMNS, Comparison
-from scenarios.judging.identity import recorded
+from scenarios.judging.comparison import Comparison, Tables
 from scenarios.judging.rerun import require_same_inputs
+from scenarios.judging.tables import read_table
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
-from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.plugins import require_same_plugins
 from scenarios.running.batch import play_batch
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
@@ -45,11 +44,11 @@ class Original:
 
     Attributes:
         run: the run; its directory is only read.
-        rounds: the rounds that are compared: all, or of an interrupted run those up to its last checkpoint.
+        tables: the rounds that are compared: all, or of an interrupted run those up to its last checkpoint.
     """
 
     run: Run
-    rounds: Sequence[LoggedRound]
+    tables: Tables
 
     @classmethod
     def open(cls, directory: RunDirectory) -> "Original":
@@ -58,22 +57,15 @@ class Original:
         Raises:
             InputError: it is neither, is damaged, or uses a plug-in that is not loaded here.
         """
-        path = directory.path
-        if directory.state is State.COMPLETE:
+        complete = directory.state is State.COMPLETE
+        if complete:
             directory.require_whole(digests=True)
-            require_same_plugins(recorded(directory).get("plugins", {}), str(path))
-        run, known = original_of(directory), last_known(path / CHECKPOINT)
-        if directory.state is State.COMPLETE:  # what differs is to come from the changes alone
+            require_same_plugins(directory.meta()["plugins"], str(directory.path))
+        run, known = original_of(directory), last_known(directory.path / CHECKPOINT)
+        if complete:  # what differs is to come from the changes alone
             require_same_inputs(directory, run.scenario, Shelf())
-        last = None if known is None or directory.state is State.COMPLETE else known.round
-        try:
-            rounds = [LoggedRound.read(text) for text in islice(rounds_text(path), last)]
-            names = [service.name for service in run.scenario.services]
-            for logged in rounds:  # before anything is played that could not be compared
-                logged.check(names, run.scenario.clients.count)
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from error
-        return cls(run, rounds)
+        marks = {} if complete or known is None else known.marks
+        return cls(run, _tables(directory, {name: mark.size for name, mark in marks.items()}))
 
     def changed(self, round_: int, changes: Changes) -> Scenario:
         """Return the scenario of a fork.
@@ -81,14 +73,13 @@ class Original:
         Raises:
             InputError: there is no such round, or the changes cannot be made or would change nothing.
         """
-        if not (isinstance(round_, int) and 1 <= round_ <= len(self.rounds)):
-            raise InputError(
-                f"round {round_}: {self.run.directory.path} has rounds 1 to {len(self.rounds)}; choose one"
-            )
+        count = self.tables.last
+        if not (isinstance(round_, int) and 1 <= round_ <= count):
+            raise InputError(f"round {round_}: {self.run.directory.path} has rounds 1 to {count}; choose one")
         if not changes:
             raise InputError("nothing is changed; name at least one key and its new value")
-        before = self.rounds[round_ - 2].services if round_ > 1 else ()
-        left = {row.service for row in before if row.status.gone}
+        before = self.tables.rounds[self.tables.rounds["round"] == round_ - 1]
+        left = set(before["service"][before["status"].isin([Status.REACHED, Status.LEFT])])
         scenario, problems = forked(self.run.scenario, round_, changes, left)
         if scenario is None:
             raise InputError(f"{named(changes)}: {problems[0]}")
@@ -123,9 +114,7 @@ class Fork:
     @property
     def differences(self) -> "DataFrame":
         """All measures of all services, and those of the clients that differ, as the command's CSV file has them."""
-        from pandas import DataFrame
-
-        return DataFrame((it.row() for it in self.comparison.differences()), columns=list(COLUMNS))
+        return self.comparison.differences()
 
     def __str__(self) -> str:
         """Return what differed first, and who left earlier or later, in words."""
@@ -195,13 +184,16 @@ def fork(
 def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fork:
     """Return a fork that is complete, beside its original."""
     path = run.directory.path
-    rounds = [LoggedRound.read(text) for text in rounds_text(path)]
     shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
-    count = run.scenario.rounds
-    if original.run.directory.state is not State.COMPLETE:
-        count = len(original.rounds)
-    return Fork(changes, run, Comparison(run.scenario, original.rounds, rounds[:count], rounds=count))
+    complete, count = original.run.directory.state is State.COMPLETE, original.tables.last
+    count = run.scenario.rounds if complete else count
+    tables = _tables(run.directory, {}).until(count)
+    return Fork(changes, run, Comparison(run.scenario, original.tables, tables, rounds=count))
+
+
+def _tables(directory: RunDirectory, sizes: Mapping[str, int]) -> Tables:
+    return Tables(*(read_table(directory, name, sizes.get(name)) for name in ("rounds", "offers")))
 
 
 def _until(content: bytes, round_: int) -> bytes:

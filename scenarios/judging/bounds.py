@@ -3,31 +3,29 @@
 See docs/bounds.md. What was reported and bid counts, as services know nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from des.log_records import Outcome
 from des.mechanism import DEFAULT
+from des.money import MicroArray
 from des.observation import Status
 from des.population import Qualities
-from fl.arrays import BoolArray, FloatArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.judging.evidence import Logs
-from scenarios.judging.measures import MEASURES, Measure
+from scenarios.judging.explain import offers_by
+from scenarios.judging.measures import MEASURES, Measure, averaged, of_market
 from scenarios.judging.possible import MOST_CLIENTS, possible
 from scenarios.judging.results import RunResult
-from scenarios.judging.verify import read_logs
 from scenarios.judging.welfare import Bound, joint_bound
-from scenarios.logs.directory import RunDirectory
-
-COLUMNS = ("scenario", "policy", "seed", "round", "service", "realised", "best", "regret")
-"""Of the CSV file of ``flmarket report --bounds-csv``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,9 @@ class RunBounds:
     bound: FloatArray  # [N] the most that all services could have had together
     exact: BoolArray  # [N] whether that is reached by an allocation, or is the bound of the relaxation
     realised: FloatArray  # the DQI of the clients that served
-    # the DQI of the best set that each service could have had by itself; None where it is not worked out
-    best: FloatArray | None
+    best: FloatArray  # the DQI of the best set that each service could have had by itself; NaN where not worked out
     active: BoolArray  # whether each service took part
-    why_not: str = ""  # the reason for that; empty if there is none
+    why_not: str = ""  # why the best sets are not worked out; empty if they are
 
     @property
     def anarchy(self) -> float:
@@ -48,20 +45,18 @@ class RunBounds:
         bound, realised = fsum(self.bound.tolist()), fsum(self.realised.ravel().tolist())
         if not bound:
             return 1.0
-        return bound / realised if realised else float("inf")
+        return bound / realised if realised else inf
 
     @property
     def share(self) -> FloatArray:
         """What each service got of its best, summed over the rounds, % [M]; 100 where there was nothing to get."""
-        assert self.best is not None  # noqa: S101 - the measure does not apply
         best = self.best.sum(axis=0)
         share: FloatArray = np.where(best > 0, 100 * self.realised.sum(axis=0) / np.where(best > 0, best, 1.0), 100.0)
         return share
 
     @property
     def regret(self) -> FloatArray:
-        """What each service got less than its best in each round, DQI [N, M]; 0 where it did not take part."""
-        assert self.best is not None  # noqa: S101 - the measure does not apply
+        """What each service got less than its best in each round, DQI; 0 where it did not take part."""
         regret: FloatArray = self.best - self.realised
         return regret
 
@@ -77,20 +72,21 @@ def run_bounds(logs: Logs) -> RunBounds:
     if not logs.known or logs.behaviour is None:
         what = "a data set" if not logs.known else "the clients' behaviour"
         raise InputError(f"{what} of the run is not known here, or has changed, so its bids cannot be drawn")
-    why_not = _why_not(logs)
-    bounds: list[Bound] = []
+    why_not, bounds = _why_not(logs), []
     shape = len(logs.numbers), len(logs.places)
-    realised, best, active = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    budgets = logs.rounds["budget"].to_numpy().reshape(shape)
+    active = ~logs.rounds["status"].isin([Status.LEFT, Status.WAITING]).to_numpy().reshape(shape)
+    realised, best = np.zeros(shape), np.full(shape, np.nan if why_not else 0.0)
     for at, (number, world) in zip(tracked(range(shape[0]), "rounds"), logs.worlds(), strict=True):
-        bounds.append(_bound(logs, number, world))
-        active[at, [logs.places[name] for name in _active(logs, number)]] = True
+        there = np.flatnonzero(active[at])
+        bounds.append(_bound(logs, number, world, there, budgets[at, there]))
         for name, m in logs.places.items():
-            served = [it["dqi"] for it in logs.offers_of.get((number, name), ()) if it["outcome"] is Outcome.SERVED]
-            realised[at, m] = fsum(max(dqi, 0.0) for dqi in served)
-        if not why_not:
-            best[at] = _best(logs, number, world)
+            offers = logs.offers_of(number, name)
+            realised[at, m] = fsum(offers["dqi"][offers["outcome"] == Outcome.SERVED].clip(0))
+            if active[at, m] and not why_not:
+                best[at, m] = _best(logs, number, world, name, int(budgets[at, m]))
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
-    return RunBounds(value, exact, realised, None if why_not else best, active, why_not)
+    return RunBounds(value, exact, realised, best, active, why_not)
 
 
 def _why_not(logs: Logs) -> str:
@@ -103,35 +99,16 @@ def _why_not(logs: Logs) -> str:
     return ""
 
 
-def _bound(logs: Logs, number: int, world: Qualities) -> Bound:
-    conditions, rows = logs.conditions(number), _active(logs, number)
-    places = [logs.places[name] for name in rows]
-    worth = np.maximum(world.dqi[places], 0.0)
-    worth[:, list(conditions.offline)] = 0.0
-    return joint_bound(worth, world.bid[places], np.array(list(rows.values()), dtype=np.int64), conditions.cores)
+def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
+    now, worth = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
+    worth[:, list(now.offline)] = 0.0
+    return joint_bound(worth, world.bid[there], budgets, now.cores)
 
 
-def _best(logs: Logs, number: int, world: Qualities) -> FloatArray:
-    conditions, found = logs.conditions(number), np.zeros(len(logs.places))
-    made = {
-        name: [(it["client"], it["payment"]) for it in logs.offers_of.get((number, name), ())] for name in logs.places
-    }
-    for name, budget in _active(logs, number).items():
-        m = logs.places[name]
-        rivals = [offers for other, offers in made.items() if other != name]
-        found[m] = possible(
-            world.bid[m], world.dqi[m], rivals, cores=conditions.cores, budget=budget, offline=conditions.offline
-        ).quality
-    return found
-
-
-def _active(logs: Logs, number: int) -> dict[str, int]:
-    """Return the budget of each service that takes part in a round, micro-units."""
-    return {
-        row["service"]: row["budget"]
-        for row in logs.rows_of[number]
-        if row["status"] not in (Status.LEFT, Status.WAITING)
-    }
+def _best(logs: Logs, number: int, world: Qualities, name: str, budget: int) -> float:
+    now, m = logs.conditions(number), logs.places[name]
+    rivals = offers_by(logs.offers_of(number), name)
+    return possible(world.bid[m], world.dqi[m], rivals, cores=now.cores, budget=budget, offline=now.offline).quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +120,55 @@ class Bounds:
     @classmethod
     def read(cls, runs: Sequence[RunResult]) -> "Bounds":
         """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
-        return cls({run.directory.path: _read(run.directory) for run in tracked(runs, "runs bounded")})
+        found = {}
+        for run in tracked(runs, "runs bounded"):
+            path = run.directory.path
+            try:
+                found[path] = run_bounds(Logs.read_whole(run.directory))
+            except InputError as error:
+                raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+        return cls(found)
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        return (*MEASURES, *self._own())
+        """All measures of a report with bounds."""
+        of = self._run
+        return (
+            *MEASURES,
+            Measure(
+                "welfare",
+                "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
+                "zero counts as zero, and DQI is not accuracy", 1,
+                lambda run: of(run).realised.mean(axis=0),
+                lambda run: float(of(run).realised.sum(axis=1).mean()), digits=4,
+            ),
+            of_market(
+                "welfare bound",
+                "the most that welfare could have been under K and the budgets, every served client being paid its "
+                "bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
+            ),
+            of_market(
+                "bound exact",
+                "rounds whose bound is an optimum, %; in the others it is that of the linear relaxation, which is "
+                "never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
+            ),
+            of_market(
+                "price of anarchy", "welfare bound / welfare, at least 1; not defined for runs in which nobody served",
+                -1, lambda run: of(run).anarchy, digits=4, applies=lambda run: bool(np.isfinite(of(run).anarchy)),
+            ),
+            averaged(
+                "hindsight share",
+                "DQI of the service's clients, % of that of the best set that it could have bought for sure within its "
+                "budget, rivals' offers being what they were; of the market: mean over services; pay-as-offered only",
+                1, lambda run: of(run).share, digits=1, applies=lambda run: not of(run).why_not,
+            ),
+            averaged(
+                "regret",
+                "DQI of the best set that the service could have bought for sure, less that of its clients, mean over "
+                "the rounds in which it took part; of the market: mean over services; pay-as-offered only", -1,
+                lambda run: of(run).mean_regret, digits=4, applies=lambda run: not of(run).why_not, limits=(-inf, inf),
+            ),
+        )  # fmt: skip
 
     def left_out(self, runs: Sequence[RunResult]) -> list[str]:
         """Return one line for each scenario for which hindsight is not worked out."""
@@ -156,89 +177,18 @@ class Bounds:
             f"{label}: no hindsight share and no regret: they are worked out for {why}." for label, why in found.items()
         ]
 
-    def rows(self, runs: Sequence[RunResult]) -> Iterator[tuple[object, ...]]:
-        """Yield a row of ``COLUMNS`` for each run, round and service that took part.
-
-        What a service could have had is empty where hindsight is not worked out.
-        """
+    def table(self, runs: Sequence[RunResult]) -> pd.DataFrame:
+        """Return a line for each run, round and service that took part; NaN where hindsight is not worked out."""
+        frames = []
         for run in runs:
             found = self._run(run)
-            for at, m in np.argwhere(found.active).tolist():
-                realised = float(found.realised[at, m])
-                best = ("", "") if found.best is None else (float(found.best[at, m]), float(found.regret[at, m]))
-                service = run.setting.services[m]
-                yield run.setting.label, run.policy, run.seed, at + 1, service, realised, *best
+            rounds, services = np.nonzero(found.active)
+            columns = {"realised": found.realised, "best": found.best, "regret": found.regret}
+            values = {name: value[rounds, services] for name, value in columns.items()}
+            front = {"scenario": run.setting.label, "policy": run.policy, "seed": run.seed}
+            places = {"round": rounds + 1, "service": np.array(run.setting.services)[services]}
+            frames.append(pd.DataFrame({**front, **places, **values}, index=range(len(rounds))))
+        return pd.concat(frames, ignore_index=True)
 
     def _run(self, run: RunResult) -> RunBounds:
         return self.of[run.directory.path]
-
-    def _own(self) -> tuple[Measure, ...]:
-        return (
-            Measure(
-                "welfare",
-                "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
-                "zero counts as zero, and DQI is not accuracy",
-                1,
-                lambda r: self._run(r).realised.mean(axis=0),
-                lambda r: float(self._run(r).realised.sum(axis=1).mean()),
-                4,
-            ),
-            Measure(
-                "welfare bound",
-                "the most that welfare could have been under K and the budgets, every served client being paid its "
-                "bid; from reported data and bids",
-                0,
-                None,
-                lambda r: float(self._run(r).bound.mean()),
-                4,
-            ),
-            Measure(
-                "bound exact",
-                "rounds whose bound is an optimum, %; in the others it is that of the linear relaxation, which is "
-                "never lower",
-                0,
-                None,
-                lambda r: float(100 * self._run(r).exact.mean()),
-                1,
-            ),
-            Measure(
-                "price of anarchy",
-                "welfare bound / welfare, at least 1; not defined for runs in which nobody served",
-                -1,
-                None,
-                lambda r: self._run(r).anarchy,
-                4,
-                lambda r: bool(np.isfinite(self._run(r).anarchy)),
-            ),
-            Measure(
-                "hindsight share",
-                "DQI of the service's clients, % of that of the best set that it could have bought for sure within its "
-                "budget, rivals' offers being what they were; of the market: mean over services; pay-as-offered only",
-                1,
-                lambda r: self._run(r).share,
-                lambda r: float(self._run(r).share.mean()),
-                1,
-                lambda r: self._run(r).best is not None,
-            ),
-            Measure(
-                "regret",
-                "DQI of the best set that the service could have bought for sure, less that of its clients, mean over "
-                "the rounds in which it took part; of the market: mean over services; pay-as-offered only",
-                -1,
-                lambda r: self._run(r).mean_regret,
-                lambda r: float(self._run(r).mean_regret.mean()),
-                4,
-                lambda r: self._run(r).best is not None,
-                (-inf, inf),
-            ),
-        )
-
-
-def _read(run: RunDirectory) -> RunBounds:
-    logs, problems = read_logs(run)
-    if logs is None or problems:
-        raise InputError(f"{run.path}: {problems[0]}")
-    try:
-        return run_bounds(logs)
-    except InputError as error:
-        raise InputError(f"{run.path}: {error}") from error

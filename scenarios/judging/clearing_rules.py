@@ -5,23 +5,24 @@ others this rule can say that the logs are what the mechanism makes of the offer
 says is for its own tests and for ``flmarket certify`` to show.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from des.allocation import NO_CORE, tie_order_of
 from des.log_records import Kind, Outcome
-from des.mechanism import DEFAULT, Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.mechanism import DEFAULT, Asks, Book, ClearingError, Mechanism, ask, clear, create
 from des.money import text as money
 from des.money import to_micro
+from des.observation import Status
 from fl.arrays import FloatArray, IntArray
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market
-from scenarios.judging.evidence import Logs, Row
-from scenarios.judging.slots import AWARDED
-from scenarios.judging.wording import at_client
+from scenarios.judging.evidence import Logs
+from scenarios.judging.findings import differing, wrong
 
 
 def clearing(logs: Logs) -> Iterator[str]:
@@ -29,28 +30,17 @@ def clearing(logs: Logs) -> Iterator[str]:
     others = [rules for rules in mechanisms_over_time(logs.scenario) if rules.mechanism != DEFAULT]
     if not others or not logs.known or logs.behaviour is None:
         return
+    there = set(logs.rounds["round"][~logs.rounds["status"].isin([Status.LEFT, Status.WAITING])])
     rules, mechanism = None, None
     for number, drawn in logs.worlds():
         if rules != (now := logs.conditions(number).market):
             rules, mechanism = now, _created(now)
-        if mechanism is None:
+        if mechanism is None or number not in there:
             continue
-        rows = logs.offers_in.get(number, [])
-        known = (row["service"] in logs.places and 0 <= row["client"] < logs.scenario.clients.count for row in rows)
-        if not all(known):
-            return  # the rule ``shape`` names it
-        if not any(row["status"].takes_part for row in logs.rows_of[number]):
-            continue  # nobody is there: nothing was cleared
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
                 asks = ask(mechanism, drawn.bid, drawn.data_size, number)
-                yield from _asked(logs, asks, rows)
-                if mechanism.steps > 1:
-                    yield from _stepped(logs, mechanism, number, asks, rows)
-                book = _book(logs, number, asks, rows)
-                cleared = clear(mechanism, book, number)
-                mechanism.close(book, cleared)
-                yield from _compared(rows, cleared)
+                yield from _cleared(logs, mechanism, number, asks)
         except ClearingError as error:
             yield f"round {number}: cannot be cleared again: {error}"
             return
@@ -67,55 +57,66 @@ def _created(rules: Market) -> Mechanism | None:
         return None
 
 
-def _asked(logs: Logs, asks: Asks, rows: Sequence[Row]) -> Iterator[str]:
-    for row in rows:
-        place = logs.places[row["service"]], row["client"]
-        if asks.willing is not None and not asks.willing[place]:
-            yield f"{at_client(row)}: the client does not serve at the price asked for"
-        elif row["payment"] < asks.least[place]:
-            yield f"{at_client(row)}: the payment {money(row['payment'])} is below {money(int(asks.least[place]))}"
+def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[str]:
+    rows = logs.offers_of(number)
+    book = _book(logs, number, asks, rows)
+    if asks.willing is not None:
+        unwilling = ~asks.willing[book.services, book.clients]
+        yield from wrong(rows, unwilling, "the client does not serve at the price asked for")
+    yield from wrong(rows, book.payments < book.asks, "the payment {payment} is below what the platform asks")
+    if mechanism.steps > 1:
+        yield from _stepped(logs, mechanism, number, asks)
+    found = clear(mechanism, book, number)
+    mechanism.close(book, found)
+    won, served = found.core != NO_CORE, rows["outcome"] == Outcome.SERVED
+    wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, rows["paid"])}
+    yield from differing(rows, pd.DataFrame(wanted), "the mechanism gives it")
+    yield from wrong(rows, won != (rows["outcome"] != Outcome.OUTBID), "is {outcome}, but the mechanism says otherwise")
 
 
-def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, rows: Sequence[Row]) -> Iterator[str]:
+def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[str]:
     """Yield what is wrong with the steps of a round: who offers again, and whether it has the money."""
     budgets = {name: to_micro(budget) for name, budget in logs.conditions(number).budgets.items()}
-    waiting = {name: [row for row in rows if row["service"] == name] for name in logs.places}
-    decisions = [row for row in logs.events_in.get(number, []) if row["event"] is Kind.DECISION]
-    active = [name for name in logs.places if any(row["service"] == name for row in decisions)]
-    made: dict[str, list[Row]] = {name: [] for name in logs.places}
+    rows, events = logs.offers_of(number), logs.events[logs.events["round"] == number]
+    payments, clients = rows["payment"].to_numpy(), rows["client"].to_numpy()
+    # Offers by their place among the round's: those that a service has still to make, and those that it made.
+    waiting = {name: np.flatnonzero(rows["service"] == name).tolist() for name in logs.places}
+    made: dict[str, list[int]] = {name: [] for name in logs.places}
     lost: dict[str, set[int]] = {name: set() for name in logs.places}
+    told = events[events["event"] == Kind.DECISION]
+    decisions = list(zip(told["service"], told["amount"].fillna(0).astype(np.int64), strict=True))
+    active = [name for name in logs.places if name in set(told["service"])]
     asked, step = active, 0
     while decisions:
         step += 1
         now, decisions = decisions[: len(asked)], decisions[len(asked) :]
-        if [row["service"] for row in now] != asked or not asked or step > mechanism.steps:
+        if [name for name, _ in now] != asked or not asked or step > mechanism.steps:
             yield f"round {number}: step {step}: {', '.join(asked) or 'nobody'} may offer, but others do"
             return
-        for row in now:
-            name, left = row["service"], row["amount"] or 0
-            while waiting[name] and (left > 0 or (waiting[name][0]["payment"] == 0)):
-                left -= waiting[name][0]["payment"]
+        for name, amount in now:
+            left = amount
+            while waiting[name] and (left > 0 or payments[waiting[name][0]] == 0):
+                left -= payments[waiting[name][0]]
                 made[name].append(waiting[name].pop(0))
-            held = sum(one["payment"] for one in made[name] if one["client"] not in lost[name])
+            held = sum(payments[at] for at in made[name] if clients[at] not in lost[name])
             if left or (held > budgets[name] and not mechanism.keeps_budgets):
-                yield f"round {number}: step {step}: {name} offers {money(row['amount'] or 0)}, which it does not have"
+                yield f"round {number}: step {step}: {name} offers {money(amount)}, which it does not have"
                 return
-        so_far = [row for name in logs.places for row in made[name]]
-        core = clear(mechanism, _book(logs, number, asks, so_far), number).core.tolist()
-        refused: dict[str, set[int]] = {name: set() for name in logs.places}
-        for row, place in zip(so_far, core, strict=True):
-            if place == NO_CORE:
-                refused[row["service"]].add(row["client"])
-        asked = [name for name in active if refused[name] - lost[name]]
-        lost = refused
+        so_far = [at for name in logs.places for at in made[name]]
+        refused = rows.iloc[so_far][
+            clear(mechanism, _book(logs, number, asks, rows.iloc[so_far]), number).core == NO_CORE
+        ]
+        now_lost = {name: set(refused.loc[refused["service"] == name, "client"]) for name in logs.places}
+        asked = [name for name in active if now_lost[name] - lost[name]]
+        lost = now_lost
     if asked and step < mechanism.steps:
         yield f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but nobody does"
 
 
-def _book(logs: Logs, number: int, asks: Asks, rows: Sequence[Row]) -> Book:
-    services = np.array([logs.places[row["service"]] for row in rows], dtype=np.int64)
-    clients = np.array([row["client"] for row in rows], dtype=np.int64)
-    budgets = logs.conditions(number).budgets
+def _book(logs: Logs, number: int, asks: Asks, rows: pd.DataFrame) -> Book:
+    services = np.array(rows["service"].map(logs.places), dtype=np.int64)
+    clients = np.array(rows["client"], dtype=np.int64)
+    now = logs.conditions(number)
 
     def tie_order(client: int | IntArray) -> FloatArray:
         return tie_order_of(logs.ties, number, len(logs.places), client)
@@ -123,21 +124,10 @@ def _book(logs: Logs, number: int, asks: Asks, rows: Sequence[Row]) -> Book:
     return Book(
         services,
         clients,
-        np.array([row["payment"] for row in rows], dtype=np.int64),
-        np.array([row["bid"] for row in rows], dtype=np.int64),
+        rows["payment"].to_numpy(),
+        rows["bid"].to_numpy(),
         asks.least[services, clients],
-        np.array([to_micro(budgets[name]) for name in logs.places], dtype=np.int64),
-        logs.conditions(number).cores,
+        np.array([to_micro(now.budgets[name]) for name in logs.places], dtype=np.int64),
+        now.cores,
         tie_order,
     )
-
-
-def _compared(rows: Sequence[Row], cleared: Clearing) -> Iterator[str]:
-    """Yield offers with another outcome, core or price than the mechanism gives them."""
-    for row, core, price in zip(rows, cleared.core.tolist(), cleared.price.tolist(), strict=True):
-        won = core != NO_CORE
-        if (row["outcome"] in AWARDED) != won or row["core"] != (core if won else None):
-            wanted = f"core {core}" if won else "no core"
-            yield f"{at_client(row)}: wins {wanted}, but the offer is {row['outcome']}, core {row['core']}"
-        elif row["outcome"] is Outcome.SERVED and row["paid"] != price:
-            yield f"{at_client(row)}: was paid {money(row['paid'] or 0)}, but the price is {money(price)}"

@@ -1,23 +1,23 @@
-"""A run's logs as the rules of ``flmarket verify`` see them: rows of values, and what they should follow from.
+"""A run's logs as the rules of ``flmarket verify`` see them: data frames, and what they should follow from.
 
 That is the scenario, and the world that it makes with the seed: the clients' data and bids are drawn again, because
 their draws define them (``des.population``); clients that learn learn again, from what the logs say they were paid.
 Nothing here is asked of the market.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from des.availability import Interval
-from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError, Truthful
+from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError, Truthful
 from des.log_records import Outcome
-from des.money import Micro
 from des.population import Held, Population, Qualities
-from fl.arrays import UInt32Array
+from fl.arrays import IntArray, UInt32Array
 from fl.draws import draw_key
 from fl.fitted import FitError
 from fl.jobs import TrainingJob
@@ -26,13 +26,15 @@ from fl.surrogate import Curve
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, known_curve, population_spec
 from scenarios.file.availability import trace_of
+from scenarios.file.checks import played
 from scenarios.file.schema import Scenario, Service
 from scenarios.judging.conditions import Conditions, conditions
 from scenarios.judging.known_data import KnownData
+from scenarios.judging.tables import read_table
+from scenarios.loader import parse
+from scenarios.logs.columns import tables_of
+from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.plugins import require_same_plugins
-
-Row = Mapping[str, Any]  # one line of a table: the values of its columns. Money in micro-units, None where it is empty.
-
 
 _ANY_LABELS = 2  # stands for the labels of a data set of which they are not known; what depends on them is not compared
 
@@ -43,41 +45,63 @@ class Logs:
 
     scenario: Scenario  # the one that was played
     meta: Mapping[str, Any]  # what meta.json records
-    seed: int  # the run's seed
-    rounds: Sequence[Row]  # the rows of each table that every run has
-    offers: Sequence[Row]
-    events: Sequence[Row]
-    clients: Sequence[Row] | None = None  # the rows of clients.csv; None where all clients are truthful
+    rounds: pd.DataFrame  # the tables; money in micro-units
+    offers: pd.DataFrame
+    events: pd.DataFrame
+    clients: pd.DataFrame | None = None  # None where all clients are truthful
+
+    @classmethod
+    def read(cls, run: RunDirectory) -> "Logs":
+        """Read the logs of a run, whether its policies and mechanism are known here or not."""
+        scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
+        names = tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)
+        return cls(scenario, run.meta(), **{name: read_table(run, name) for name in names})
+
+    @classmethod
+    def read_whole(cls, run: RunDirectory) -> "Logs":
+        """Read the logs of a complete run of which no file is damaged."""
+        if run.state is not State.COMPLETE:
+            raise InputError(f"{run.path}: {run.unfinished()}")
+        run.require_whole(digests=True)
+        return cls.read(run)
+
+    @property
+    def seed(self) -> int:
+        return int(self.meta["seed"])
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
+    def epochs(self) -> Mapping[str, int]:
+        """How often the clients of each service go through their data in a round."""
+        return {it.name: self.scenario.training_for(it.dataset).local_epochs for it in self.scenario.services}
+
+    @cached_property
     def numbers(self) -> list[int]:
-        found = dict.fromkeys(row["round"] for row in self.rounds)
-        return [number for number in found if 1 <= number <= self.scenario.rounds]
+        """The rounds that were played."""
+        return self.rounds["round"].unique().tolist()
+
+    def offers_of(self, number: int, service: str | None = None) -> pd.DataFrame:
+        """Return the offers of a round, or those of one service."""
+        offers = self.offers.iloc[self.places_of(number)]
+        return offers if service is None else offers[offers["service"] == service]
+
+    def rounds_of(self, number: int) -> pd.DataFrame:
+        """Return the lines of a round in rounds.csv, by service."""
+        return self.rounds[self.rounds["round"] == number].set_index("service")
+
+    def places_of(self, number: int) -> slice:
+        """Return where the offers of a round are in offers.csv, which is in the order of rounds."""
+        first, after = np.searchsorted(self.offers["round"].to_numpy(), [number, number + 1]).tolist()
+        return slice(first, after)
 
     @cached_property
-    def rows_of(self) -> Mapping[int, list[Row]]:
-        return _by_round(self.rounds)
-
-    @cached_property
-    def offers_in(self) -> Mapping[int, list[Row]]:
-        return _by_round(self.offers)
-
-    @cached_property
-    def events_in(self) -> Mapping[int, list[Row]]:
-        return _by_round(self.events)
-
-    @cached_property
-    def offers_of(self) -> Mapping[tuple[int, str], list[Row]]:
-        return _by_round_and_service(self.offers)
-
-    @cached_property
-    def events_of(self) -> Mapping[tuple[int, str | None], list[Row]]:
-        """All events, by round and service; those that happen to no service have None."""
-        return _by_round_and_service(self.events)
+    def offered_to(self) -> tuple[IntArray, IntArray]:
+        """The services and the clients of all offers, [offers] each, as they are places in a world's arrays."""
+        service = np.array(self.offers["service"].map(self.places), dtype=np.int64)
+        return service, np.array(self.offers["client"], dtype=np.int64)
 
     @cached_property
     def data(self) -> KnownData:
@@ -121,15 +145,20 @@ class Logs:
     def worlds(self) -> Iterator[tuple[int, Qualities]]:
         """Yield each round's world as services saw it, in order; clients learn again from what they were paid."""
         self.population.reset()
-        names = list(self.places)
         try:
             for number in self.numbers:
                 yield number, self.population.draw(number)
-                paid = [(it["service"], it["client"], it["paid"]) for it in self.offers_in.get(number, [])]
-                known = [it for it in paid if it[0] in self.places and 0 <= it[1] < self.scenario.clients.count]
-                self.population.close(number, known, names)
+                if self.population.learns:
+                    rows = self.offers_of(number)
+                    paid = [None if amount != amount else int(amount) for amount in rows["paid"]]
+                    offers = zip(rows["service"], rows["client"].tolist(), paid, strict=True)
+                    self.population.close(number, offers, list(self.places))
         except BehaviourError as error:
             raise InputError(str(error)) from error
+
+    def world(self, number: int) -> Qualities:
+        """Return the world of a round that was played."""
+        return next(world for at, world in self.worlds() if at == number)
 
     def held(self, number: int) -> Held:
         """Return what data clients hold in a round, whatever they report."""
@@ -182,38 +211,53 @@ class Logs:
             return {}
         found: dict[tuple[int, str], float] = {}
         for number in self.numbers:
-            served = [offer for offer in self.offers_in.get(number, []) if offer["outcome"] is Outcome.SERVED]
+            offers = self.offers_of(number)
             try:
-                federation.train_round(number, self.jobs(number, served))
-            except (LookupError, ValueError, ArithmeticError):  # no service, data size or EMD of this scenario
-                return found
+                federation.train_round(number, self.jobs(number, offers[offers["outcome"] == Outcome.SERVED]))
+            except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
+                break
             found |= {(number, name): federation.accuracy(name) for name in self.places}
         return found
 
-    def exact_accuracy(self, row: Row) -> float | None:
-        """Return the accuracy behind the six decimals of a row of rounds.csv; None where nothing tells it."""
-        followed = self.learned.get((row["round"], row["service"]))
-        if followed is not None or (measured := self.data.measured.get(row["service"])) is None:
-            return followed
-        return float(round(row["accuracy"] * measured) / measured)
+    @cached_property
+    def exact_accuracy(self) -> pd.Series:
+        """The accuracy behind the six decimals of each line of rounds.csv; NaN where nothing tells it."""
+        measured = self.rounds["service"].map(self.data.measured).astype(float)
+        share = (self.rounds["accuracy"] * measured).round() / measured
+        followed = [
+            self.learned.get(key, np.nan) for key in zip(self.rounds["round"], self.rounds["service"], strict=True)
+        ]
+        return pd.Series(followed, self.rounds.index).fillna(share)
 
-    def jobs(self, number: int, rows: Sequence[Row]) -> list[TrainingJob]:
-        """Return what the served clients of a round's offers trained on, service by service, in the order of offers."""
+    def jobs(self, number: int, offers: pd.DataFrame) -> list[TrainingJob]:
+        """Return what the clients of a round's offers trained on, service by service, in the order of offers."""
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
         if not lies and not clients.lasting.persistence and clients.label_mix.dirichlet is None:
-            return [TrainingJob(row["service"], row["client"], row["data_size"], row["emd"]) for row in rows]
+            columns = (offers[name].tolist() for name in ("service", "client", "data_size", "emd"))
+            return [TrainingJob(*values) for values in zip(*columns, strict=True)]
         found = []
-        for name in dict.fromkeys(row["service"] for row in rows):
-            own = [row for row in rows if row["service"] == name]
-            claimed = [row["data_size"] for row in own] if lies else None
-            found += self.held(number).jobs(name, self.places[name], [row["client"] for row in own], claimed)
+        for name in offers["service"].unique():
+            own = offers[offers["service"] == name]
+            claimed = own["data_size"].tolist() if lies else None
+            found += self.held(number).jobs(name, self.places[name], own["client"].tolist(), claimed)
         return found
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
         if number not in self._conditions:
-            self._conditions[number] = conditions(self.scenario, number, self._spent.get(number, {}), self._intervals)
+            spent: dict[Any, Any] = self._spent.loc[number].to_dict()
+            self._conditions[number] = conditions(self.scenario, number, spent, self._intervals)
         return self._conditions[number]
+
+    @cached_property
+    def _conditions(self) -> dict[int, Conditions]:
+        return {}
+
+    @cached_property
+    def _spent(self) -> pd.DataFrame:
+        """What each service spent before each round, micro-units: [rounds, services]."""
+        spent = self.rounds.pivot_table("spent", "round", "service", aggfunc="sum")
+        return spent.cumsum().shift(fill_value=0)
 
     @cached_property
     def _intervals(self) -> Sequence[Interval] | None:
@@ -223,34 +267,3 @@ class Logs:
             return trace.intervals if trace and trace.sha256 == self.meta["availability"]["sha256"] else None
         except (InputError, KeyError, TypeError):
             return None
-
-    @cached_property
-    def _spent(self) -> Mapping[int, Mapping[str, Micro]]:
-        """What each service spent before each round, by round; empty where budgets are per round alone."""
-        if all(service.total_budget is None for service in self.scenario.services):
-            return {}
-        found: dict[int, Mapping[str, Micro]] = {}
-        spent: dict[str, Micro] = {}
-        for number, rows in groupby(self.rounds, key=lambda row: row["round"]):
-            found[number] = dict(spent)
-            for row in rows:
-                spent[row["service"]] = spent.get(row["service"], 0) + row["spent"]
-        return found
-
-    @cached_property
-    def _conditions(self) -> dict[int, Conditions]:
-        return {}
-
-
-def _by_round(rows: Sequence[Row]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["round"]].append(row)
-    return found
-
-
-def _by_round_and_service(rows: Sequence[Row]) -> dict[Any, list[Row]]:
-    found: dict[Any, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["round"], row["service"]].append(row)
-    return found

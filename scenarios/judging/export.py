@@ -1,21 +1,21 @@
-"""Many runs' logs as one CSV file."""
+"""Many runs' logs in one file: CSV with the text of the runs' own files, or Parquet (extra ``parquet``)."""
 
-import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Literal
 
 import pandas as pd
 
 from flmarket.core.errors import InputError, shortened
-from flmarket.core.files import asked_for
+from flmarket.core.extras import needs_extra
+from flmarket.core.files import asked_for, replacing
 from flmarket.core.tracking import tracked
-from scenarios.judging.tables import TableName, fronts, having, names_beside_keys
+from scenarios.judging.tables import TableName, beside, having, identities, in_units, read_table, sweep_text, written
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
-from scenarios.logs.table import Table
 
 Shape = Literal["long", "wide"]
 
@@ -31,71 +31,17 @@ def export(
 ) -> int:
     """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
-    The values are copied as text from the runs' own files. In front stand ``scenario`` (the name with its hash, so that
-    sweep points stay apart), ``policy``, ``seed``, and a column for each swept key, empty for runs without it. The
-    service's own policy becomes ``service_policy``, beside the run's ``policy``.
+    In front stand ``scenario`` (the name with its hash, so that sweep points stay apart), ``policy``, ``seed``, and a
+    column for each swept key, empty for runs without it. The service's own policy becomes ``service_policy``.
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
     runs = having(complete_runs(sources, damaged), table, notify)
-    write = _wide if shape == "wide" else _long
-    write(runs, target, ALL_TABLES[table])
+    fronts = identities(runs).map(sweep_text)
+    frames = _long(runs, fronts, table) if shape == "long" else _wide(runs, fronts)
+    for place, frame in enumerate(frames):
+        frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
     return len(runs)
-
-
-def _long(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
-    writer = csv.writer(target, lineterminator="\n")
-    names, texts = fronts(runs)
-    writer.writerow([*names, *names_beside_keys(table)])
-    for run, front in zip(tracked(runs, "runs"), texts, strict=True):
-        writer.writerows([*front, *row] for row in _rows(run, table))
-
-
-def _wide(runs: Sequence[RunDirectory], target: IO[str], table: Table) -> None:
-    index = ["round", "sim_time"]
-    names, texts = fronts(runs)
-    frames = []
-    for run, front in zip(tracked(runs, "runs"), texts, strict=True):
-        # As text: the digits stay as they were written.
-        rounds = pd.DataFrame(_rows(run, table), columns=names_beside_keys(table))
-        services = list(dict.fromkeys(rounds["service"]))
-        values = [name for name in rounds.columns if name not in {*index, "service"}]
-        order = [(value, service) for service in services for value in values]
-        try:
-            pivot = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
-            wide = pivot[order].sort_index(key=lambda level: level.astype(float))
-        except (ValueError, KeyError) as error:  # no number, or two rows for one service
-            raise InputError(f"{table.path(run.path)}: cannot be exported: {shortened(error)}") from error
-        wide.columns = pd.Index([f"{service}.{value}" for value, service in order])
-        wide = wide.reset_index()
-        for position, (name, value) in enumerate(zip(names, front, strict=True)):
-            wide.insert(position, name, [value] * len(wide))
-        frames.append(wide)
-    pd.concat(frames, ignore_index=True).to_csv(target, index=False, lineterminator="\n")
-
-
-def _rows(run: RunDirectory, table: Table) -> Iterator[list[str]]:
-    try:
-        with table.check(run.path).open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(_plain(file, table.path(run.path)))
-            next(reader)
-            for row in reader:
-                if len(row) != len(table.names):
-                    where = f"{table.path(run.path)}, line {reader.line_num}"
-                    raise InputError(f"{where}: has {len(row)} values, not {len(table.names)}")
-                yield row
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table.path(run.path)}: cannot be read: {error}") from error
-
-
-def _plain(lines: Iterable[str], path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        if not line.rstrip("\n").isprintable():
-            raise InputError(
-                f"{path}, line {number}: no run writes such a line (control characters); play the run again with "
-                "--fresh"
-            )
-        yield line
 
 
 def export_file(
@@ -110,3 +56,63 @@ def export_file(
     require_outside_runs(path)
     with asked_for(path) as file:
         return export(sources, file, table, shape, notify, damaged)
+
+
+def export_parquet(
+    sources: Sequence[Path],
+    path: Path,
+    table: TableName = "rounds",
+    notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
+) -> int:
+    """Write as ``export`` does; numbers are 64-bit, what is empty in the logs is null. One run is in memory at a time.
+
+    A swept key has numbers or booleans if all of its values are, else the text that it has in CSV.
+    """
+    with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
+        import pyarrow as pa
+        from pyarrow import parquet
+    require_outside_runs(path)
+    runs = having(complete_runs(sources, damaged), table, notify)
+    fronts = identities(runs).convert_dtypes()
+    for name in fronts.select_dtypes(object):
+        fronts[name] = fronts[name].map(sweep_text, na_action="ignore").convert_dtypes()
+    # pandas' Int64 may be missing
+    types = {it.name: it.type.dtype.replace("int64", "Int64") for it in ALL_TABLES[table].columns}
+    schema = None
+    try:
+        with replacing(path) as file, ExitStack() as stack:
+            for place, run in enumerate(tracked(runs, "runs")):
+                frame = in_units(read_table(run, table), table).astype(types)
+                part = pa.Table.from_pandas(beside(fronts.iloc[[place]], frame), schema, preserve_index=False)
+                part = part.replace_schema_metadata()  # which would bring pandas' own types back
+                if schema is None:
+                    schema = part.schema
+                    writer = stack.enter_context(parquet.ParquetWriter(file, schema))
+                writer.write_table(part)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error}") from error
+    return len(runs)
+
+
+def _long(runs: Sequence[RunDirectory], fronts: pd.DataFrame, table: TableName) -> Iterator[pd.DataFrame]:
+    for place, run in enumerate(tracked(runs, "runs")):
+        yield beside(fronts.iloc[[place]], written(read_table(run, table), table))
+
+
+def _wide(runs: Sequence[RunDirectory], fronts: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield all runs' rounds as one table, because their services may differ."""
+    index, frames = ["round", "sim_time"], []
+    for place, run in enumerate(tracked(runs, "runs")):
+        rounds = written(read_table(run, "rounds"), "rounds").rename(columns={"policy": "service_policy"})
+        services = rounds["service"].unique()
+        values = [name for name in rounds.columns if name not in {*index, "service"}]
+        columns = [(value, service) for service in services for value in values]
+        try:
+            wide = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
+            wide = wide[columns].sort_index(key=lambda level: level.astype(float))
+        except (ValueError, KeyError) as error:  # no number, or two rows for one service
+            raise InputError(f"{run.path}: rounds.csv: cannot be exported: {shortened(error)}") from error
+        wide.columns = pd.Index([f"{service}.{value}" for value, service in columns])
+        frames.append(beside(fronts.iloc[[place]], wide.reset_index()))
+    yield pd.concat(frames, ignore_index=True)

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from des.money import MICRO
 from fl.arrays import FloatArray
-from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.intervals import FEWEST, mean_band, mean_interval
 from scenarios.judging.drawing import Figure, images
 from scenarios.judging.results import RunResult, by_policy, by_setting
 from scenarios.judging.setting import Setting
 from scenarios.judging.styles import Styles, colour, mark, numbered, style
-from scenarios.judging.tables import read_table
 
 _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
 
@@ -124,7 +123,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
     groups = by_policy(runs)
     figure, panels = _panels(len(groups))
     for axes, (policy, own) in zip(panels, groups.items(), strict=True):
-        offers = pd.concat(read_table(run.directory, "offers", ["bid", "payment", "outcome"]) for run in own)
+        offers = pd.concat(run.offers for run in own)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
         served = offers["outcome"] == "served"
         for chosen, label, shape, tint in (
@@ -132,7 +131,9 @@ def _payments(runs: Sequence[RunResult]) -> Any:
             (~served, "refused", "x", colour(1)),
         ):
             part = offers[chosen]
-            axes.scatter(part["bid"], part["payment"], s=10, marker=shape, color=tint, label=label, alpha=0.6)
+            axes.scatter(
+                part["bid"] / MICRO, part["payment"] / MICRO, s=10, marker=shape, color=tint, label=label, alpha=0.6
+            )
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
         axes.set(title=policy, xlabel="bid, money")
     panels[0].set_ylabel("payment, money")
@@ -160,12 +161,7 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
     count = np.zeros((len(setting.services), setting.clients))
     place = {service: m for m, service in enumerate(setting.services)}
     for run in runs:
-        offers = read_table(run.directory, "offers", ["service", "client", "outcome"])
-        served = offers[offers["outcome"] == "served"]
-        try:
-            np.add.at(count, (served["service"].map(place).to_numpy(dtype=np.int64), served["client"].to_numpy()), 1)
-        except (ValueError, IndexError) as error:
-            raise InputError(f"{run.directory.path}: offers.csv names a service or client that there is not") from error
+        np.add.at(count, (run.earnings["service"].map(place), run.earnings["client"]), 1)
     return count / len(runs)
 
 

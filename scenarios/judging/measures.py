@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ from fl.arrays import FloatArray
 from learning.statistics import area_under_curve
 from learning.time_to_target import RoundsToTarget
 from scenarios.judging.results import RunResult
+
+Services = Callable[[RunResult], FloatArray]  # a run's [M] values
 
 MARKET = "market"  # takes the place of a service's name where a measure is of the whole market
 
@@ -22,8 +25,7 @@ class Measure:
     name: str  # the measure's name, in tables and as a column
     meaning: str  # one sentence, with the unit
     better: int  # 1 if more is better, -1 if less is, 0 where that depends on who looks
-    # returns a run's [M] values; None for a measure of the market alone
-    services: Callable[[RunResult], FloatArray] | None
+    services: Services | None  # None for a measure of the market alone
     market: Callable[[RunResult], float]  # returns the value of the whole market
     digits: int = 2  # decimals in Markdown and HTML
     applies: Callable[[RunResult], bool] = lambda _: True  # returns whether a run has the measure at all
@@ -74,22 +76,12 @@ def _area(run: RunResult) -> FloatArray:
     return 100 * area_under_curve(run.reported, run.setting.arrivals)
 
 
-def _met(run: RunResult) -> FloatArray:
-    return np.where(run.to_target.reached, 100.0, 0.0)
-
-
-def _rounds(run: RunResult) -> FloatArray:
-    return run.to_target.rounds.astype(np.float64)
-
-
 def _reward(run: RunResult) -> FloatArray:
     return area_under_curve(run.reward / run.setting.reward_at_target, run.setting.arrivals)
 
 
-def _cost_per_point(run: RunResult) -> FloatArray:
-    # A model that gets nothing right has no price.
-    price: FloatArray = run.spent.sum(axis=0) / np.maximum(_final(run), 1e-9)
-    return price
+def _rounds(run: RunResult) -> FloatArray:
+    return run.to_target.rounds.astype(np.float64)
 
 
 def _wasted(run: RunResult) -> FloatArray:
@@ -98,42 +90,39 @@ def _wasted(run: RunResult) -> FloatArray:
 
 
 def _misreport_profit(run: RunResult) -> FloatArray:
-    found = run.earnings
-    profit = np.where(found.misreported, found.profit, 0.0)
-    return np.bincount(found.service, profit, len(run.setting.services)).astype(np.float64)
+    return run.by_service(run.earnings["profit"].where(run.earnings["misreported"], 0.0))
 
 
 def _overstated(run: RunResult) -> FloatArray:
-    """Return [M] images that served clients reported and did not have, and the market's behind them, in %."""
-    found, count = run.earnings, len(run.setting.services)
-    missing, reported = (np.bincount(found.service, values, count) for values in (found.missing, found.reported))
+    """Return [M + 1] images that served clients reported and did not have, % of all; of the market behind them."""
+    missing, reported = (run.by_service(run.earnings[column]) for column in ("missing", "reported_size"))
     share: FloatArray = 100 * np.append(missing, missing.sum()) / np.maximum(np.append(reported, reported.sum()), 1)
     return share
 
 
-def _interested(run: RunResult) -> bool:
-    return not run.truthful
+def _core_use(run: RunResult) -> float:
+    rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
+    return float(100 * run.served.sum() / (run.setting.clients * run.setting.cores[:rounds].sum()))
 
 
-def _rounds_with_offers(run: RunResult) -> int:
-    return int((run.to_target.rounds + run.setting.arrivals - 1).max())
-
-
-def _averaged(
-    name: str,
-    meaning: str,
-    better: int,
-    services: Callable[[RunResult], FloatArray],
-    digits: int = 2,
-    limits: tuple[float, float] = (0.0, inf),
-) -> Measure:
+def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
     """Return a measure whose value of the whole market is the mean of the services'."""
-    return Measure(name, meaning, better, services, lambda r: float(services(r).mean()), digits, limits=limits)
+    return Measure(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
+
+
+def _summed(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
+    """Return a measure whose value of the whole market is the sum of the services'."""
+    return Measure(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
+
+
+def of_market(name: str, meaning: str, better: int, market: Callable[[RunResult], float], **more: Any) -> Measure:
+    """Return a measure of the whole market alone."""
+    return Measure(name, meaning, better, None, market, **more)
 
 
 PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)  # limits of measures
 
-ROUNDS_TO_TARGET = _averaged(
+ROUNDS_TO_TARGET = averaged(
     "rounds to target",
     "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
     "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did. "
@@ -146,115 +135,74 @@ ROUNDS_TO_TARGET = _averaged(
 """Tables show ``learning.time_to_target.RoundsToTarget.text``, which marks a lower bound."""
 
 MEASURES = (
-    _averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),
-    _averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
-    _averaged("target met", "share of runs that met the target, %", 1, _met, 1, PERCENT),
+    averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),
+    averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
+    averaged(
+        "target met", "share of runs that met the target, %", 1,
+        lambda run: np.where(run.to_target.reached, 100.0, 0.0), digits=1, limits=PERCENT,
+    ),
     ROUNDS_TO_TARGET,
-    _averaged(
-        "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1, _reward, 4, SHARE
+    averaged(
+        "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
+        _reward, digits=4, limits=SHARE,
     ),
     Measure(
-        "spent",
-        "money paid to clients in the whole run",
-        0,
-        lambda r: r.spent.sum(axis=0),
-        lambda r: float(r.spent.sum()),
+        "spent", "money paid to clients in the whole run", 0,
+        lambda run: run.spent.sum(axis=0), lambda run: float(run.spent.sum()),
     ),
     Measure(
-        "cost per point",
-        "money paid for each percentage point of final accuracy",
-        -1,
-        _cost_per_point,
-        lambda r: float(r.spent.sum() / max(_final(r).sum(), 1e-9)),
+        "cost per point", "money paid for each percentage point of final accuracy", -1,
+        lambda run: run.spent.sum(axis=0) / np.maximum(_final(run), 1e-9),  # what gets nothing right has no price
+        lambda run: float(run.spent.sum() / max(_final(run).sum(), 1e-9)),
     ),
-    Measure("served", "offers that were served", 0, lambda r: r.served.sum(axis=0), lambda r: float(r.served.sum()), 1),
-    Measure(
-        "refused",
-        "offers that were outbid or dropped",
-        -1,
-        lambda r: r.refused.sum(axis=0),
-        lambda r: float(r.refused.sum()),
-        1,
-    ),
-    Measure(
-        "wasted",
-        "money offered and not spent: in refused offers, and what winners offered above their price",
-        -1,
+    _summed("served", "offers that were served", 0, lambda run: run.served.sum(axis=0), digits=1),
+    _summed("refused", "offers that were outbid or dropped", -1, lambda run: run.refused.sum(axis=0), digits=1),
+    _summed(
+        "wasted", "money offered and not spent: in refused offers, and what winners offered above their price", -1,
         _wasted,
-        lambda r: float(_wasted(r).sum()),
     ),
-    Measure("income Jain", "Jain index of the clients' income", 1, None, lambda r: jain(r.income), 3, limits=SHARE),
-    Measure(
-        "income Gini", "Gini coefficient of the clients' income", -1, None, lambda r: gini(r.income), 3, limits=SHARE
+    of_market(
+        "income Jain", "Jain index of the clients' income", 1, lambda run: jain(run.income), digits=3, limits=SHARE
     ),
-    Measure(
+    of_market(
+        "income Gini", "Gini coefficient of the clients' income", -1,
+        lambda run: gini(run.income), digits=3, limits=SHARE,
+    ),
+    of_market(
         "spending HHI",
-        "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends",
-        0,
-        None,
-        lambda r: hhi(r.spent.sum(axis=0)),
-        3,
-        limits=SHARE,
+        "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends", 0,
+        lambda run: hhi(run.spent.sum(axis=0)), digits=3, limits=SHARE,
+    ),
+    _summed(
+        "client profit", "what served clients were paid above their costs; truthful clients' costs are their bids", 0,
+        lambda run: run.by_service(run.earnings["profit"]), limits=ANY,
+    ),
+    _summed(
+        "misreport profit", "the part of the client profit that comes from data that was not as reported", 0,
+        _misreport_profit, applies=lambda run: not run.truthful, limits=ANY,
     ),
     Measure(
-        "client profit",
-        "what served clients were paid above their costs; truthful clients' costs are their bids",
-        0,
-        lambda r: r.profit,
-        lambda r: float(r.profit.sum()),
-        limits=ANY,
+        "overstated", "images that served clients reported and did not have, % of those that they reported", -1,
+        lambda run: _overstated(run)[:-1], lambda run: float(_overstated(run)[-1]), digits=1,
+        applies=lambda run: not run.truthful, limits=PERCENT,
     ),
-    Measure(
-        "misreport profit",
-        "the part of the client profit that comes from data that was not as reported",
-        0,
-        _misreport_profit,
-        lambda r: float(_misreport_profit(r).sum()),
-        applies=_interested,
-        limits=ANY,
+    of_market(
+        "services Jain", "Jain index over services of final accuracy / target, at most 1", 1,
+        lambda run: jain(np.minimum(1.0, run.reported[-1] / run.setting.targets)), digits=4, limits=SHARE,
     ),
-    Measure(
-        "overstated",
-        "images that served clients reported and did not have, % of those that they reported",
-        -1,
-        lambda r: _overstated(r)[:-1],
-        lambda r: float(_overstated(r)[-1]),
-        1,
-        applies=_interested,
-        limits=PERCENT,
+    of_market(
+        "core use", "client cores that worked, % of all, in the rounds until the last service left", 0,
+        _core_use, digits=1, limits=PERCENT,
     ),
-    Measure(
-        "services Jain",
-        "Jain index over services of final accuracy / target, at most 1",
-        1,
-        None,
-        lambda r: jain(np.minimum(1.0, r.reported[-1] / r.setting.targets)),
-        4,
-        limits=SHARE,
-    ),
-    Measure(
-        "core use",
-        "client cores that worked, % of all, in the rounds until the last service left",
-        0,
-        None,
-        lambda r: float(100 * r.served.sum() / (r.setting.clients * r.setting.cores[: _rounds_with_offers(r)].sum())),
-        1,
-        limits=PERCENT,
-    ),
-)
+)  # fmt: skip
 
 
 def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
-    """Return a run's values of a measure: one for each service, and the market's under ``MARKET``.
-
-    Empty where the measure does not apply to the run.
-    """
+    """Return a run's values of a measure by service, and the market's; none where the measure does not apply."""
     if not measure.applies(run):
         return {}
-    per_service = (
-        {} if measure.services is None else dict(zip(run.setting.services, measure.services(run).tolist(), strict=True))
-    )
-    return per_service | {MARKET: measure.market(run)}
+    own = [] if measure.services is None else measure.services(run).tolist()
+    return dict(zip(run.setting.services, own, strict=False)) | {MARKET: measure.market(run)}
 
 
 def to_target(runs: Sequence[RunResult], service: str) -> RoundsToTarget:

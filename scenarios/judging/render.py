@@ -1,17 +1,17 @@
 """A report's tables and words, as Markdown and as CSV; ``scenarios.judging.page`` makes a page of them."""
 
-import csv
-import io
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TypeVar
+
+import pandas as pd
 
 from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
-from learning.intervals import FEWEST, Interval
+from learning.intervals import FEWEST
 from learning.policy import is_privileged
 from scenarios.judging.measures import MARKET, Measure
 from scenarios.judging.report import Difference, Estimate, Report
@@ -36,23 +36,19 @@ COLUMNS = (
 def csv_text(report: Report) -> str:
     """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision."""
     found = {_key(row): row for row in report.differences}
-    target = io.StringIO(newline="")
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines: list[list[object]] = []
     for row in report.estimates:
         sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
-        texts = (row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name)
-        line: list[object] = [*map(printable, texts)]
-        line += [row.seeds, *_ends(row.interval)]
+        line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
+        line += [row.interval.estimate, row.interval.low, row.interval.high]
         if difference := found.get(_key(row)):
-            line += [report.baseline, difference.seeds, *_ends(difference.interval)]
-            line += ["" if difference.improvement is None else difference.improvement]
-            line += ["" if math.isnan(p) else p for p in (difference.interval.p, difference.adjusted)]
+            interval = difference.interval
+            line += [report.baseline, difference.seeds, interval.estimate, interval.low, interval.high]
+            line += [difference.improvement, interval.p, difference.adjusted]
         else:
-            line += [""] * 8
-        line.append(row.setting.backend.name)
-        writer.writerow(line)
-    return target.getvalue()
+            line += [None] * 8
+        lines.append([*line, row.setting.backend.name])
+    return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +210,8 @@ def _interval(row: Estimate | Difference) -> str:
     return f" [{text(interval.low)}, {text(interval.high)}]" if interval.known else ""
 
 
-def _ends(interval: Interval) -> list[object]:
-    return [interval.estimate, *([interval.low, interval.high] if interval.known else ["", ""])]
-
-
-def _key(row: Estimate | Difference) -> tuple[str, str, str, str]:
-    return str(row.setting.folder), row.policy, row.service, row.measure.name
+def _key(row: Estimate | Difference) -> tuple[Path, str, str, str]:
+    return row.setting.folder, row.policy, row.service, row.measure.name
 
 
 def glossary(report: Report) -> Iterator[tuple[str, str]]:

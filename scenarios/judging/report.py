@@ -6,8 +6,9 @@ of a table's differences are corrected for how many there are, by Holm's method.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from learning.statistics import probability_of_improvement
 from learning.time_to_target import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.judging.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
-from scenarios.judging.results import RunResult
+from scenarios.judging.results import RunResult, by_policy, by_setting
 from scenarios.judging.setting import Setting
 
 if TYPE_CHECKING:
@@ -79,7 +80,21 @@ class Report:
     points: Sequence[Difference] = ()
 
 
-Scores = dict[int, float]  # values of a measure, by seed
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Runs that differ in their seed alone."""
+
+    runs: Sequence[RunResult]
+    # of each measure, by its name: the values by service and seed
+    scores: Mapping[str, Mapping[str, Mapping[int, float]]]
+
+    @property
+    def setting(self) -> Setting:
+        return self.runs[0].setting
+
+    @property
+    def policy(self) -> str:
+        return self.runs[0].policy
 
 
 def make_report(
@@ -89,86 +104,85 @@ def make_report(
 ) -> Report:
     if baseline is not None and ":" in baseline:
         baseline = PolicyChoice.parse(baseline).label
-    groups: dict[tuple[str, str], list[RunResult]] = defaultdict(list)
-    for run in runs:
-        groups[str(run.setting.folder), run.policy].append(run)
-    if baseline is not None and all(policy != baseline for _, policy in groups):
-        known = sorted({policy for _, policy in groups})
-        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
     measures, notes = (MEASURES, []) if bounds is None else (bounds.measures, bounds.left_out(runs))
-    estimates, differences = [], []
-    for (folder, policy), members in groups.items():
-        first = members[0]
-        played = dict(zip(first.setting.services, first.policies, strict=True)) | {MARKET: policy}
-        rivals = groups.get((folder, baseline), []) if baseline not in (None, policy) else []
-        for measure in measures:
-            scores = _scores(members, measure)
-            other = _scores(rivals, measure)
-            for service, own in scores.items():
-                found = np.array(list(own.values()))
-                interval = mean_interval(found).within(*measure.limits)
-                met = to_target(members, service) if measure is ROUNDS_TO_TARGET else None
-                estimates.append(
-                    Estimate(first.setting, policy, service, played[service], measure, len(own), interval, met)
-                )
-                if shared := sorted(own.keys() & other.get(service, {}).keys()):
-                    differences.append(_difference(measure, service, members, rivals, shared))
-    if baseline is not None and not differences:
+    groups = {
+        (folder, policy): _Group(own, {it.name: _scores(own, it) for it in measures})
+        for folder, members in by_setting(runs).items()
+        for policy, own in by_policy(members).items()
+    }
+    known = sorted({group.policy for group in groups.values()})
+    if baseline is not None and baseline not in known:
+        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+    estimates = [row for group in groups.values() for row in _estimates(group, measures)]
+    tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
+    sweeps: dict[tuple[str, str], list[_Group]] = defaultdict(list)
+    for (folder, policy), group in groups.items():
+        base = groups.get((folder, baseline or ""))
+        if base is not None and policy != baseline:
+            for row in _differences(group, base, measures):
+                tables[folder, row.service].append(row)
+        if group.setting.sweep:
+            sweeps[group.setting.name, policy].append(group)
+    if baseline is not None and not tables:
         raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
-    tables = defaultdict(list)
-    for row in differences:
-        tables[str(row.setting.folder), row.service].append(row)
-    corrected, points = list(_corrected(tables.values())), _points(groups.values(), measures)
-    return Report(runs, estimates, corrected, baseline, measures, notes, points)
+    judged = [measure for measure in measures if measure.better]
+    points = [
+        [row for other in others for row in _differences(other, first, judged, MARKET)]
+        for first, *others in sweeps.values()
+    ]
+    return Report(runs, estimates, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
 
 
-def _points(groups: Iterable[Sequence[RunResult]], measures: Sequence[Measure]) -> list[Difference]:
-    """Return how each further point of a sweep differs from the first one for each policy."""
-    sweeps: dict[tuple[str, str], list[Sequence[RunResult]]] = defaultdict(list)
-    for members in groups:
-        if members[0].setting.sweep:
-            sweeps[members[0].setting.name, members[0].policy].append(members)
-    found = []
-    for first, *others in sweeps.values():
-        table = []
-        for members in others:
-            for measure in measures:
-                own, base = (_scores(runs, measure).get(MARKET, {}) for runs in (members, first))
-                if measure.better and (shared := sorted(own.keys() & base.keys())):
-                    table.append(_difference(measure, MARKET, members, first, shared))
-        found.append(table)
-    return list(_corrected(found))
-
-
-def _corrected(tables: Iterable[Sequence[Difference]]) -> Iterable[Difference]:
-    """Yield the differences of tables with their p-values adjusted within each."""
-    for table in tables:
-        judged = [row.interval.p if row.measure.better else float("nan") for row in table]  # the others are not shown
-        for row, adjusted in zip(table, holm(judged), strict=True):
-            yield replace(row, adjusted=adjusted)
-
-
-def _scores(runs: Sequence[RunResult], measure: Measure) -> dict[str, Scores]:
-    scores: dict[str, Scores] = defaultdict(dict)
+def _scores(runs: Sequence[RunResult], measure: Measure) -> Mapping[str, Mapping[int, float]]:
+    scores: dict[str, dict[int, float]] = defaultdict(dict)
     for run in runs:
         for service, value in values(run, measure).items():
             scores[service][run.seed] = value
     return scores
 
 
-def _difference(
-    measure: Measure, service: str, runs: Sequence[RunResult], base: Sequence[RunResult], seeds: Sequence[int]
-) -> Difference:
-    """Return how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
-    pair = [sorted((run for run in side if run.seed in seeds), key=lambda run: run.seed) for side in (runs, base)]
-    own, other = (np.array([values(run, measure)[service] for run in side]) for side in pair)
-    lowest, highest = measure.limits
-    interval = paired_interval(own, other).within(lowest - highest, highest - lowest)
-    improvement, bound = None, ""
-    if measure.better:
-        improvement = probability_of_improvement(measure.better * own, measure.better * other)
-    if measure is ROUNDS_TO_TARGET:
-        met, met_by_base = (bool(to_target(side, service).reached.all()) for side in pair)
-        bound = {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}[met, met_by_base]
-    setting, policy = runs[0].setting, runs[0].policy
-    return Difference(setting, policy, service, measure, len(seeds), interval, improvement, bound=bound)
+def _estimates(group: _Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
+    setting, policy = group.setting, group.policy
+    played = dict(zip(setting.services, group.runs[0].policies, strict=True)) | {MARKET: policy}
+    for measure in measures:
+        for service, own in group.scores[measure.name].items():
+            interval = mean_interval([*own.values()]).within(*measure.limits)
+            met = to_target(group.runs, service) if measure is ROUNDS_TO_TARGET else None
+            yield Estimate(setting, policy, service, played[service], measure, len(own), interval, met)
+
+
+def _differences(
+    group: _Group, base: _Group, measures: Sequence[Measure], only: str | None = None
+) -> Iterator[Difference]:
+    """Yield how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
+    for measure in measures:
+        own, other = group.scores[measure.name], base.scores[measure.name]
+        for service in own if only is None else [only]:
+            seeds = sorted(own.get(service, {}).keys() & other.get(service, {}).keys())
+            if not seeds:
+                continue
+            first, second = (np.array([scores[service][seed] for seed in seeds]) for scores in (own, other))
+            lowest, highest = measure.limits
+            interval = paired_interval(first, second).within(lowest - highest, highest - lowest)
+            improvement, bound = None, ""
+            if measure.better:
+                improvement = probability_of_improvement(measure.better * first, measure.better * second)
+            if measure is ROUNDS_TO_TARGET:
+                sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
+                met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
+                bound = _BOUNDS[met, met_by_base]
+            yield Difference(
+                group.setting, group.policy, service, measure, len(seeds), interval, improvement, bound=bound
+            )
+
+
+_BOUNDS = {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}  # who reached the target
+
+
+def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:
+    """Return the differences of tables with their p-values adjusted within each."""
+    found = []
+    for table in tables:
+        judged = [row.interval.p if row.measure.better else float("nan") for row in table]  # the others are not shown
+        found += [replace(row, adjusted=adjusted) for row, adjusted in zip(table, holm(judged), strict=True)]
+    return found

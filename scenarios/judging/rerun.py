@@ -9,7 +9,6 @@ from flmarket.core.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
-from scenarios.judging.identity import recorded
 from scenarios.loader import parse
 from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import tables_in
@@ -28,7 +27,7 @@ def rerun(
     apart: bool = False,  # play it in a process of its own, which is then all that a plug-in can end
 ) -> list[str]:
     """Play a complete run again, and return how the files differ."""
-    meta = recorded(run)
+    meta = run.meta()
     require_same_plugins(meta.get("plugins", {}), str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
     require_repeatable(run, scenario, shelf)
@@ -46,7 +45,7 @@ def rerun(
 
 def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
     """Check that training would give the same bytes here as it gave to a complete run."""
-    meta = recorded(run)
+    meta = run.meta()
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
     require_same_inputs(run, scenario, shelf)
@@ -61,10 +60,8 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
     """Check that the data sets and the trace are those that a complete run was played with; arguments as above."""
-    meta = recorded(run)
+    meta = run.meta()
     data, needed = meta.get("data", {}), recorded_of(scenario)
-    if not isinstance(data, dict) or not all(isinstance(found, dict) for found in data.values()):
-        raise InputError(f"{run.path}: meta.json does not record the data sets that the run used")
     for name in (name for name in needed if name in data):
         if dict(shelf.get(name).digests) != data[name].get("sha256"):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")

@@ -4,44 +4,43 @@ A service that left early counts until the last round of its scenario, with accu
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from des.log_records import Outcome
+from des.money import MICRO
 from des.observation import Status
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
-from flmarket.core.names import folder_problem
 from flmarket.core.tracking import tracked
 from learning.time_to_target import RoundsToTarget
-from scenarios.judging.earnings import Earnings, read_earnings
-from scenarios.judging.identity import recorded
-from scenarios.judging.setting import Setting, check_names, folder_of, settings_of
-from scenarios.judging.tables import read_table
+from scenarios.judging.setting import Setting, settings_of
+from scenarios.judging.tables import TableName, read_table
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.columns import CLIENTS
-from scenarios.logs.directory import META, RunDirectory
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
-_QUANTITIES = ("accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused")
+_HELD = ("accuracy", "test_accuracy", "reward")
+_MONEY = ("offered", "spent")
+_COUNTS = ("wanted", "served", "refused")
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run. Arrays have the axes [round, service], over all N rounds."""
+    """One run. Arrays have the axes [round, service], over all N rounds; money is in units."""
 
     directory: RunDirectory  # the directory of its logs
     setting: Setting  # what it shares with other runs
     policy: str  # the run's label
     policies: tuple[str, ...]  # [M] the services' policies
     seed: int  # the run's seed
-    kernels: Mapping[str, str]  # the arithmetic in which each service's models were trained; empty where none were
-    version: str  # the version of flmarket that played it
     accuracy: FloatArray  # after each round, in [0, 1]; rewards and exits follow from it
     reported: FloatArray  # the accuracy on test images, which tables and figures show
     reward: FloatArray  # Omega^accuracy, as in the paper
@@ -53,19 +52,44 @@ class RunResult:
     to_target: RoundsToTarget  # [M] when each target was met, counted from the service's arrival
 
     @cached_property
-    def earnings(self) -> Earnings:
-        """What clients earned, and what it cost them. Read from the logs when it is first asked for."""
-        return read_earnings(self.directory, self.setting.services, self.setting.clients)
+    def offers(self) -> pd.DataFrame:
+        """The run's offers. Like ``earnings``, read when it is first asked for."""
+        return self._read("offers")
+
+    @cached_property
+    def earnings(self) -> pd.DataFrame:
+        """A row for each offer that was served: what its client was paid and what the work cost it, in units.
+
+        ``missing`` are images that it reported and did not have, negative if it had more. Truthful clients have none,
+        and their cost is their bid.
+        """
+        if self.truthful:
+            found = self.offers[self.offers["outcome"] == Outcome.SERVED]
+            found = found.assign(cost=found["bid"], reported_size=0, missing=0, misreported=False)
+        else:
+            found = self._read("clients").dropna(subset="paid")
+            missing = found["reported_size"] - found["data_size"]
+            found = found.assign(missing=missing, misreported=missing.ne(0) | (found["emd"] != found["reported_emd"]))
+        paid, cost = found["paid"] / MICRO, found["cost"] / MICRO
+        return found.assign(paid=paid, cost=cost, profit=paid - cost)
+
+    def by_service(self, values: pd.Series) -> FloatArray:
+        """Return [M] sums of a column of ``earnings``, or of one like it."""
+        services = pd.Categorical(self.earnings["service"], categories=self.setting.services).codes
+        return np.bincount(services, values, len(self.setting.services)).astype(np.float64)
 
     @property
     def income(self) -> FloatArray:
-        """[C] money that each client earned in the run. Errors as in ``earnings``."""
-        return np.bincount(self.earnings.client, self.earnings.paid, self.setting.clients).astype(np.float64)
+        """[C] money that each client earned in the run."""
+        clients, paid = self.earnings["client"], self.earnings["paid"]
+        return np.bincount(clients, paid, self.setting.clients).astype(np.float64)
 
-    @property
-    def profit(self) -> FloatArray:
-        """[M] what the clients of each service were paid above their costs. Errors as in ``earnings``."""
-        return np.bincount(self.earnings.service, self.earnings.profit, len(self.setting.services)).astype(np.float64)
+    def _read(self, name: TableName) -> pd.DataFrame:
+        found = read_table(self.directory, name)
+        known = found["service"].isin(self.setting.services) & found["client"].between(0, self.setting.clients - 1)
+        if not known.all():
+            raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
+        return found
 
     @cached_property
     def truthful(self) -> bool:
@@ -78,7 +102,12 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
 
     Damaged runs are an error, or told to ``damaged``; see ``complete_runs``.
     """
-    results = _distinct(read_runs(complete_runs(sources, damaged)))
+    results = read_runs(complete_runs(sources, damaged))
+    seen: dict[tuple[str, str, int], RunResult] = {}
+    for result in results:
+        key = result.setting.folder.name, result.policy, result.seed
+        if (other := seen.setdefault(key, result)) is not result:
+            raise InputError(f"{result.directory.path} and {other.directory.path} are the same run; name one of them")
     return sorted(results, key=_order)
 
 
@@ -89,24 +118,18 @@ def _order(result: RunResult) -> tuple[str, int, str, str, int]:
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     """Read complete runs, in their order."""
-    found = [(run, recorded(run)) for run in runs]
-    settings = settings_of(found)
-    results = []
-    for run, meta in tracked(found, "runs read"):
-        try:
-            policy, seed = str(meta["policy"]), int(meta["seed"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{run.path / META}: has no usable {error}; run again with --fresh") from error
-        if problem := folder_problem(policy):
-            raise InputError(f"{run.path / META}: policy: {problem}; run again with --fresh")
-        results.append(_result(run, settings[folder_of(run)], policy, seed, meta))
-    return results
+    runs = list(runs)
+    settings = settings_of(runs)
+    return [_result(run, settings[run.path.parent.parent]) for run in tracked(runs, "runs read")]
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:
     """Return one line for each scenario whose runs differ in arithmetic, and for each where they differ in version."""
-    arithmetics = mixtures((run.setting.name, run.kernels) for run in runs)
-    return arithmetics + mixed_versions((run.setting.name, run.version) for run in runs)
+    metas = [(run.setting.name, run.directory.meta()) for run in runs]
+    return [
+        *mixtures((name, arithmetic(meta)) for name, meta in metas),
+        *mixed_versions((name, played_by(meta)) for name, meta in metas),
+    ]
 
 
 def remarks(runs: Sequence[RunResult]) -> list[str]:
@@ -131,48 +154,30 @@ def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
     return groups
 
 
-def _result(run: RunDirectory, setting: Setting, policy: str, seed: int, meta: Mapping[str, Any]) -> RunResult:
-    rounds = read_table(run, "rounds", ["service", "policy", "status", *_QUANTITIES])
-    m = len(setting.services)
+def extended(rounds: pd.DataFrame, column: str, count: int, services: int) -> FloatArray:
+    """Return [count, M] a column of rounds.csv, as it is in further rounds once all services have left."""
+    values = rounds[column].to_numpy(dtype=np.float64).reshape(-1, services)
+    after = values[-1:] if column in _HELD else np.zeros((1, services))
+    return np.concatenate([values, np.repeat(after, count - len(values), axis=0)])
+
+
+def _result(run: RunDirectory, setting: Setting) -> RunResult:
+    meta, rounds, m = run.meta(), read_table(run, "rounds"), len(setting.services)
     played = len(rounds) // m
     if tuple(rounds["service"]) != setting.services * played or not 0 < played <= setting.rounds:
         raise InputError(f"{run.path}: rounds.csv does not have one row for each round and service")
-
-    policies = tuple(rounds["policy"].iloc[:m])
-    try:
-        check_names(*policies)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{run.path}: rounds.csv: {error}") from error
-
-    def extended(column: str, after: float) -> FloatArray:
-        """Return [N, M]: a column, and after the last round that was played its last values times ``after``."""
-        values = rounds[column].to_numpy(dtype=np.float64).reshape(played, m)
-        if not np.isfinite(values).all():
-            raise InputError(f"{run.path}: rounds.csv: {column} is not a finite number in every row")
-        return np.concatenate([values, np.repeat(values[-1:] * after, setting.rounds - played, axis=0)])
-
+    found = {column: extended(rounds, column, setting.rounds, m) for column in (*_HELD, *_MONEY, *_COUNTS)}
+    for column in _MONEY:
+        found[column] /= MICRO
     met = np.zeros((setting.rounds, m), dtype=np.bool_)
     met[:played] = (rounds["status"] == Status.REACHED).to_numpy().reshape(played, m)
-    held = ("accuracy", "test_accuracy", "reward")
-    found = {name: extended(name, 1.0 if name in held else 0.0) for name in _QUANTITIES}
     return RunResult(
         directory=run,
         setting=setting,
-        policy=policy,
-        policies=policies,
-        seed=seed,
-        kernels=arithmetic(meta),
-        version=played_by(meta),
+        policy=meta["policy"],
+        policies=tuple(rounds["policy"].iloc[:m]),
+        seed=meta["seed"],
         to_target=RoundsToTarget.first(met.T).since(setting.arrivals),
         reported=found.pop("test_accuracy"),
         **found,
     )
-
-
-def _distinct(results: Sequence[RunResult]) -> Sequence[RunResult]:
-    seen: dict[tuple[str, str, int], RunResult] = {}
-    for result in results:
-        key = result.setting.folder.name, result.policy, result.seed
-        if (other := seen.setdefault(key, result)) is not result:
-            raise InputError(f"{result.directory.path} and {other.directory.path} are the same run; name one of them")
-    return results

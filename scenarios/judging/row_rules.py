@@ -1,197 +1,159 @@
 """The rules of ``flmarket verify`` on rows of rounds.csv, and on the order of all rows."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import product
 
-from des.log_records import Outcome
-from des.money import MICRO, Micro, to_micro
-from des.money import text as money
+import numpy as np
+import pandas as pd
+
+from des.log_records import Kind, Outcome
+from des.money import MICRO, to_micro
 from des.observation import Status
 from fl.elementary import power, rounded
-from scenarios.file.schema import Service
-from scenarios.judging.evidence import Logs, Row
-from scenarios.judging.wording import at_client, place
-from scenarios.logs.columns import ROUNDS
+from scenarios.judging.evidence import Logs
+from scenarios.judging.findings import differing, wrong
+from scenarios.logs.columns import AMOUNTS
 
 _SIX_DECIMALS = 5e-7  # half a unit of the last decimal of an accuracy
+_GONE = (Status.REACHED, Status.LEFT)
+_KEYS = ["round", "service"]
 
 
 def shape(logs: Logs) -> Iterator[str]:
     """Each round from 1 has one row for each service, in the scenario's order, until the run ends; offers follow it."""
-    names = [service.name for service in logs.scenario.services]
-    found = [(row["round"], row["service"]) for row in logs.rounds]
-    count = len(logs.rounds) // len(names)
-    if not count:
-        yield "rounds.csv has no round"
-    if found != [(n, name) for n in range(1, count + 1) for name in names]:
+    names, rounds = list(logs.places), logs.rounds
+    count = len(rounds) // len(names)
+    if not 0 < count <= logs.scenario.rounds or list(zip(rounds["round"], rounds["service"], strict=True)) != list(
+        product(range(1, count + 1), names)
+    ):
         yield "rounds.csv does not have one row for each round and service, in order"
-    last = logs.rounds[-len(names) :]
-    if count != logs.scenario.rounds and not all(row["status"].gone for row in last):
+        return
+    gone = rounds["status"].isin(_GONE).groupby(rounds["round"]).all()
+    if count != logs.scenario.rounds and not gone[count]:
         yield f"the run ends after round {count} of {logs.scenario.rounds}, but not all services have left"
-    for number in logs.numbers[:-1]:
-        if all(row["status"].gone for row in logs.rows_of[number]):
-            yield f"the run does not end after round {number}, when all services have left"
+    for number in gone.index[:-1][gone.to_numpy()[:-1]]:
+        yield f"the run does not end after round {number}, when all services have left"
     if logs.meta.get("rounds", count) != count:
         yield f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}"
-    known = set(found)
-    for where in sorted({*logs.offers_of} - known) + sorted({key for key in logs.events_of if key[1]} - known):
-        yield f"round {where[0]}: {where[1]}: has offers or events, but no row in rounds.csv"
-    for name, rows in (("offers", logs.offers), ("events", logs.events)):
-        order = [(row["round"], logs.places.get(row["service"], 0) if name == "offers" else 0) for row in rows]
-        for line, (one, other) in enumerate(pairwise(order), start=3):
-            if one > other:
-                yield f"{name}.csv, line {line}: the row is out of order"
+    offers, events, clients = logs.offers, logs.events, logs.scenario.clients.count
+    words = (rounds, "status", Status), (offers, "outcome", Outcome), (events, "event", Kind)
+    for table, column, known in words:
+        yield from wrong(table, ~table[column].isin([*known]), f"unknown {column} {{{column}}}")
+    amounts = events["event"].isin([*AMOUNTS])
+    yield from wrong(events, events["amount"].notna() != amounts, "a {event} with the amount {amount}")
+    for table in (offers, events):
+        yield from wrong(table, ~table["round"].between(1, count), "there is no such round")
+        yield from wrong(table, table["service"].notna() & ~table["service"].isin(names), "unknown service")
+        yield from wrong(
+            table, table["client"].notna() & ~table["client"].between(0, clients - 1),
+            f"unknown client; clients are 0 to {clients - 1}",
+        )  # fmt: skip
+    order = pd.DataFrame({"round": offers["round"], "service": offers["service"].map(logs.places)})
+    for name, keys in (("offers", order), ("events", events[["round"]])):
+        places = list(keys.itertuples(index=False, name=None))
+        if places != sorted(places):
+            line = next(n for n, pair in enumerate(zip(places, sorted(places), strict=True), 2) if pair[0] != pair[1])
+            yield f"{name}.csv, line {line}: the row is out of order"
 
 
 def scenario(logs: Logs) -> Iterator[str]:
-    """Data sets, policies, targets, budgets, clients and data sizes are the scenario's; no client is wanted offline."""
-    services = {service.name: service for service in logs.scenario.services}
-    for row in logs.rounds:
-        service = services.get(row["service"])
-        if service is None:
-            yield f"{place(row)}: unknown service"
-            continue
-        now = logs.conditions(row["round"])
-        player, budget = now.services[service.name], now.budgets[service.name]
-        if row["budget"] != to_micro(budget):
-            yield f"{place(row)}: the budget {money(row['budget'])} is not the scenario's {budget}"
-        if row["target_accuracy"] != _logged("target_accuracy", service.target_accuracy):
-            yield f"{place(row)}: the target {row['target_accuracy']} is not the scenario's {service.target_accuracy}"
-        for key, wanted in (("dataset", service.dataset), ("policy", player.policy)):
-            if row[key] != wanted:
-                yield f"{place(row)}: the {key} {row[key]!r} is not the scenario's {wanted!r}"
-    clients = logs.scenario.clients
-    sizes = clients.data_size if logs.behaviour is None or not logs.behaviour.misreports else logs.population.data_sizes
-    for row in logs.offers:
-        if row["data_size"] not in sizes and logs.behaviour is not None:
-            yield f"{at_client(row)}: a data size of {row['data_size']} is not in the scenario"
-        if not 0 <= row["client"] < clients.count:
-            yield f"{at_client(row)}: unknown client; clients are 0 to {clients.count - 1}"
-        if row["client"] in logs.conditions(row["round"]).offline:
-            yield f"{at_client(row)}: is offline, but is wanted"
+    """Data sets, policies, targets, budgets and clients are the scenario's; no client is wanted offline."""
+    wanted = [
+        (it.dataset, it.policy, _logged(it.target_accuracy), to_micro(logs.conditions(number).budgets[it.name]))
+        for number in logs.numbers
+        for it in logs.conditions(number).services.values()
+    ]
+    columns = ["dataset", "policy", "target_accuracy", "budget"]
+    yield from differing(logs.rounds, pd.DataFrame(wanted, columns=columns), "the scenario has")
+    offline = [logs.conditions(number).offline for number in logs.offers["round"]]
+    asleep = [client in clients for client, clients in zip(logs.offers["client"], offline, strict=True)]
+    yield from wrong(logs.offers, asleep, "is offline, but is wanted")
 
 
 def progress(logs: Logs) -> Iterator[str]:
     """A service trains until it meets its target, then leaves and keeps its accuracy; the reward is Omega^accuracy."""
-    for service in logs.scenario.services:
-        before: Row | None = None
-        for row in logs.rounds:
-            if row["service"] == service.name:
-                for problem in (
-                    *_step(service, before, row),
-                    *_accuracy(logs, service, before, row),
-                    *_test_accuracy(logs, before, row),
-                ):
-                    yield f"{place(row)}: {problem}"
-                before = row
-
-
-def _step(service: Service, before: Row | None, row: Row) -> Iterator[str]:
-    accuracy, status, target = row["accuracy"], row["status"], service.target_accuracy
-    gone = before is not None and before["status"].gone
-    if not gone and (status is Status.WAITING) != (row["round"] < service.arrival):
-        yield f"is {status}, but arrives in round {service.arrival}"
+    rounds = logs.rounds
+    services = {service.name: service for service in logs.scenario.services}
+    target = rounds["service"].map({name: it.target_accuracy for name, it in services.items()})
+    base = rounds["service"].map({name: it.reward_base for name, it in services.items()})
+    arrival = rounds["service"].map({name: it.arrival for name, it in services.items()})
+    status, accuracy, reward, exact = rounds["status"], rounds["accuracy"], rounds["reward"], logs.exact_accuracy
+    before = rounds.groupby("service", sort=False).shift()  # of the first round, nothing
+    had_left, gone, waits = before["status"].isin(_GONE), status.isin(_GONE), status == Status.WAITING
+    idle = before["round"].notna() & (rounds["served"] == 0)
+    moved = idle & (accuracy != before["accuracy"])
+    yield from wrong(rounds, ~had_left & (waits != (rounds["round"] < arrival)), "is {status}, but not by its arrival")
+    kept = (status == Status.LEFT) & (accuracy == before["accuracy"])
+    yield from wrong(rounds, had_left & ~kept, "has left, but does not keep its status and accuracy")
+    yield from wrong(rounds, ~had_left & (status == Status.LEFT), "has left without meeting its target")
     # Logged accuracies have six decimals, and the target may have more.
-    if gone and (status is not Status.LEFT or before is None or accuracy != before["accuracy"]):
-        yield "has left, but does not keep its status and accuracy"
-    if not gone and status is Status.LEFT:
-        yield "has left without meeting its target"
-    if status is Status.REACHED and accuracy < target - _SIX_DECIMALS:
-        yield f"leaves at an accuracy of {accuracy:.6f}, below its target of {target}"
-    if status is Status.TRAINING and accuracy > target + _SIX_DECIMALS:
-        yield f"stays at an accuracy of {accuracy:.6f}, above its target of {target}"
-    if before is not None and not row["served"] and accuracy != before["accuracy"]:
-        yield f"nobody was served, but the accuracy changes from {before['accuracy']:.6f} to {accuracy:.6f}"
-
-
-def _accuracy(logs: Logs, service: Service, before: Row | None, row: Row) -> Iterator[str]:
-    """Yield what is wrong with an accuracy as a share of images (or a point of its curve), and with the reward."""
-    accuracy, target = row["accuracy"], service.target_accuracy
-    exact = logs.exact_accuracy(row)
-    if exact is not None and accuracy != _logged("accuracy", exact):
-        if (row["round"], service.name) in logs.learned:
-            yield f"the accuracy {accuracy:.6f} is not that of the learning curve, {exact:.6f}"
-        else:
-            kind = "validation" if logs.scenario.split else "test"
-            yield f"the accuracy {accuracy:.6f} is not a share of {logs.data.measured[service.name]} {kind} images"
-    if not 0.0 <= accuracy <= 1.0:
-        yield f"the accuracy {accuracy:.6f} is not between 0 and 1"
-        return
-    if row["status"] is Status.WAITING:
-        if row["reward"] != 0:
-            yield f"the reward {row['reward']} is not 0 before it arrives"
-        return
-    if exact is not None and (exact >= target) != row["status"].gone:
-        yield f"is {row['status']} at an accuracy of {exact}, with a target of {target}"
+    early = (status == Status.REACHED) & (accuracy < target - _SIX_DECIMALS)
+    yield from wrong(rounds, early, "leaves at an accuracy of {accuracy}, below its target of {target_accuracy}")
+    late = (status == Status.TRAINING) & (accuracy > target + _SIX_DECIMALS)
+    yield from wrong(rounds, late, "stays at an accuracy of {accuracy}, above its target of {target_accuracy}")
+    yield from wrong(rounds, moved, "nobody was served, but the accuracy changes to {accuracy}")
+    yield from differing(rounds, pd.DataFrame({"accuracy": exact.map(_logged).fillna(accuracy)}), "it can only be")
+    yield from wrong(rounds, ~accuracy.between(0, 1), "the accuracy {accuracy} is not between 0 and 1")
+    yield from wrong(rounds, waits & (reward != 0), "the reward {reward} is not 0 before it arrives")
+    met = exact.notna() & ~waits & ((exact >= target) != gone)
+    yield from wrong(rounds, met, "is {status}, but not by its accuracy and its target of {target_accuracy}")
     # Six decimals do not tell the exact accuracy; where nothing else does, they leave a range of rewards.
-    near = (accuracy - _SIX_DECIMALS, accuracy + _SIX_DECIMALS) if exact is None else (exact, exact)
-    if row["status"].gone:
-        near = target, target
-    low, high = (rounded(power(service.reward_base, min(max(value, 0.0), target))) for value in near)
-    if not low <= row["reward"] <= high:
-        wanted = low if low == high else f"{low} to {high}"
-        yield f"the reward {row['reward']} is not {service.reward_base}^accuracy = {wanted}"
-    arrived = before is not None and before["status"] is not Status.WAITING
-    held = before is not None and arrived and not row["served"] and accuracy == before["accuracy"]
-    if held and before is not None and row["reward"] != before["reward"]:
-        yield f"nobody was served, but the reward changes from {before['reward']} to {row['reward']}"
+    low, high = (
+        rounded(power(np.array(base, float), np.array(near.where(~gone, target).clip(0.0, target), float)))
+        for near in (exact.fillna(accuracy - _SIX_DECIMALS), exact.fillna(accuracy + _SIX_DECIMALS))
+    )
+    yield from wrong(rounds, ~waits & ~reward.between(low, high), "the reward {reward} is not Omega^accuracy")
+    held = idle & ~moved & (before["status"] != Status.WAITING) & (reward != before["reward"])
+    yield from wrong(rounds, held, "nobody was served, but the reward changes to {reward}")
+    yield from _test_accuracy(logs, idle & (rounds["test_accuracy"] != before["test_accuracy"]))
 
 
-def _test_accuracy(logs: Logs, before: Row | None, row: Row) -> Iterator[str]:
-    accuracy = row["test_accuracy"]
+def _test_accuracy(logs: Logs, moved: "pd.Series[bool]") -> Iterator[str]:
+    rounds, accuracy = logs.rounds, logs.rounds["test_accuracy"]
     if not logs.scenario.split:
-        if accuracy != row["accuracy"]:
-            yield f"the test accuracy {accuracy:.6f} is not the accuracy {row['accuracy']:.6f}; no images are held out"
-        return
-    tested = logs.data.tested.get(row["service"])
-    if tested is not None and accuracy != _logged("test_accuracy", round(accuracy * tested) / tested):
-        yield f"the test accuracy {accuracy:.6f} is not a share of {tested} test images"
-    if not 0.0 <= accuracy <= 1.0:
-        yield f"the test accuracy {accuracy:.6f} is not between 0 and 1"
-    if before is not None and not row["served"] and accuracy != before["test_accuracy"]:
-        yield f"nobody was served, but the test accuracy changes from {before['test_accuracy']:.6f} to {accuracy:.6f}"
+        wanted = rounds["accuracy"]
+    else:
+        tested = rounds["service"].map(logs.data.tested).astype(float)
+        wanted = ((accuracy * tested).round() / tested).map(_logged).fillna(accuracy)
+    yield from differing(rounds, pd.DataFrame({"test_accuracy": wanted}), "it can only be")
+    yield from wrong(rounds, ~accuracy.between(0, 1), "the test accuracy {test_accuracy} is not between 0 and 1")
+    yield from wrong(rounds, moved, "nobody was served, but the test accuracy changes to {test_accuracy}")
 
 
 def totals(logs: Logs) -> Iterator[str]:
     """Each row of rounds.csv says what the service's offers come to, and they are within its budget (eq. 4)."""
-    for row in logs.rounds:
-        offers = logs.offers_of.get((row["round"], row["service"]), [])
-        served = [offer for offer in offers if offer["outcome"] is Outcome.SERVED]
-        offered: Micro = sum(offer["payment"] for offer in offers)
-        # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
-        if offered > row["budget"] and logs.conditions(row["round"]).paper:
-            yield f"{place(row)}: offers of {money(offered)} are over the budget of {money(row['budget'])} (eq. 4)"
-        if not row["status"].takes_part and offers:
-            yield f"{place(row)}: {'has left' if row['status'].gone else 'has not arrived'}, but makes offers"
-        spent: Micro = sum(offer["paid"] or 0 for offer in served)
-        if spent > row["budget"]:
-            yield f"{place(row)}: spent {money(spent)}, over the budget of {money(row['budget'])} (eq. 4)"
-        for key, value in (("offered", offered), ("spent", spent)):
-            if row[key] != value:
-                yield f"{place(row)}: {key} is {money(row[key])}, but its offers come to {money(value)}"
-        counts = {"wanted": len(offers), "served": len(served), "refused": len(offers) - len(served)}
-        expected: dict[str, float | None] = {**counts, **_over_served(served)}
-        for key, amount in expected.items():
-            if row[key] != _logged(key, amount):
-                yield f"{place(row)}: {key} is {row[key]}, but its offers come to {amount}"
+    rounds, offers = logs.rounds, logs.offers
+    served = offers[offers["outcome"] == Outcome.SERVED]
+    made, done = offers.groupby(_KEYS), served.groupby(_KEYS)
+    columns = {
+        "offered": made["payment"].sum(), "spent": done["paid"].sum(), "wanted": made.size(), "served": done.size(),
+        "samples": done["data_size"].sum(), "mean_emd": done["emd"].agg(_mean), "mean_dqi": done["dqi"].agg(_mean),
+        "mean_bid": done["bid"].agg(_mean_money), "mean_payment": done["paid"].agg(_mean_money),
+        "makespan": done["end"].max() - done["start"].min(),
+    }  # fmt: skip
+    wanted = pd.DataFrame(columns).reindex(pd.MultiIndex.from_frame(rounds[_KEYS])).reset_index(drop=True)
+    counts = ["offered", "spent", "wanted", "served"]
+    wanted[counts] = wanted[counts].fillna(0)
+    wanted["refused"] = wanted["wanted"] - wanted["served"]
+    yield from differing(rounds, wanted, "its offers come to")
+    # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
+    paper = rounds["round"].map({number: logs.conditions(number).paper for number in logs.numbers})
+    over = "over the budget of {budget} (eq. 4)"
+    yield from wrong(rounds, paper & (wanted["offered"] > rounds["budget"]), f"offers are {over}")
+    yield from wrong(rounds, wanted["spent"] > rounds["budget"], f"what it spent is {over}")
+    absent = rounds["status"].isin([Status.LEFT, Status.WAITING]) & (wanted["wanted"] > 0)
+    yield from wrong(rounds, absent, "is {status}, but makes offers")
 
 
-def _over_served(served: Sequence[Row]) -> Mapping[str, float | None]:
-    """Return what rounds.csv says of served clients, None where there are none."""
-    if not served:
-        return dict.fromkeys(("samples", "mean_emd", "mean_dqi", "mean_bid", "mean_payment", "makespan"))
-    starts, ends = ([offer[key] or 0.0 for offer in served] for key in ("start", "end"))
-    return {
-        "samples": sum(offer["data_size"] for offer in served),
-        "mean_emd": math.fsum(offer["emd"] for offer in served) / len(served),
-        "mean_dqi": math.fsum(offer["dqi"] for offer in served) / len(served),
-        "mean_bid": math.fsum(offer["bid"] / MICRO for offer in served) / len(served),
-        "mean_payment": math.fsum((offer["paid"] or 0) / MICRO for offer in served) / len(served),
-        "makespan": max(ends) - min(starts),
-    }
+def _mean(values: "pd.Series[float]") -> float:
+    return math.fsum(values) / len(values)
 
 
-def _logged(key: str, value: float | None) -> float | None:
-    """Return a value of rounds.csv as it reads after it was written."""
-    return None if value is None else ROUNDS[key].read(ROUNDS[key].write(value))
+def _mean_money(values: "pd.Series[float]") -> float:
+    return _logged(_mean(values / MICRO))
+
+
+def _logged(value: float) -> float:
+    """Return a number as it reads after it was written with six decimals."""
+    return float(f"{value:.6f}")

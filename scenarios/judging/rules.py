@@ -1,23 +1,19 @@
 """What must hold in every run's logs: constraints, sums, and that the tables agree with each other.
 
 Written against the paper and the logs alone: no rule shares code with the market, so a defect there cannot hide here.
-Only the clients' data and bids are drawn again by what defines them (``des.population`` and ``des.behaviour``; clients
-that learn do so again, from what the logs say they were paid), and surrogate accuracies are computed again from their
-learning curves (``fl.surrogate``); other mechanisms than the paper's clear their rounds again (``clearing_rules``).
-Each column of the logs names the rule that checks it (``scenarios.logs.columns``); the first sentence of a rule's
-docstring stands in docs/logs.md.
+Only the clients' data and bids are drawn again by what defines them (``des.population``), and other mechanisms than the
+paper's clear their rounds again. Columns name the rule that checks them; docs/logs.md has each docstring.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 
-from scenarios.judging.client_rules import interests
 from scenarios.judging.evidence import Logs
-from scenarios.judging.offer_rules import bids, cores, payments, world
+from scenarios.judging.offer_rules import bids, cores, interests, payments, world
 from scenarios.judging.row_rules import progress, scenario, shape, totals
-from scenarios.judging.time_rules import clock, timeline
+from scenarios.judging.time_rules import timeline
 
 RULES: Mapping[str, Callable[[Logs], Iterator[str]]] = {
     rule.__name__: rule
-    for rule in (shape, scenario, world, bids, interests, payments, cores, totals, progress, timeline, clock)
+    for rule in (shape, scenario, world, bids, interests, payments, cores, totals, progress, timeline)
 }
-"""All rules, by the name by which columns refer to them."""
+"""All rules, by the name by which columns refer to them. Where ``shape`` finds something, the others are not asked."""

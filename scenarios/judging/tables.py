@@ -1,115 +1,152 @@
-"""The tables of complete runs, as data frames or side by side in one table with the run in front of each row."""
+"""A run's logs as data frames: the one place where they are read. Money is in whole micro-units, what is empty NaN."""
 
+import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from des.money import MICRO
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
-from scenarios.judging.identity import recorded
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
-from scenarios.logs.directory import META, RunDirectory
-from scenarios.logs.table import Column, Table
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.table import INTEGER, MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
-
-_LONGEST_SHOWN = 60
 
 KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
 
-def keys(run: RunDirectory) -> tuple[str, str, int]:
-    """Return a run's ``KEYS``. The scenario comes with its hash, so that the points of a sweep stay apart."""
-    meta = recorded(run)
-    return f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]
+class UnreadableError(InputError):
+    """A table holds what no run writes."""
 
 
-def swept(sweeps: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys that any of these sweep points has, each once: a column each, behind ``KEYS``."""
-    return list(dict.fromkeys(key for sweep in sweeps for key in sweep))
+def read_table(
+    run: RunDirectory,
+    name: str,
+    size: int | None = None,  # bytes of a table that is still written, up to a checkpoint
+) -> pd.DataFrame:
+    """Return a table of a run; whole numbers that may be empty are floats, because NumPy's cannot be missing."""
+    table = ALL_TABLES[name]
+    types = {column.name: _dtype(column) for column in table.columns}
+    having([run], name)
+    try:
+        with np.errstate(invalid="raise"):  # a number that is too large for its column
+            content = io.BytesIO(table.check(run.path).read_bytes()[:size])
+            # A service may be called NA.
+            frame = pd.read_csv(content, dtype=types, keep_default_na=False, na_values=[""])
+    except OSError as error:
+        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
+    except (ValueError, ArithmeticError) as error:
+        raise UnreadableError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a further value to name the line
+        raise UnreadableError(f"{table.path(run.path)}: cannot be read: a line has more values than there are columns")
+    scales = _scales(frame, table)
+    values: dict[str, Any] = {}
+    for column in table.columns:
+        key, found = column.name, frame[column.name]
+        if found.hasnans and not column.empty:
+            raise UnreadableError(f"{table.path(run.path)}: cannot be read: a line has no {key}")
+        if found.dtype == "float64" and np.isinf(found.to_numpy()).any():
+            raise UnreadableError(f"{table.path(run.path)}: cannot be read: a line has an infinite {key}")
+        if column.type.dtype == "string" and not all(map(str.isprintable, found.dropna().unique())):
+            raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
+        if key in scales:
+            micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
+            values[key] = micro if column.empty else micro.astype(np.int64)
+    return frame.assign(**values)
+
+
+def lines_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """Yield the lines of a table as named tuples, their place in the table as ``Index``."""
+    return iter(frame.itertuples())
+
+
+def in_units(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a table with its money in units, as users see it: the numbers that the file has."""
+    return frame.assign(**{column: frame[column] / scale for column, scale in _scales(frame, ALL_TABLES[name]).items()})
+
+
+def written(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a table as the text that flmarket writes of it."""
+    texts = {}
+    for column in ALL_TABLES[name].columns:
+        values = frame[column.name].tolist()
+        if column.by is None:
+            texts[column.name] = [_text(column, value) for value in values]
+        else:
+            key, cases = column.by
+            kinds = (cases.get(kind, column) for kind in frame[key])
+            texts[column.name] = [_text(kind, value) for kind, value in zip(kinds, values, strict=True)]
+    return pd.DataFrame(texts, dtype=str)
+
+
+def _text(column: Column, value: Any) -> str:
+    if value != value:  # NaN: nothing
+        return ""
+    if column.type in (MONEY, INTEGER):
+        return column.type.write(int(value))
+    return column.type.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
+
+
+def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
+    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each swept key.
+
+    The scenario comes with its hash, so that the points of a sweep stay apart. Runs without a swept key have NaN.
+    """
+    metas = [run.meta() for run in runs]
+    names = dict.fromkeys(key for meta in metas for key in meta["sweep"])
+    rows = [
+        [f"{it['scenario']}-{it['hash']}", it["policy"], it["seed"], *(it["sweep"].get(name, np.nan) for name in names)]
+        for it in metas
+    ]
+    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
+
+
+def beside(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a run's table behind its line of ``identities``; the service's policy is called ``service_policy``."""
+    return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
+
+
+def names_beside_keys(table: Table) -> list[str]:
+    """Return a table's columns as ``beside`` calls them."""
+    return ["service_policy" if column == "policy" else column for column in table.names]
 
 
 def sweep_text(value: Any) -> str:
     """Return a swept value as a table's text: text as it is, anything else as JSON, and nothing where there is none."""
-    if value is None:
+    if value is None or value != value:
         return ""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def names_beside_keys(table: Table) -> list[str]:
-    """Return a table's columns behind ``KEYS``: the service's policy is ``service_policy`` beside the run's."""
-    return ["service_policy" if column == "policy" else column for column in table.names]
-
-
-def require_table(run: RunDirectory, name: TableName) -> None:
-    """Raise an InputError if a run has no such table because its clients are truthful."""
-    if name == CLIENTS.name and not CLIENTS.path(run.path).exists():
-        raise InputError(f"{run.path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
-
-
 def having(
-    runs: Sequence[RunDirectory], name: TableName, notify: Callable[[str], None] = lambda _: None
+    runs: Sequence[RunDirectory], name: str, notify: Callable[[str], None] = lambda _: None
 ) -> Sequence[RunDirectory]:
-    """Return the runs that have a table, of which there is one in some runs alone."""
-    if name != CLIENTS.name:
-        return runs
-    found = [run for run in runs if CLIENTS.path(run.path).exists()]
+    """Return the runs that have a table; there is no clients.csv where clients are truthful."""
+    found = [run for run in runs if name != CLIENTS.name or CLIENTS.path(run.path).exists()]
     if not found:
-        require_table(runs[0], name)
+        raise InputError(f"{runs[0].path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
     if without := len(runs) - len(found):
         notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients are truthful")
     return found
 
 
-def read_table(run: RunDirectory, name: TableName, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a table of a run, or some of its columns. What is empty is NaN; money is in units."""
-    require_table(run, name)
-    table = ALL_TABLES[name]
-    chosen = list(columns or table.names)
-    try:
-        with np.errstate(invalid="raise"):  # a number that is too large for its column
-            frame = pd.read_csv(
-                table.check(run.path),
-                usecols=chosen,
-                dtype={column: _dtype(table[column]) for column in chosen},
-                # A service may be called NA.
-                keep_default_na=False,
-                na_values={column: [""] for column in chosen},
-            )
-    except (OSError, ValueError, ArithmeticError) as error:
-        raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
-    for column in chosen:
-        if table[column].type.dtype == "string":
-            require_plain(frame[column].dropna().unique(), str(table.path(run.path)))
-    return frame[chosen]
-
-
-def fronts(runs: Sequence[RunDirectory]) -> tuple[list[str], list[list[str]]]:
-    """Return the names of the columns in front of the tables', and each run's texts in them."""
-    sweeps = [run.sweep() for run in runs]
-    names = swept(sweeps)
-    found = []
-    for run, sweep in zip(runs, sweeps, strict=True):
-        found.append([*map(str, keys(run)), *(sweep_text(sweep.get(name)) for name in names)])
-        require_plain([*names, *found[-1]], str(run.path / META))
-    return [*KEYS, *names], found
-
-
-def require_plain(texts: Iterable[str], where: str) -> None:
-    """Raise an InputError for the first text that could act on a terminal."""
-    for text in texts:
-        if not text.isprintable():
-            raise InputError(
-                f"{where}: {text[:_LONGEST_SHOWN]!r} is no text that a run writes (control characters); play the run "
-                "again with --fresh"
-            )
-
-
 def _dtype(column: Column) -> Any:
     if column.type.dtype == "string":
         return str
-    # NumPy's whole numbers have no empty ones.
     return "float64" if column.empty else column.type.dtype
+
+
+def _scales(frame: pd.DataFrame, table: Table) -> dict[str, Any]:
+    """Return the micro-units in a unit of each column with money; of the events' amount, line by line."""
+    found: dict[str, Any] = {column.name: MICRO for column in table.columns if column.type is MONEY}
+    for column in table.columns:
+        if column.by is not None:
+            key, cases = column.by
+            money = [kind for kind, case in cases.items() if case.type is MONEY]
+            found[column.name] = np.where(frame[key].isin(money), MICRO, 1)
+    return found

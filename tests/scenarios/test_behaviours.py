@@ -241,12 +241,14 @@ def test_measures_of_what_clients_earn(played: Callable[[str], Path]) -> None:
         offers = pd.read_csv(played(kind) / "offers.csv")
         assert run.income.sum() == pytest.approx(spent.sum())
         if kind == "truthful":
-            assert (run.profit == 0).all()
+            assert (run.earnings["profit"] == 0).all()
             assert run.income.sum() == pytest.approx(offers[offers["outcome"] == "served"]["bid"].sum())
         else:
             clients = pd.read_csv(played(kind) / "clients.csv")
             by_service = clients.groupby("service")["profit"].sum()
-            assert run.profit == pytest.approx([by_service[name] for name in run.setting.services])
+            assert run.by_service(run.earnings["profit"]) == pytest.approx(
+                [by_service[name] for name in run.setting.services]
+            )
 
 
 def test_the_report_shows_misreports_where_clients_may_misreport(played: Callable[[str], Path]) -> None:

@@ -11,11 +11,12 @@ import pytest
 import flmarket
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build
+from scenarios.judging.evidence import Logs
 from scenarios.judging.explain import Explanation
 from scenarios.judging.render import markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import read_logs, verify
+from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
@@ -212,11 +213,11 @@ def test_a_run_that_was_killed_has_the_same_bytes(
 @pytest.mark.parametrize(
     ("name", "number", "service", "values", "problem"),
     [
-        ("rounds", "1", "early", {"status": "training"}, "is training, but arrives in round 3"),
-        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, but arrives in round 3"),
+        ("rounds", "1", "early", {"status": "training"}, "is training, but not by its arrival"),
+        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, but not by its arrival"),
         ("rounds", "2", "late", {"reward": "1.0"}, "the reward 1.0 is not 0 before it arrives"),
-        ("rounds", "2", "late", {"budget": "20.000000"}, "the budget 20.000000 is not the scenario's 0"),
-        ("rounds", "12", "early", {"budget": "20.000000"}, "the budget 20.000000 is not the scenario's "),
+        ("rounds", "2", "late", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has 0"),
+        ("rounds", "12", "early", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has "),
         ("offers", "4", "early", {"data_size": "200"}, "but the run's seed draws "),
     ],
 )
@@ -254,8 +255,7 @@ def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> No
 
 
 def test_what_is_shown_of_a_service_that_has_not_arrived(run: Path) -> None:
-    logs, _ = read_logs(RunDirectory(run))
-    assert logs is not None
+    logs = Logs.read(RunDirectory(run))
     with pytest.raises(InputError, match="service 'late' arrives after round 5"):
         Explanation(logs, 5, "late")
     logged = LoggedRound.read(list(rounds_text(run))[4])

@@ -12,8 +12,9 @@ from des.money import to_micro
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
+from scenarios.judging.evidence import Logs
 from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import read_logs, verify
+from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, load, parse
 from scenarios.logs.directory import CHECKPOINT, RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
@@ -130,9 +131,7 @@ def test_runs_are_valid_and_the_same_again(policy: str, tmp_path: Path) -> None:
 
 
 def test_the_logs_hold_true_costs_and_the_true_dqi(good: Path) -> None:
-    logs, problems = read_logs(RunDirectory(good))
-    assert logs is not None
-    assert not problems
+    logs = Logs.read(RunDirectory(good))
     plain = load("private", ["rounds=12", *MISREPORT])
     assert plain.clients.cost.per_sample == 0.025
     for row, offer in zip(table(good, "clients"), table(good, "offers"), strict=True):
@@ -157,8 +156,7 @@ def test_a_changed_number_is_found(run: Path, name: str, column: str) -> None:
 
 def test_a_bid_must_follow_from_the_clients_cost_in_that_round(run: Path) -> None:
     """Not just from a cost that some round could have made of the data."""
-    logs, _ = read_logs(RunDirectory(run))
-    assert logs is not None
+    logs = Logs.read(RunDirectory(run))
     factors = logs.population.cost_factors(1)
     change(run, "offers", "bid", lambda row: f"{float(row['bid']) / factors[int(row['client'])]:.6f}")
     assert any("does not follow from the cost of its data" in problem for problem in verify(RunDirectory(run)).problems)
@@ -190,8 +188,7 @@ def test_a_fork_keeps_the_secrets(good: Path) -> None:
 def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:
     """One core, so that it pays more than the bid now and then; a rival's bid would have been the number to beat."""
     run = played(tmp_path, "mahdrl", "rounds=8", "market.bids=own", "market.dqi_noise=0.1", name="scarce")
-    logs, _ = read_logs(run.directory)
-    assert logs is not None
+    logs = Logs.read(run.directory)
     words = [
         line
         for number, world in logs.worlds()

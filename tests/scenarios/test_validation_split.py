@@ -151,8 +151,8 @@ def test_a_test_accuracy_stays_while_nobody_is_served(play: Play) -> None:
     path.write_text("".join(lines))
     reseal(path.parent)
     [problem] = verify(run.directory).problems
-    assert problem.startswith("round 6: beta: nobody was served, but the test accuracy changes from ")
-    assert problem.endswith(" to 0.990000")
+    assert problem.startswith("round 6: beta: nobody was served, but the test accuracy changes to ")
+    assert problem.endswith(" to 0.99")
 
 
 def test_images_that_are_held_out_do_not_supply_clients(two_services: str) -> None:

@@ -20,18 +20,19 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
-    from flmarket.core.files import write_rows
-    from scenarios.judging.explain import COLUMNS, Explanation
-    from scenarios.judging.verify import read_whole
+    from flmarket.core.files import asked_for
+    from scenarios.judging.evidence import Logs
+    from scenarios.judging.explain import Explanation
     from scenarios.logs.directory import RunDirectory
     from scenarios.logs.outside import require_place
 
     if csv is not None:
         require_place(csv)
     load_plugins(plugin)
-    found = Explanation(read_whole(RunDirectory(run_directory(run))), round_, service)
+    found = Explanation(Logs.read_whole(RunDirectory(run_directory(run))), round_, service)
     if csv is not None:  # first, as whoever reads the rest may stop reading
-        write_rows(csv, COLUMNS, found.table())
+        with asked_for(csv) as file:
+            found.table().to_csv(file, index=False, lineterminator="\n")
     for sentence in found.sentences():
         result(sentence)
     if csv is not None:

@@ -30,14 +30,12 @@ def export(
     ] = "long",
 ) -> None:
     """Gather the logs of runs into one file, with columns for scenario, policy, seed and swept keys."""
-    from scenarios.judging.export import export, export_file
+    from scenarios.judging.export import export, export_file, export_parquet
 
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
     damaged: list[str] = []
     if parquet is not None:
-        from scenarios.judging.parquet import export_parquet
-
         if shape == "wide":
             raise InputError("--shape wide is for --csv")
         count = export_parquet(runs, parquet, table, note, damaged.append)

@@ -53,9 +53,10 @@ def fork(
 
     The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
     """
-    from flmarket.core.files import write_rows
+    from pandas import concat
+
+    from flmarket.core.files import asked_for
     from scenarios.fork import fork as play
-    from scenarios.judging.differences import COLUMNS
     from scenarios.logs.outside import require_place
 
     load_plugins(plugin)
@@ -73,8 +74,9 @@ def fork(
         note("interrupted; the same command continues each fork from its last checkpoint")
         raise
     if csv is not None:  # first, as whoever reads the rest may stop reading
-        columns = ("changes", *COLUMNS)
-        write_rows(csv, columns, ((it.name, *row.row()) for it in forks for row in it.comparison.differences()))
+        tables = {it.name: it.differences for it in forks}
+        with asked_for(csv) as file:
+            concat(tables, names=["changes"]).droplevel(1).to_csv(file, lineterminator="\n")
     for found in forks:
         _show(found, round_)
     if csv is not None:
@@ -113,18 +115,26 @@ def _table(fork: "Fork") -> "Table":
     for name in ("original", "fork", "difference"):
         table.add_column(name, justify="right")
     table.add_column("rounds that differ", overflow="fold")
-    all_ = [it for it in fork.comparison.differences() if it.rounds]
-    incomes = [it for it in all_ if it.measure == "income"]
-    shown = {it.name for it in sorted(incomes, key=lambda it: -abs(it.amount or 0))[:MOST_CLIENTS]}
+    found = fork.differences
+    found = found[found["rounds"] != ""]
+    incomes = found[found["measure"] == "income"]
+    shown = incomes["name"][incomes["difference"].abs().nlargest(MOST_CLIENTS).index]
     group = None
-    for it in all_:
-        if it.kind == "client" and it.name not in shown:
-            continue
-        if group not in {None, (it.kind, it.name)}:
+    row: Any
+    for row in found[(found["kind"] == "service") | found["name"].isin(shown)].itertuples():
+        if group not in {None, (row.kind, row.name)}:
             table.add_section()
-        head = "" if group == (it.kind, it.name) else it.name if it.kind == "service" else f"client {it.name}"
-        table.add_row(head, it.measure, *it.texts(), it.spans)
-        group = it.kind, it.name
-    if more := len({it.name for it in all_ if it.kind == "client"}) - len(shown):
+        head = "" if group == (row.kind, row.name) else row.name if row.kind == "service" else f"client {row.name}"
+        values = (_text(row.measure, value) for value in (row.original, row.fork))
+        table.add_row(head, row.measure, *values, _text(row.measure, row.difference, "+"), row.rounds)
+        group = row.kind, row.name
+    if more := found["name"][found["kind"] == "client"].nunique() - len(shown):
         table.caption = f"{more} more clients differ; --csv FILE lists all"
     return table
+
+
+def _text(measure: str, value: float, sign: str = "") -> str:
+    from scenarios.judging.comparison import DIGITS
+
+    digits = DIGITS.get(measure, 2)
+    return "-" if value != value else f"{round(value, digits) + 0.0:{sign}.{digits}f}"

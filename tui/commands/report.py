@@ -47,7 +47,7 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from flmarket.core.files import write_rows
+    from flmarket.core.files import asked_for
     from scenarios.judging.page import html_page
     from scenarios.judging.render import csv_text, markdown
     from scenarios.judging.report import make_report
@@ -64,12 +64,13 @@ def report(
     found = read(runs, damaged.append)
     limits = None
     if bounds:
-        from scenarios.judging.bounds import COLUMNS, Bounds
+        from scenarios.judging.bounds import Bounds
 
         with silenced():
             limits = Bounds.read(found)
         if bounds_csv is not None:
-            write_rows(bounds_csv, COLUMNS, limits.rows(found))
+            with asked_for(bounds_csv) as file:
+                limits.table(found).to_csv(file, index=False, lineterminator="\n")
             note(f"{bounds_csv}: what services got and could have had, by round")
     made = make_report(found, baseline, limits)
     if figures is not None:
@@ -97,12 +98,13 @@ def report(
 
 
 def _made_by(runs: "Sequence[RunResult]") -> list[str]:
+    from scenarios.logs.versions import played_by
     from scenarios.running.provenance import versions
 
-    played = sorted({run.version for run in runs if run.version})
+    played = sorted({played_by(run.directory.meta()) for run in runs})
     return [
         shlex.join(["flmarket", *sys.argv[1:]]),
-        f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played) or 'of unknown version'}",
+        f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played)}",
     ]
 
 

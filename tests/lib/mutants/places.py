@@ -15,7 +15,6 @@ MODULES = (
     "scenarios/judging/measures.py",
     "scenarios/judging/verify.py",
     "scenarios/judging/evidence.py",
-    "scenarios/judging/slots.py",
     "scenarios/judging/*rules.py",
 )
 
@@ -45,7 +44,7 @@ ELSEWHERE = {
     "scenarios/judging/evidence.py": RULES,
     "scenarios/judging/offer_rules.py": RULES,
     "scenarios/judging/row_rules.py": RULES,
-    "scenarios/judging/slots.py": RULES,
+    "scenarios/judging/findings.py": RULES,
     "scenarios/judging/time_rules.py": RULES,
     "scenarios/judging/verify.py": RULES,
 }

@@ -15,7 +15,6 @@ from scenarios.build import Shelf
 from scenarios.judging.agent import looked_at
 from scenarios.judging.evidence import Logs
 from scenarios.judging.explain import Explanation
-from scenarios.judging.verify import read_logs
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
@@ -25,10 +24,7 @@ from scenarios.running.runner import execute
 def logs_of(out: Path, name: str, policy: str, *changes: str) -> Logs:
     [run] = plan([load(name, ["training.backend=surrogate", "rounds=6", *changes])], [policy], [0], out, Shelf())
     execute(run, Shelf())
-    logs, problems = read_logs(RunDirectory(run.directory.path))
-    assert logs is not None
-    assert not problems
-    return logs
+    return Logs.read(RunDirectory(run.directory.path))
 
 
 def words(logs: Logs, number: int, service: str) -> list[str]:
@@ -77,7 +73,7 @@ def test_without_lots_nothing_is_said_of_a_draw(tmp_path: Path) -> None:
 
 def test_decisions_follow_from_interventions_and_from_who_has_left(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, "quickstart", "mahdrl", "services.digits.target_accuracy=0.2", "services.strokes.budget=9")
-    assert any(row["status"] == "left" for row in logs.rows_of[6])
+    assert "left" in set(logs.rounds_of(6)["status"])
     for number in logs.numbers:
         assert words(logs, number, "strokes")[0].startswith("mahdrl rated clients ")
 
@@ -85,31 +81,30 @@ def test_decisions_follow_from_interventions_and_from_who_has_left(tmp_path: Pat
 def test_an_agent_that_watches_its_money_for_the_run_is_asked_with_what_was_left(tmp_path: Path) -> None:
     """A total that binds from the second round on, so that another one would be another decision."""
     logs = logs_of(tmp_path, "scarce", "mahdrl", "services.mnist-rich.total_budget=60")
-    assert 0 < logs.rows_of[5][0]["budget"] < logs.rows_of[1][0]["budget"]
+    budgets = [logs.rounds_of(number).loc["mnist-rich", "budget"] for number in (1, 5)]
+    assert 0 < budgets[1] < budgets[0]
     for number in logs.numbers:
         assert words(logs, number, "mnist-rich")[0].startswith("mahdrl rated clients ")
 
 
 def test_what_was_overbid_for_is_named_with_the_chances(scarce: Logs) -> None:
-    over = [row for row in scarce.offers if row["payment"] > row["bid"]]
-    assert over
-    row = over[0]
-    told = " ".join(words(scarce, row["round"], row["service"]))
+    row = next(scarce.offers[scarce.offers["payment"] > scarce.offers["bid"]].itertuples())
+    told = " ".join(words(scarce, row.round, row.service))
     assert "It offered client " in told
     assert ": at the bid it expected to be served with " in told
-    at_bids = [
-        row for row in scarce.offers
-        if all(it["payment"] == it["bid"] for it in scarce.offers_of[row["round"], row["service"]])
-    ]  # fmt: skip
-    assert words(scarce, at_bids[0]["round"], at_bids[0]["service"])[-1] == "It offered everybody the bid."
+    raised = (scarce.offers["payment"] > scarce.offers["bid"]).groupby(
+        [scarce.offers["round"], scarce.offers["service"]]
+    )
+    number, service = next(key for key, some in raised.any().items() if not some)
+    assert words(scarce, number, service)[-1] == "It offered everybody the bid."
 
 
 def test_the_paper_s_agent_has_ratings_and_payments_and_no_chances(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, "paper", "mahdrl-paper")
     for number in logs.numbers:
-        rated, paid = words(logs, number, "mnist")
+        rated, paid, *_ = words(logs, number, "mnist")
         assert rated.startswith("mahdrl-paper rated clients by what they add to a set: highest ")
-        assert paid.startswith("It offered more than the bid to client ") or paid == "It offered everybody the bid."
+        assert paid.startswith("It offered client ") or paid == "It offered everybody the bid."
 
 
 def test_an_explanation_holds_it(scarce: Logs) -> None:

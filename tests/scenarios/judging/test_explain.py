@@ -12,9 +12,8 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.judging.evidence import Logs
-from scenarios.judging.explain import COLUMNS, Explanation
+from scenarios.judging.explain import Explanation
 from scenarios.judging.reasons import cash
-from scenarios.judging.verify import read_logs
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import plan
@@ -32,10 +31,7 @@ training = { backend = "surrogate" }
 def logs_of(out: Path, *changes: str) -> Logs:
     [run] = plan([parse(SCENARIO, overrides=list(changes))], [], [0], out, Shelf())
     execute(run, Shelf())
-    logs, problems = read_logs(RunDirectory(run.directory.path))
-    assert logs is not None
-    assert not problems
-    return logs
+    return Logs.read(RunDirectory(run.directory.path))
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +58,11 @@ def test_the_best_set_is_that_of_trying_all_sets(number: int, service: str, logs
 def test_the_best_set_would_have_been_served(number: int, logs: Logs) -> None:
     """The round is cleared again, with the offers of the best set in the place of alpha's."""
     best = Explanation(logs, number, "alpha").possible()
-    rivals = [row for row in logs.offers_in[number] if row["service"] != "alpha"]
-    services = np.array([0] * len(best.clients) + [logs.places[row["service"]] for row in rivals])
-    clients = np.array([*best.clients.tolist(), *(row["client"] for row in rivals)])
-    payments = np.array([*best.prices[best.clients].tolist(), *(row["payment"] for row in rivals)])
+    offers = logs.offers_of(number)
+    rivals = offers[offers["service"] != "alpha"]
+    services = np.array([0] * len(best.clients) + [logs.places[name] for name in rivals["service"]])
+    clients = np.array([*best.clients, *rivals["client"]])
+    payments = np.array([*best.prices[best.clients], *rivals["payment"]])
     bids = logs.population.draw(number).bid[services, clients]
     budgets = np.full(3, 10**9)
     book = Book(services, clients, payments, bids, bids, budgets, 1, lambda c: np.zeros((*np.shape(c), 3)))
@@ -81,45 +78,41 @@ def test_more_of_anything_is_never_worse(logs: Logs) -> None:
 
 
 def test_every_refused_offer_names_who_won(logs: Logs) -> None:
-    lost = [row for row in logs.offers if row["outcome"] is Outcome.OUTBID]
-    assert lost
-    for row in lost:
-        words = Explanation(logs, row["round"], row["service"]).why(row)
-        [winner] = [
-            other
-            for other in logs.offers_in[row["round"]]
-            if other["client"] == row["client"] and other["core"] is not None
-        ]
-        if winner["payment"] == row["payment"]:
-            assert words == f"lost the draw against {winner['service']}, which pays {cash(winner['payment'])} too"
+    lost = logs.offers[logs.offers["outcome"] == Outcome.OUTBID]
+    assert not lost.empty
+    for row in lost.itertuples():
+        words = Explanation(logs, row.round, row.service).why(row)
+        same = logs.offers[(logs.offers["round"] == row.round) & (logs.offers["client"] == row.client)]
+        [winner] = same[same["core"].notna()].itertuples()
+        if winner.payment == row.payment:
+            assert words == f"lost the draw against {winner.service}, which pays {cash(winner.payment)} too"
         else:
-            less, more = row["payment"], winner["payment"]
-            assert words == f"outbid by {winner['service']}: {cash(less, more)} < {cash(more, less)}"
+            less, more = row.payment, winner.payment
+            assert words == f"outbid by {winner.service}: {cash(less, more)} < {cash(more, less)}"
 
 
 def test_the_words_of_a_round(logs: Logs) -> None:
-    row = next(row for row in logs.offers if row["outcome"] is Outcome.OUTBID)
-    sentences = list(Explanation(logs, row["round"], row["service"]).sentences())
-    assert sentences[0].startswith(f"Round {row['round']}, {row['service']}: wanted ")
-    assert f"Client {row['client']}: {Explanation(logs, row['round'], row['service']).why(row)}." in sentences
+    row = next(logs.offers[logs.offers["outcome"] == Outcome.OUTBID].itertuples())
+    sentences = list(Explanation(logs, row.round, row.service).sentences())
+    assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted ")
+    assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
     assert any(sentence.startswith("The best within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
 
 
 def test_the_table_has_all_clients(logs: Logs) -> None:
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in Explanation(logs, 1, "alpha").table()]
-    assert [row["client"] for row in rows] == list(range(7))
-    wanted = {row["client"]: row["outcome"].value for row in logs.offers_in[1] if row["service"] == "alpha"}
-    assert {row["client"]: row["outcome"] for row in rows if row["outcome"]} == wanted
-    assert sum(row["in_best_set"] for row in rows) == len(Explanation(logs, 1, "alpha").possible().clients)
+    rows = Explanation(logs, 1, "alpha").table()
+    assert rows["client"].tolist() == list(range(7))
+    wanted = logs.offers_of(1, "alpha").set_index("client")["outcome"]
+    assert rows.dropna(subset="outcome").set_index("client")["outcome"].to_dict() == wanted.to_dict()
+    assert rows["in_best_set"].sum() == len(Explanation(logs, 1, "alpha").possible().clients)
 
 
 def test_an_offline_client_could_not_have_been_had(tmp_path: Path) -> None:
     text = SCENARIO + '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0, 1, 2]\n'
     [run] = plan([parse(text)], [], [0], tmp_path, Shelf())
     execute(run, Shelf())
-    logs, _ = read_logs(RunDirectory(run.directory.path))
-    assert logs is not None
+    logs = Logs.read(RunDirectory(run.directory.path))
     assert not {0, 1, 2} & set(Explanation(logs, 3, "alpha").possible().clients.tolist())
 
 

@@ -1,4 +1,4 @@
-"""Whatever is in a run's files, and whatever its meta.json says: no traceback, but a message that names the file."""
+"""Whatever is in a run's tables or its scenario: no traceback, but a message that names the file."""
 
 import random
 import shutil
@@ -10,12 +10,11 @@ import pytest
 
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.judging.export import export_file
-from scenarios.judging.frames import Results
+from scenarios.judging.export import export_file, export_parquet
 from scenarios.judging.render import markdown
 from scenarios.judging.report import make_report
 from scenarios.judging.results import read
-from scenarios.judging.tables import TableName, read_table
+from scenarios.judging.tables import TableName
 from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
@@ -66,8 +65,6 @@ def _export(path: Path, table: Any, shape: Any) -> None:
 
 def parquet(path: Path) -> None:
     pytest.importorskip("pyarrow")
-    from scenarios.judging.parquet import export_parquet
-
     tables: list[TableName] = ["rounds", "offers", "events"]
     for table in tables:
         export_parquet([path], path.parent / "all.parquet", table)
@@ -83,7 +80,7 @@ def replay(path: Path) -> None:
     assert session.world is not None
     for number in range(1, len(session.history) + 1):
         try:
-            logged = session.look(number)
+            logged = session.history[number]
         except LogError as error:
             session.spoil(error)
             raise InputError(session.error) from error
@@ -150,65 +147,6 @@ def test_damaged_files_are_named(file: str, action: str, changes: int, run: Path
     assert max(len(line) for text in refusals for line in text.split("\n")) < 1_000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("action", ACTIONS)
-def test_a_meta_json_with_another_value_is_named(action: str, run: Path) -> None:
-    """The digest in it is right: whoever changed it has computed it again."""
-    meta = RunDirectory(run).meta()
-    del meta["files"]
-    others: list[object] = [None, [], {"data set mnist": {}}, "x", -1, 1e300, True, 10**30]
-    for n, key in enumerate(sorted(meta)):
-        RunDirectory(run).finish({**meta, key: others[n % len(others)]})
-        assert len(refusal(action, run)) < 1_000
-        RunDirectory(run).finish({name: value for name, value in meta.items() if name != key})
-        assert len(refusal(action, run)) < 1_000
-
-
-@pytest.mark.parametrize("action", ["verify", "export"])
-def test_a_seed_that_is_none_is_named(action: str, run: Path) -> None:
-    meta = RunDirectory(run).meta()
-    del meta["files"]
-    for seed in (None, "0", True, 10**30):
-        RunDirectory(run).finish({**meta, "seed": seed})
-        assert refusal(action, run) == f"{run / 'meta.json'}: has no usable 'seed'; run again with --fresh"
-
-
-FOREIGN = ["a\x1b[31m", "a\u202eb"]
-
-
-@pytest.mark.parametrize("text", FOREIGN)
-@pytest.mark.parametrize("form", ["rounds", "parquet"])
-def test_no_table_has_a_cell_that_a_terminal_acts_on(text: str, form: str, run: Path) -> None:
-    """What a notebook gets, too: frames are written to CSV as they are."""
-    rounds = run / "rounds.csv"
-    rounds.write_text(rounds.read_text().replace("emnist-poor", text))
-    reseal(run)
-    problem = f"{text!r} is no text that a run writes (control characters); "
-    with pytest.raises(InputError) as refused:
-        parquet(run) if form == "parquet" else read_table(RunDirectory(run), "rounds")
-    assert str(refused.value) == f"{rounds}: {problem}play the run again with --fresh"
-
-
-@pytest.mark.parametrize("swept", [{"a\x1b[31m": 1}, {"name": "a\x1b[31m"}])
-def test_nor_what_meta_json_puts_in_front_of_it(swept: dict[str, object], run: Path) -> None:
-    meta = RunDirectory(run).meta()
-    del meta["files"]
-    RunDirectory(run).finish({**meta, "sweep": swept})
-    for form in (lambda: Results([run]).offers, lambda: parquet(run), lambda: _export(run, "offers", "long")):
-        with pytest.raises(InputError, match=r"meta\.json: .* is no text that a run writes \(control characters\)"):
-            form()
-
-
-def test_negative_numbers_and_letters_of_any_language_are_plain(run: Path) -> None:
-    meta = RunDirectory(run).meta()
-    del meta["files"]
-    swept = {"services.x.policy_options.shift": -0.5, "services.x.checkpoint": "agents/\u00fcber.safetensors"}
-    RunDirectory(run).finish({**meta, "sweep": swept})
-    assert list(Results([run]).rounds["services.x.policy_options.shift"].unique()) == [-0.5]
-    export(run)
-    assert "agents/\u00fcber.safetensors" in (run.parent / "wide.csv").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     "fits", [None, {}, {"dqi/mnist": 3}, {"dqi/mnist": {"zeta": "x"}}, {"dqi/mnist": {"a": 10**400}}]
 )
@@ -224,9 +162,12 @@ def test_fits_that_are_none_are_named(fits: object, tmp_path: Path) -> None:
         verify(planned.directory)
 
 
-def test_a_scenario_without_services_is_named(run: Path) -> None:
-    path = run / "scenario.toml"
-    text = path.read_text()
-    path.write_text("services = []\n" + text[: text.index("[[services]]")])
+@pytest.mark.parametrize("action", [name for name in ACTIONS if name != "replay"])
+def test_control_characters_are_refused(action: str, run: Path) -> None:
+    rounds = run / "rounds.csv"
+    rounds.write_text(rounds.read_text().replace("emnist-poor", "a\x1b[31m"))
     reseal(run)
-    assert refusal("report", run) == f"{path}: is not the scenario of a run: it has no services"
+    if action == "verify":
+        assert "control characters" in verify(RunDirectory(run)).problems[0]
+    else:
+        assert "control characters" in refusal(action, run)

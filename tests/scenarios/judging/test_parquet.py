@@ -24,7 +24,7 @@ class Observer:
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
 def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
-    from scenarios.judging.parquet import export_parquet
+    from scenarios.judging.export import export_parquet
 
     shelf = Shelf()
     scenario = load("quickstart", ["rounds=3", "training.eval_samples=100"])
@@ -40,7 +40,7 @@ def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
 def test_parquet_has_the_columns_of_a_sweep(table: TableName, sweep_runs: Path, tmp_path: Path) -> None:
-    from scenarios.judging.parquet import export_parquet
+    from scenarios.judging.export import export_parquet
 
     export_parquet([sweep_runs], tmp_path / "all.parquet", table)
     export_file([sweep_runs], tmp_path / "all.csv", table)
@@ -51,7 +51,7 @@ def test_parquet_has_the_columns_of_a_sweep(table: TableName, sweep_runs: Path, 
 
 
 def test_no_complete_run_is_an_error(tmp_path: Path) -> None:
-    from scenarios.judging.parquet import export_parquet
+    from scenarios.judging.export import export_parquet
 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no complete run"):

@@ -30,14 +30,23 @@ rounds = 4
 [clients]
 count = 2
 cores = 1
+data_size = [100]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 0.5 }
 [[services]]
 name = "a"
+dataset = "mnist"
+budget = 20
 target_accuracy = 1.0
 reward_base = 16.0
+policy = "random"
 [[services]]
 name = "b"
+dataset = "mnist"
+budget = 20
 target_accuracy = 0.5
 reward_base = 4.0
+policy = "random"
 """
 
 
@@ -60,7 +69,7 @@ def write_run(
         for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
             status = "training" if curve[n] < target else "left" if n and curve[n - 1] >= target else "reached"
             money = 0.0 if status == "left" else spent
-            row = dict.fromkeys(ROUNDS.names, "") | {
+            row = dict.fromkeys(ROUNDS.names, "0") | {
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
                 "test_accuracy": curve[n],
                 "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
@@ -73,7 +82,7 @@ def write_run(
                 won = outcome == "served" and money > 0
                 price = {"payment": f"{money:.6f}", "paid": f"{money:.6f}" if won else ""}
                 offers.append(
-                    dict.fromkeys(OFFERS.names, "") | offer | price | {"outcome": "served" if won else "outbid"}
+                    dict.fromkeys(OFFERS.names, "0") | offer | price | {"outcome": "served" if won else "outbid"}
                 )
     for table, rows in ((ROUNDS, rounds), (OFFERS, offers)):
         with table.path(path).open("w", newline="") as file:

@@ -90,7 +90,7 @@ rounds = [LoggedRound.read(text) for text in rounds_text(run.directory.path)]
 prices = [max(o.paid for o in logged.offers if o.paid and o.service == row.service) if row.served else None
           for logged in rounds for row in logged.services]
 assert [row.top_price for logged in rounds for row in logged.services] == prices
-assert list(read_table(run.directory, "rounds")["top_price"].fillna(0)) == [(p or 0) / 1e6 for p in prices]
+assert list(read_table(run.directory, "rounds")["top_price"].fillna(0)) == [p or 0 for p in prices]
 export_file([Path("runs")], Path("all.csv"))
 """
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scenarios.build import Shelf
+from scenarios.judging.dataframes import Results
 from scenarios.judging.export import export_file
-from scenarios.judging.frames import Results
 from scenarios.judging.results import read
 from scenarios.judging.verify import verify
 from scenarios.loader import load
@@ -66,7 +66,7 @@ def test_it_is_refused(look: Callable[[Run, Path], object], run: Run, tmp_path: 
 
 def test_parquet_refuses_it(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
-    from scenarios.judging.parquet import export_parquet
+    from scenarios.judging.export import export_parquet
 
     with pytest.raises(TableError) as error:
         export_parquet([run.directory.path], tmp_path / "all.parquet", "offers")

@@ -353,5 +353,5 @@ def test_what_cannot_be_compared_is_not_forked(original: Path, flmarket: Flmarke
         "fork", str(run), "--round", "2", "--set", "services.alpha.budget=3", "--out", str(tmp_path / "out")
     )
     assert done.returncode == 2
-    assert "cannot be read: not a round of offers.csv: could not convert string to float: 'much'" in done.stderr
+    assert "offers.csv: cannot be read: could not convert string to float: 'much'" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -26,7 +26,7 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
         (copy / path.name).write_bytes(path.read_bytes().replace(b",6.500000,", b",2.000000,"))
     done = command("verify", "runs", cwd=tmp_path)
     assert done.returncode == 1
-    assert "the budget 2.000000 is not the scenario's 6.5" in done.stdout
+    assert "budget is 2.000000, but the scenario has 6.500000" in done.stdout
 
 
 def test_a_folder_without_runs_is_bad_input(tmp_path: Path, flmarket: Flmarket) -> None:

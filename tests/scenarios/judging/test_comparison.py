@@ -1,13 +1,15 @@
 """What a fork came to: sums and their rounds, and in words what happened first."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import pandas as pd
 import pytest
 
+from flmarket.core.counting import spans
 from scenarios.file.schema import Scenario
-from scenarios.judging.differences import Comparison, spans
+from scenarios.judging.comparison import Comparison, Tables
 from scenarios.loader import parse
-from scenarios.logs.reading import LoggedRound
 
 SCENARIO = """\
 name = "two"
@@ -40,20 +42,31 @@ def scenario() -> Scenario:
     return parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion"))
 
 
-def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str = "training") -> LoggedRound:
-    """A round as the tables hold it; services gain accuracy alike."""
-    served = {name: [it for it in offers if it[0] == name and it[3] == "served"] for name in ("mnist", "fashion")}
-    rows = [
-        f"{number},{number}.0,{name},digits,lcfa,{status},{accuracy},0.500000,1.41421356237,10.000000,0.000000,"
-        f"{sum(float(it[2]) for it in mine):.6f},{len(mine)},{len(mine)},0,,,,,,,{accuracy}"
-        for name, mine in served.items()
+def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str = "training") -> Tables:
+    """A round as it is read; services gain accuracy alike."""
+    made = pd.DataFrame(
+        [(number, service, client, float(money) * 1e6, outcome) for service, client, money, outcome in offers],
+        columns=["round", "service", "client", "payment", "outcome"],
+    ).astype({"round": int, "client": int, "payment": float})
+    made["paid"] = made["payment"].where(made["outcome"] == "served").astype(float)
+    served = made[made["outcome"] == "served"]
+    rounds = [
+        (number, name, status, float(accuracy), 2**0.5, own["paid"].sum(), len(own))
+        for name in ("mnist", "fashion")
+        for own in [served[served["service"] == name]]
     ]
-    lines = [
-        f"{number},{service},{client},40,0.2,0.5,1.000000,{payment},{payment if outcome == 'served' else ''},{outcome},"
-        + ("0,1.0,2.0" if outcome == "served" else ",,")
-        for service, client, payment, outcome in offers
-    ]
-    return LoggedRound.read({"rounds": "\n".join([*rows, ""]), "offers": "\n".join([*lines, ""]), "events": ""})
+    columns = ["round", "service", "status", "test_accuracy", "reward", "spent", "served"]
+    return Tables(pd.DataFrame(rounds, columns=columns), made)
+
+
+def compared(scenario: Scenario, one: list[Tables], other: list[Tables], **options: Any) -> Comparison:
+    return Comparison(scenario, *(Tables(*map(pd.concat, zip(*run, strict=True))) for run in (one, other)), **options)
+
+
+def rows_of(comparison: Comparison) -> dict[tuple[str, str], Any]:
+    """The lines of the table of differences by name and measure; None where there is nothing."""
+    found = comparison.differences().astype(object)
+    return {(row.name, row.measure): row for row in found.where(found.notna(), None).itertuples(index=False)}
 
 
 CALM: Offers = [("mnist", 4, "2.000000", "served"), ("fashion", 4, "1.500000", "outbid")]
@@ -80,16 +93,16 @@ CALM: Offers = [("mnist", 4, "2.000000", "served"), ("fashion", 4, "1.500000", "
 )
 def test_the_first_round_that_differs_is_told_in_words(offers: Offers, words: list[str], scenario: Scenario) -> None:
     fork = [logged(1, CALM), logged(2, offers), logged(3, [])]
-    found = Comparison(scenario, [logged(n, CALM) for n in (1, 2, 3)], fork)
+    found = compared(scenario, [logged(n, CALM) for n in (1, 2, 3)], fork)
     assert found.first == 2
     assert list(found.sentences()) == [f"round 2: {sentence}" for sentence in words]
 
 
 def test_runs_that_are_alike_have_no_first_difference(scenario: Scenario) -> None:
     rounds = [logged(n, CALM) for n in (1, 2)]
-    found = Comparison(scenario, rounds, rounds)
+    found = compared(scenario, rounds, rounds)
     assert list(found.sentences()) == ["Nothing differs: the change had no effect."]
-    assert not any(it.rounds or it.kind == "client" for it in found.differences())
+    assert not any(row.rounds or row.kind == "client" for row in rows_of(found).values())
 
 
 def test_sums_and_rounds_of_services_and_clients(scenario: Scenario) -> None:
@@ -97,8 +110,8 @@ def test_sums_and_rounds_of_services_and_clients(scenario: Scenario) -> None:
     won: Offers = [("mnist", 4, "2.000000", "served"), ("mnist", 2, "1.250000", "served")]
     original = [logged(1, CALM), logged(2, CALM), logged(3, CALM)]
     fork = [logged(1, CALM), logged(2, won, "0.500000", "reached")]
-    found = Comparison(scenario, original, fork)
-    rows = {(it.name, it.measure): it.row()[3:] for it in found.differences()}
+    found = compared(scenario, original, fork)
+    rows = {key: row[3:] for key, row in rows_of(found).items()}
     assert rows["mnist", "final accuracy"] == (25.0, 50.0, 25.0, 2, "2-3")
     assert rows["mnist", "AUC"] == (25.0, 43.75, 18.75, 2, "2-3")
     assert rows["mnist", "spent"] == (6.0, 5.25, -0.75, 2, "2-3")
@@ -115,7 +128,7 @@ def test_means_count_from_the_arrival_as_in_reports() -> None:
     late = parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion") + "arrival = 3\n")
     original = [logged(1, CALM), logged(2, CALM), logged(3, CALM, "0.300000"), logged(4, CALM, "0.400000")]
     fork = [*original[:3], logged(4, [], "0.500000")]
-    rows = {(it.name, it.measure): it.row()[3:6] for it in Comparison(late, original, fork).differences()}
+    rows = {key: row[3:6] for key, row in rows_of(compared(late, original, fork)).items()}
     assert rows["fashion", "AUC"] == (35.0, 40.0, 5.0)
     assert rows["mnist", "AUC"] == (30.0, 32.5, 2.5)
 
@@ -132,12 +145,12 @@ def test_a_service_that_arrives_later_counts_from_its_arrival() -> None:
     waiting = [logged(number, [], accuracy="0.100000", status="waiting") for number in (1, 2)]
     original = [*waiting, *(logged(number, CALM, accuracy="0.300000") for number in (3, 4))]
     fork = [*waiting, *(logged(number, CALM[:1], accuracy="0.400000") for number in (3, 4))]
-    found = {(it.name, it.measure): it for it in Comparison(late, original, fork).differences()}
+    found = rows_of(compared(late, original, fork))
     auc = found["fashion", "AUC"]
     assert (auc.original, auc.fork) == pytest.approx((30.0, 40.0))
     assert found["mnist", "AUC"].original == pytest.approx(20.0)
     assert found["fashion", "normalised reward"].original == pytest.approx(1.41421356237 / 2)
-    ended = {(it.name, it.measure): it for it in Comparison(late, original[:3], original[:3]).differences()}
+    ended = rows_of(compared(late, original[:3], original[:3]))
     assert ended["fashion", "AUC"].original == pytest.approx(30.0)
 
 
@@ -145,6 +158,6 @@ def test_of_a_run_that_was_interrupted_only_the_rounds_that_were_played_count(sc
     """Its services have not left, so nothing is known of later rounds."""
     original = [logged(1, CALM, accuracy="0.200000"), logged(2, CALM, accuracy="0.400000")]
     fork = [logged(1, CALM, accuracy="0.200000"), logged(2, CALM[:1], accuracy="0.300000")]
-    comparison = Comparison(scenario, original, fork, rounds=2)
-    found = {(it.name, it.measure): it for it in comparison.differences()}
+    comparison = compared(scenario, original, fork, rounds=2)
+    found = rows_of(comparison)
     assert (found["mnist", "AUC"].original, found["mnist", "AUC"].fork) == pytest.approx((30.0, 25.0))

@@ -15,7 +15,7 @@ from scenarios.judging.curves import curves
 from scenarios.judging.measures import MEASURES
 from scenarios.judging.report import make_report
 from scenarios.judging.results import RunResult, mixed, read
-from scenarios.judging.tables import KEYS, TableName, fronts, keys, read_table, swept
+from scenarios.judging.tables import TableName, beside, identities, in_units, read_table
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -153,14 +153,7 @@ class Results:
         return curves(self.runs, what)
 
     def _table(self, table: TableName) -> pd.DataFrame:
-        frames = []
-        fronts([run.directory for run in self.runs])  # refuses what a spreadsheet or a terminal would act on
-        absent = dict.fromkeys(swept(run.setting.sweep for run in self.runs), math.nan)
-        for run in self.runs:
-            frame = read_table(run.directory, table)
-            frame = frame.rename(columns={"policy": "service_policy"})
-            front = dict(zip(KEYS, keys(run.directory), strict=True)) | absent | dict(run.setting.sweep)
-            for place, (name, value) in enumerate(front.items()):
-                frame.insert(place, name, [value] * len(frame))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        fronts = identities([run.directory for run in self.runs]).infer_objects()
+        frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
+        parts = [beside(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
+        return pd.concat(parts, ignore_index=True)
