@@ -54,13 +54,7 @@ def test_a_mistake_is_named_with_status_2_and_no_traceback(
         ),
         ("1,", "1,1,", "wide", "line 2: has 23 values, not 22"),
         ("1,", "1,1,", "long", "line 2: has 23 values, not 22"),
-        ("1,", "=1,", "long", "line 2: no run writes such a line (control characters, or the beginning of "),
-        (
-            "1,",
-            "\x1b,",
-            "long",
-            "line 2: no run writes such a line (control characters, or the beginning of ",
-        ),
+        ("1,", "\x1b,", "long", "line 2: no run writes such a line (control characters)"),
     ],
 )
 def test_a_table_that_no_run_has_written_is_an_input_error(
