@@ -337,7 +337,7 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
         stdout=writing, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=200,
     )  # fmt: skip
     os.close(writing)
-    assert (done.returncode, "standard output was closed by its reader" in done.stderr) == (1, True)
+    assert (done.returncode, done.stderr) == (1, "")
     assert set(pd.read_csv(tmp_path / "all.csv").changes) == {"clients.cores=2"}
 
 

@@ -45,7 +45,10 @@ def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_
     with pytest.raises(BatchFailed):
         run(tmp_path / "small.toml", Stranger, out=tmp_path / "runs", progress=False)
     [failed] = [path.parent.relative_to(tmp_path) for path in tmp_path.rglob("meta.json")]
-    reason = "failed: policy 'stranger' of service 'alpha', round 1, client 99: unknown client; clients are 0 to 7"
+    reason = (
+        "failed: policy 'stranger' of service 'alpha', round 1, client 99: unknown client; clients are 0 to 7; "
+        f"offered by Stranger.act() ({__file__}:{Stranger.act.__code__.co_firstlineno})"
+    )
     with pytest.raises(InputError) as caught:
         read(tmp_path / "runs")
     assert str(caught.value) == f"no complete run in {tmp_path / 'runs'}; not complete: {tmp_path / failed}: {reason}"

@@ -19,7 +19,6 @@ def dawdle(policy, observation):
 """As a plug-in has it in a file of its own."""
 
 time_limit.PATIENCE, time_limit._TICK = 0.5, 0.1
-time_limit.is_own = lambda file: file == "mine.py"
 space = {"time": time, "act": learning.policies.lcfa.LowCostFirst.act}
 exec(compile(SOURCE, "mine.py", "exec"), space)  # noqa: S102 - our own
 learning.policies.lcfa.LowCostFirst.act = space["dawdle"]

@@ -11,7 +11,10 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import scenarios.build as build
 from fl.jobs import Federation, TrainingOutcome
+from scenarios.running import time_limit
 from scenarios.running.serve import main
+
+time_limit.is_own = lambda file: file == "mine.py"  # not this file, which never returns
 
 
 class Formula(Federation):
