@@ -28,7 +28,8 @@ def fork(
 ) -> "list[Fork]":
     """Continue a run from one of its rounds with something changed; return each fork beside its original.
 
-    A fork is a run like any other. The rounds before are played once for all forks, or taken from a checkpoint.
+    A fork is a run like any other. It begins at the original's newest checkpoint before that round, or
+    at round 1.
 
     Args:
         run: the run's directory.

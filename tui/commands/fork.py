@@ -51,7 +51,7 @@ def fork(
 ) -> None:
     """Continue a run from a round with something changed, and show what differs and from which round on.
 
-    The earlier rounds are played once for all forks, or taken from a checkpoint. A fork is a run like any other.
+    A fork is a run like any other. It begins at the original's newest checkpoint before that round, or at round 1.
     """
     from pandas import concat
 
