@@ -177,7 +177,7 @@ def log_error(accuracy: np.ndarray) -> np.ndarray:
 def held_out_auc(actor: Actor, env: VectorMarketEnv, rounds: int) -> np.ndarray:
     """Return the mean AUC of the services in each held-out market [B]: the likelier choice, and the mean payment."""
     seen, _ = env.reset(seed=HELD_OUT)
-    count, curves = len(env.markets.seeds), []
+    count, curves = len(env.markets.round), []
     over = np.zeros(count, dtype=bool)
     accuracy = env.markets.curves.accuracy.copy()
     for _ in range(rounds):
