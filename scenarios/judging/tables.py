@@ -56,6 +56,8 @@ def read_table(
             raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
         if key in scales:
             micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
+            if not column.empty and not (np.abs(micro) < 2.0**63).all():
+                raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)
     return frame.assign(**values)
 
