@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.core import plugins
 from scenarios.plugins import REGISTRIES
 from tui.cli import main
 
@@ -53,6 +54,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def run(command: str) -> str:
         for registry in REGISTRIES:  # as in a new process
             registry._registered.clear()
+        plugins.entries.cache_clear()
         program, *words = shlex.split(command)
         assert program == "flmarket"
         arguments: list[str] = []
