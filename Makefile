@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots golden attack mutants clean
+.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots docs golden attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -49,6 +49,10 @@ tui: $(VENV)/installed  ## Set up and start the terminal user interface
 screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
 	$(BIN)/python docs/screenshots/make.py
 
+docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strictly: every link leads somewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Open site/index.html; it needs no server and no network."
+
 bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet machine); docs/performance.md says what it means
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/market.py
@@ -69,7 +73,7 @@ mutants: $(VENV)/installed-mutants  ## Attack the tests: N=100 random mutants of
 	PYTHONPATH=tests/lib $(BIN)/python -m mutants --number $(N) --seed $(SEED)
 
 clean:  ## Remove the virtual environment and all caches
-	rm -rf $(VENV) .venv-peers build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-peers build site *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -99,6 +103,10 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_na
 	$(announce)
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: pyproject.toml constraints.txt | $(VENV)/installed
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
 
 $(VENV)/installed-mutants: pyproject.toml constraints.txt $(VENV)/installed-dev
 	$(PIP) install --quiet --constraint constraints.txt 'cosmic-ray>=8.7'

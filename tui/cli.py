@@ -1,8 +1,8 @@
 """The door of the ``flmarket`` command line: Ctrl-C and other signals that end it, and exit statuses.
 
-Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupted, 143 ended by SIGTERM, 129 by
-SIGHUP. Nothing but ``main`` is imported before Ctrl-C is taken care of: what comes before that, the start of Python
-itself, cannot be kept from showing a traceback.
+Exit status: 0 done, 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupted, 143 ended by SIGTERM, 129
+ended by SIGHUP. Nothing but ``main`` is imported before Ctrl-C is taken care of: what comes before that, the start of
+Python itself, cannot be kept from showing a traceback.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md, in order: its files are written, and its commands run."""
+"""The examples of docs/extending/ and docs/extending.md, in order: their files are written, and their commands run."""
 
 import os
 import re
@@ -11,10 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.core import plugins
 from scenarios.plugins import REGISTRIES
 from tui.cli import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour")]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 Run = Callable[[str], str]
@@ -31,7 +33,9 @@ def blocks(text: str) -> tuple[dict[str, str], list[str]]:
     return files, commands
 
 
-BY_FILE, BY_PACKAGE = map(blocks, PAGE.read_text(encoding="utf-8").split("## As a package"))
+TOGETHER, _, PACKAGE = (DOCS / "extending.md").read_text(encoding="utf-8").partition("## As a package")
+BY_FILE = blocks("".join(page.read_text(encoding="utf-8") for page in PAGES) + TOGETHER)
+BY_PACKAGE = blocks(PACKAGE)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def run(command: str) -> str:
         for registry in REGISTRIES:  # as in a new process
             registry._registered.clear()
+        plugins.entries.cache_clear()
         program, *words = shlex.split(command)
         assert program == "flmarket"
         arguments: list[str] = []
