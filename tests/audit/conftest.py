@@ -1,13 +1,14 @@
 """The runs that are audited: 56 of all built-in scenarios. Only here are the packages used, to play them."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flmarket
-from audit.files import Run
+from audit.runs import Run
 
 SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
 DISTURBED = SURROGATE | {
@@ -46,26 +47,20 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all runs."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """All runs, ordered by their path."""
     out = tmp_path_factory.mktemp("audited")
     for scenario, changes, policies, seeds in PLAYED:
         flmarket.run(flmarket.load(scenario, changes), policies, seeds, out=out, workers=0, progress=False)
-    return out
-
-
-@pytest.fixture(scope="session")
-def runs(played: Path) -> list[Run]:
-    """All runs, ordered by their path."""
-    return [Run(path.parent) for path in sorted(played.glob("*/*/*/meta.json"))]
+    return [Run(path.parent) for path in sorted(out.glob("*/*/*/meta.json"))]
 
 
 @pytest.fixture
-def copied(runs: list[Run], tmp_path: Path) -> Any:
-    """``copied("scarce", 0)``: a copy of the first run of a scenario, to be changed."""
+def copied(runs: list[Run], tmp_path: Path) -> Callable[..., Run]:
+    """``copied("scarce", condition)``: a copy of the first run of a scenario that meets a condition, to be changed."""
 
-    def copy(scenario: str, at: int = 0) -> Run:
-        original = [run for run in runs if run.meta["scenario"] == scenario][at]
+    def copy(scenario: str, condition: Callable[[Run], bool]) -> Run:
+        original = next(run for run in runs if run.meta["scenario"] == scenario and condition(run))
         return Run(Path(shutil.copytree(original.path, tmp_path / "copy")))
 
     return copy
