@@ -64,7 +64,10 @@ class World:
     def since(self, number: int, service: str, client: int) -> int | None:
         """Return the round in which data that lasts was drawn; None if it is the round's own."""
         persistence = self._lasting.get("persistence", 0.0)
-        if pair(self._seed, ("persistence",), number, self._places[service], client)[0] >= persistence:
+        if (
+            not persistence
+            or pair(self._seed, ("persistence",), number, self._places[service], client)[0] >= persistence
+        ):
             return None
         drift = self._lasting.get("drift", 0.0)
         drifted = (n for n in range(number, 0, -1) if pair(self._seed, ("drift",), n, 0, client)[0] < drift)
