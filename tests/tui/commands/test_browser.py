@@ -12,29 +12,14 @@ from shutil import which
 
 import pytest
 
+from support.scenarios import SMALL
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install playwright)")
 CHROMIUM = which("chromium") or which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed (apt install chromium)", allow_module_level=True)
 
 PATIENCE = 60.0
-SCENARIO = """\
-name = "tiny"
-rounds = 3
-[clients]
-count = 6
-cores = 1
-data_size = [40, 60]
-emd = [0.5]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[[services]]
-name = "digits"
-dataset = "digits"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-"""
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -43,7 +28,7 @@ FLAGS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "tiny.toml").write_text(SCENARIO)
+    (tmp_path / "tiny.toml").write_text(SMALL)
     return tmp_path
 
 

@@ -121,14 +121,6 @@ def test_an_interrupted_run_is_compared_at_its_last_round(play_small: Play, scen
         assert caveats([whole, part]) == [f"as-configured {words} after round 5"]
 
 
-async def test_the_screen_says_that_a_run_was_interrupted(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    async with comparing(app, two(play_small, scenario_text, rounds=5, phase=Phase.INTERRUPTED)) as (_, screen):
-        words = status(screen)
-        assert "1 as-configured · round 5 ✔ complete (baseline)" in words
-        assert "2 as-configured · round 5 ■ interrupted" in words
-        assert "as-configured was interrupted after round 5" in words
-
-
 def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_small: Play, scenario_text: str) -> None:
     easy = play_small(scenario_text.replace("= 0.95", "= 0.3").replace("= 0.9\n", "= 0.3\n"))
     last = len(easy.history)
