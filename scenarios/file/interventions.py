@@ -86,8 +86,7 @@ def mechanisms_over_time(scenario: Scenario) -> Iterator[Market]:
 def market_of(data: Mapping[str, Any]) -> str:
     """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
     services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
-    rest = {key: value for key, value in data.items() if key not in {"services", "interventions"}}
-    return repr((rest, services))
+    return repr({key: value for key, value in data.items() if key != "interventions"} | {"services": services})
 
 
 def intervention_words(

@@ -1,13 +1,14 @@
-"""The runs that are audited: 56 of all built-in scenarios. Only here are the packages used, to play them."""
+"""The runs that are audited, of all built-in scenarios. Only here are the packages used, to play them."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flmarket
-from audit.files import Run
+from audit.runs import Run
 
 SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
 DISTURBED = SURROGATE | {
@@ -22,20 +23,20 @@ ON_DIGITS: dict[str, Any] = {
 """Real training on images that scikit-learn has: the audit does not draw strokes."""
 
 PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
-    ("paper", SURROGATE, ("random", "lcfa", "hqfa"), 2),
-    ("paper-fitted", SURROGATE, ("hqfa", "mahdrl"), 2),
+    ("paper", SURROGATE, ("random", "lcfa", "hqfa"), 1),
+    ("paper-fitted", SURROGATE, ("hqfa", "mahdrl"), 1),
     ("paper-budget", SURROGATE, ("random",), 1),  # 3 points of its sweep
     ("paper-cores", SURROGATE, ("hqfa",), 1),  # 3
     ("scarce", SURROGATE | {"rounds": 60}, ("random", "pacing"), 3),  # some services reach their targets
     ("scarce", DISTURBED, ("lcfa",), 2),
-    ("changing", {"rounds": 30}, ("hqfa", "pacing"), 2),
+    ("changing", {"rounds": 30}, ("hqfa", "pacing"), 1),
     ("interests", {"rounds": 20}, (), 1),  # 9
     ("private", SURROGATE, ("random", "mahdrl"), 1),
     ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
-    ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 2),
+    ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 1),
     ("scarce", SURROGATE | MIXED, ("hqfa",), 2),
     ("changing", MIXED | {"rounds": 25, "clients.label_mix.dirichlet": 2.5}, ("hqfa",), 1),
-    ("quickstart", ON_DIGITS | TEST_IMAGES_ALONE, (), 2),
+    ("quickstart", ON_DIGITS | TEST_IMAGES_ALONE, (), 1),
     ("quickstart", ON_DIGITS | {"training.validation": 0.2, "training.eval_samples": 200}, (), 1),
     ("quickstart", ON_DIGITS | MIXED | {"clients.data_size": [40, 60, 80]}, (), 1),
     ("quickstart", ON_DIGITS | {"clients.lasting.persistence": 0.7, "clients.lasting.drift": 0.3}, (), 1),
@@ -46,26 +47,20 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all runs."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """All runs, ordered by their path."""
     out = tmp_path_factory.mktemp("audited")
     for scenario, changes, policies, seeds in PLAYED:
         flmarket.run(flmarket.load(scenario, changes), policies, seeds, out=out, workers=0, progress=False)
-    return out
-
-
-@pytest.fixture(scope="session")
-def runs(played: Path) -> list[Run]:
-    """All runs, ordered by their path."""
-    return [Run(path.parent) for path in sorted(played.glob("*/*/*/meta.json"))]
+    return [Run(path.parent) for path in sorted(out.glob("*/*/*/meta.json"))]
 
 
 @pytest.fixture
-def copied(runs: list[Run], tmp_path: Path) -> Any:
-    """``copied("scarce", 0)``: a copy of the first run of a scenario, to be changed."""
+def copied(runs: list[Run], tmp_path: Path) -> Callable[..., Run]:
+    """``copied("scarce", condition)``: a copy of the first run of a scenario that meets a condition, to be changed."""
 
-    def copy(scenario: str, at: int = 0) -> Run:
-        original = [run for run in runs if run.meta["scenario"] == scenario][at]
+    def copy(scenario: str, condition: Callable[[Run], bool]) -> Run:
+        original = next(run for run in runs if run.meta["scenario"] == scenario and condition(run))
         return Run(Path(shutil.copytree(original.path, tmp_path / "copy")))
 
     return copy

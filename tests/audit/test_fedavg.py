@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from audit.files import Run
 from audit.learning import Round, accuracies, initial, train, vector
+from audit.runs import Run
 from des.log_records import RoundReport
 from support.tiers import slow
 
@@ -61,7 +61,7 @@ def models(run: Run) -> dict[tuple[int, str], np.ndarray]:
         again.extend(f"{row.accuracy:.6f}" for row in report.services)
 
     play(setup.market, setup.policies, [look])
-    assert again == [row["accuracy"] for row in run.rounds]
+    assert again == [f"{value:.6f}" for value in run.rounds.accuracy]
     return found
 
 
@@ -75,10 +75,10 @@ def test_initial_models_are_those_that_the_docs_describe(run: Run, models: dict[
 def test_each_round_of_training_and_averaging(run: Run, models: dict[tuple[int, str], np.ndarray]) -> None:
     """Each weight is the run's, unless a last bit decides: then it is with another last bit in the weights before."""
     apart = {}
-    for number in run.numbers:
+    for number in run.begins.index:
         for name in run.services:
             before, after = models[number - 1, name], models[number, name]
-            served = any(row["outcome"] == "served" for row in run.offers_of[number, name])
+            served = len(run.served(number, name)) > 0
             assert served is not np.allclose(before, after, atol=1e-3)
             apart[number, name] = np.abs(trained(run, number, name, before) - after).max()
     assert len(apart) == 9
@@ -108,7 +108,7 @@ def test_accuracies_from_the_initial_models_on(run: Run) -> None:
     columns = ["accuracy", "test_accuracy"] if run.share else ["accuracy"]
     apart = {name: images_apart(run, name) for name in run.services}
     for name, off in apart.items():
-        assert len(off) == len(columns) * len(run.numbers)
+        assert len(off) == len(columns) * len(run.begins.index)
         if np.abs(off).max() > 3:  # a last bit, see above; it decides more only where other ones do, too
             others = [images_apart(run, name, np.random.default_rng(number)) for number in range(8)]
             assert np.all((np.abs(off) <= 3) | (np.ptp(others, axis=0) >= np.abs(off)))
@@ -119,16 +119,16 @@ def test_accuracies_from_the_initial_models_on(run: Run) -> None:
 def images_apart(run: Run, name: str, rng: np.random.Generator | None = None) -> list[int]:
     """Return how many more images are recognised than in the logs, by round and column; ``rng``: of other last bits."""
     off, model = [], initial(run.meta["seed"], name)
-    for number in run.numbers:
+    for number in run.begins.index:
         if rng is not None:
             weights = vector(model)
             other = weights * (1 + rng.choice([-LAST_BIT, LAST_BIT], weights.size)).astype(np.float32)
             torch.nn.utils.vector_to_parameters(torch.tensor(other), model.parameters())
         model = train(Round(run, number, name), model)
-        [row] = [row for row in run.rounds if (row["round"], row["service"]) == (str(number), name)]
+        row = run.rounds.set_index(["round", "service"]).loc[number, name]
         found = accuracies(run, name, model)
         assert all(column in row for column in found)
-        off += [round(images * (share - float(row[column]))) for column, (share, images) in found.items()]
+        off += [round(images * (share - row[column])) for column, (share, images) in found.items()]
     return off
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -91,21 +92,27 @@ def market_of(scenario: Scenario, seed: int = 1) -> Market:
     return build_market(scenario, seed, FormulaFederation([service.name for service in scenario.services]))
 
 
-def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> Session:
-    """A session with the rounds of a scenario in it, as a feed would have filled it."""
+@cache
+def rounds_of(text: str, seed: int) -> tuple[Scenario, tuple[Mapping[str, str], ...]]:
+    """A scenario, and the rounds of its run, as the lines of their tables."""
     from learning.policy import PolicyContext, create
 
     scenario = parse(text, overrides=[] if "[training]" in text else ["training.local_epochs=1"])
-    market = market_of(scenario, seed)
-    session = Session("small")
-    session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",
-                     seed=seed, hash8="00000000", sweep={})  # fmt: skip
     policies = {
         s.name: create(s.policy, PolicyContext(s.name, 3, 8, 1, 12, s.budget, s.target_accuracy, s.reward_base), {})
         for s in scenario.services
     }
-    texts: list[dict[str, str]] = []
-    play(market, policies, [lambda report: texts.append(round_text(report))])
+    texts: list[Mapping[str, str]] = []
+    play(market_of(scenario, seed), policies, [lambda report: texts.append(round_text(report))])
+    return scenario, tuple(texts)
+
+
+def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> Session:
+    """A session with the rounds of a scenario in it, as a feed would have filled it."""
+    scenario, texts = rounds_of(text, seed)
+    session = Session("small")
+    session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",
+                     seed=seed, hash8="00000000", sweep={})  # fmt: skip
     for round_ in texts[:rounds]:
         session.add(round_)
     session.move(phase)

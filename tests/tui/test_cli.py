@@ -98,15 +98,6 @@ def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("command", ["run", *slow("validate", "report", "export", "verify", "replay")])
-def test_a_path_of_4000_characters_is_one_line(command: str, tmp_path: Path) -> None:
-    more = ["--csv", "-"] if command == "export" else []
-    done = subprocess.run([*DOOR, command, "x" * 4000, *more], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "File name too long" in done.stderr
-
-
 HOLDING = """\
 import os, signal
 from tui.cli import main

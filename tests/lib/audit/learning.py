@@ -2,19 +2,20 @@
 
 import gzip
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 
 from audit.draws import digest, normal, pair, permutations, subset, words
-from audit.files import LABELS, Row, Run
-from audit.market import World
+from audit.runs import LABELS, Run
+from audit.world import World
 
 
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -140,14 +141,12 @@ def train(round_: Round, model: nn.Module) -> nn.Module:
     seed, regime = run.meta["seed"], run.meta["training"]["digits"]
     pools, world = left_for_clients(run, targets.numpy()), World(run)
     trained = []
-    for row in run.offers_of[round_.number, service]:
-        if row["outcome"] != "served":
-            continue
-        who = {"number": round_.number, "client": int(row["client"]), "size": int(row["data_size"])} | round_.change
+    for row in run.served(round_.number, service).itertuples():
+        who = {"number": round_.number, "client": row.client, "size": row.data_size} | round_.change
         number, client, size = who["number"], who["client"], who["size"]
         since = world.since(number, service, client)
         counts = world.mix(number, service, client, size) or label_counts(
-            size, float(row["emd"]), seed, service, number, client, since
+            size, row.emd, seed, service, number, client, since
         )
         chosen = np.concatenate(
             [
@@ -204,7 +203,7 @@ def accuracies(run: Run, service: str, model: nn.Module) -> dict[str, tuple[floa
         kinds = {"accuracy": (1, pixels[held], targets[held]), "test_accuracy": (0, tests, labels)}
     found = {}
     for column, (kind, images, right) in kinds.items():
-        wanted = run.looked_at(len(right))
+        wanted = (run.validated if kind else run.tested)("digits")
         some = subset(wanted, len(right), words(run.meta["seed"], ("evaluation", service), 0, kind, 0))
         with torch.no_grad():
             correct = int((model(images[some]).argmax(1) == right[some]).sum())
@@ -228,35 +227,41 @@ def standardised() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tens
     return pixels, torch.tensor(labels), tests, torch.tensor(test_labels)
 
 
-def curves(run: Run) -> Iterator[str]:
-    """The surrogate's accuracies are those of the fitted curves that meta.json holds (docs/surrogate.md)."""
-    if not run.surrogate:
-        return
-    world, seed = World(run), run.meta["seed"]
+def accuracies_of(run: Run) -> pd.DataFrame:
+    """Return the accuracies of all rows of rounds.csv with all their digits.
+
+    Those of the surrogate are of the fitted curves that meta.json holds (docs/surrogate.md). Those of trained models
+    are of the log, as the nearest shares of the images that are looked at.
+    """
+    found = run.rounds[["accuracy", "test_accuracy"]].copy()
     for name, service in run.services.items():
-        p = run.meta["fits"][f"surrogate/{service['dataset']}"]
-        luck, u, accuracy = normal(seed, ("surrogate", name), 0), 0.0, 1.0 - p["start"]
-        for line, row in enumerate(run.rounds, start=2):
-            if row["service"] != name:
-                continue
-            number = int(row["round"])
-            served = [offer for offer in run.offers_of[number, name] if offer["outcome"] == "served"]
-            if served:
-                u, accuracy = _advance(p, u, luck, normal(seed, ("surrogate", name), number), _work(run, world, served))
-            if abs(float(row["accuracy"]) - accuracy) > 5.1e-7:
-                yield f"rounds.csv, line {line}: the accuracy should be {accuracy}"
+        rows = run.rounds[run.rounds.service == name]
+        if run.surrogate:
+            curve = _curve(run, name, run.meta["fits"][f"surrogate/{service['dataset']}"])
+            found.loc[rows.index, "accuracy"] = found.loc[rows.index, "test_accuracy"] = curve
+            continue
+        for column, images in ("accuracy", run.validated), ("test_accuracy", run.tested):
+            count = images(service["dataset"])
+            found.loc[rows.index, column] = (rows[column] * count).round() / count
+        if not run.share:
+            found.loc[rows.index, "test_accuracy"] = found.loc[rows.index, "accuracy"]
+    return found
 
 
-def _work(run: Run, world: World, served: list[Row]) -> list[tuple[int, int, float]]:
-    """Return for each update the images it was trained on, those that its client reports, and their true EMD."""
-    return [
-        (
-            run.true_size[id(row)],
-            int(row["data_size"]),
-            world.held(int(row["round"]), row["service"], int(row["client"]))[1],
-        )
-        for row in served
-    ]
+def _curve(run: Run, name: str, p: dict[str, float]) -> list[float]:
+    """Return the surrogate's accuracy of a service in each round."""
+    world, seed, found = World(run), run.meta["seed"], []
+    truth = run.offers if run.truth is None else run.truth
+    luck, u, accuracy = normal(seed, ("surrogate", name), 0), 0.0, 1.0 - p["start"]
+    for number in run.begins.index:
+        served = run.served(number, name)
+        if len(served):
+            # The images that an update was trained on, those that its client reports, and their true EMD.
+            emds = [world.held(number, name, client)[1] for client in served.client]
+            work = list(zip(truth.data_size[served.index], served.data_size, emds, strict=True))
+            u, accuracy = _advance(p, u, luck, normal(seed, ("surrogate", name), number), work)
+        found.append(accuracy)
+    return found
 
 
 def _advance(

@@ -4,9 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
+from scenarios.running.protocol import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.watching.session import Session
@@ -31,6 +34,11 @@ async def hold(pilot: Pilot[None], key: str, times: int) -> None:
     for _ in range(times):
         pilot.app.simulate_key(key)
     await pilot.pause()
+
+
+def start_of(small: Path, **more: Any) -> Start:
+    """What starts a run of the small scenario."""
+    return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)
 
 
 @asynccontextmanager

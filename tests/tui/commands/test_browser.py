@@ -1,6 +1,5 @@
 """The app in a real browser: Playwright drives Debian's Chromium. Both are installed by hand (CONTRIBUTING.md)."""
 
-import io
 import re
 import signal
 import socket
@@ -13,29 +12,14 @@ from shutil import which
 
 import pytest
 
+from support.scenarios import SMALL
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install playwright)")
 CHROMIUM = which("chromium") or which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed (apt install chromium)", allow_module_level=True)
 
 PATIENCE = 60.0
-SCENARIO = """\
-name = "tiny"
-rounds = 3
-[clients]
-count = 6
-cores = 1
-data_size = [40, 60]
-emd = [0.5]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[[services]]
-name = "digits"
-dataset = "digits"
-budget = 10
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-"""
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -44,7 +28,7 @@ FLAGS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "tiny.toml").write_text(SCENARIO)
+    (tmp_path / "tiny.toml").write_text(SMALL)
     return tmp_path
 
 
@@ -88,9 +72,7 @@ class Window:
 
     def __init__(self, browser: "sync_api.Browser", address: str, **viewport: int) -> None:
         self.page = browser.new_page(viewport=viewport) if viewport else browser.new_page()
-        self.asked: list[str] = []
         self._seen = ""
-        self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("websocket", lambda socket: socket.on("framereceived", self._take))
         self.page.goto(address)
 
@@ -152,18 +134,3 @@ def test_two_tabs_are_two_apps_and_a_reload_starts_another(address: str, browser
     one.page.reload()
     one.wait_for("quickstart")
     assert not one.ended
-
-
-def test_the_page_is_dark_to_its_edges_and_asks_only_this_server(address: str, browser: "sync_api.Browser") -> None:
-    image = pytest.importorskip("PIL.Image")
-    window = Window(browser, address, width=1203, height=807)  # no whole number of cells
-    window.wait_for("quickstart")
-    window.page.wait_for_timeout(500)
-    picture = image.open(io.BytesIO(window.page.screenshot())).convert("L")
-    width, height = picture.size
-    edges = [(x, y) for x in range(width) for y in (0, height - 1)]
-    edges += [(x, y) for x in (0, width - 1) for y in range(height)]
-    assert max(picture.getpixel(place) for place in edges) < 128
-    origin = address.partition("/?")[0]
-    assert window.asked
-    assert all(url.startswith((origin, origin.replace("http", "ws"))) for url in window.asked), window.asked

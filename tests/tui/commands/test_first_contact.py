@@ -46,11 +46,3 @@ def test_what_is_nearly_right_is_answered_with_what_is(typed: str, told: str, fl
     done = flmarket(*typed.split(), env={"COLUMNS": "200"})
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
-
-
-def test_its_help_is_the_whole_list(flmarket: Flmarket) -> None:
-    done = flmarket("--help")
-    assert done.returncode == 0
-    assert "[OPTIONS] COMMAND [ARGS]..." in done.stdout
-    assert "certify" in done.stdout
-    assert flmarket("rnu").returncode == 2

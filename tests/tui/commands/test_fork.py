@@ -232,7 +232,6 @@ def test_a_run_that_does_not_come_out_the_same_here_is_refused(
     original: Path, tmp_path: Path, flmarket: Flmarket
 ) -> None:
     """As one that was played elsewhere: what its tables say of the shared rounds is not what is played here."""
-    from scenarios.logs.directory import RunDirectory
 
     def spoil(run: Path) -> None:
         rows = (run / "rounds.csv").read_text().splitlines()
@@ -339,19 +338,3 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
     assert set(pd.read_csv(tmp_path / "all.csv").changes) == {"clients.cores=2"}
-
-
-def test_what_cannot_be_compared_is_not_forked(original: Path, flmarket: Flmarket, tmp_path: Path) -> None:
-    """Somebody changed the log, and made meta.json fit: what every reader of it may meet."""
-    run = shutil.copytree(original, tmp_path / "small" / original.parent.name / original.name)
-    lines = (run / "offers.csv").read_text().splitlines()
-    lines[-1] = lines[-1].replace(lines[-1].split(",")[5], "much", 1)
-    (run / "offers.csv").write_text("\n".join(lines) + "\n")
-    meta = json.loads((run / "meta.json").read_text())
-    RunDirectory(run).finish({key: value for key, value in meta.items() if key not in ("files", "sha256")})
-    done = flmarket(
-        "fork", str(run), "--round", "2", "--set", "services.alpha.budget=3", "--out", str(tmp_path / "out")
-    )
-    assert done.returncode == 2
-    assert "offers.csv: cannot be read: could not convert string to float: 'much'" in done.stderr
-    assert not (tmp_path / "out").exists()

@@ -6,26 +6,13 @@ from pathlib import Path
 import pytest
 
 from fl import vision
+from support.scenarios import SMALL
 from support.shell import Done
 
-SCENARIO = """\
-name = "small"
-rounds = 1
-[clients]
-count = 3
-cores = 1
-data_size = [20]
-emd = [0.2]
-cost = { per_sample = 0.05, per_emd = 1.0 }
+SCENARIO = f"""\
+{SMALL.replace('"digits"', '"mnist"')}
 [training]
 eval_samples = 50
-[[services]]
-name = "one"
-dataset = "mnist"
-budget = 3
-target_accuracy = 0.99
-reward_base = 10
-policy = "random"
 [sweep]
 services.one.dataset = ["digits", "strokes"]
 """

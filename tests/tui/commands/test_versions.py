@@ -9,7 +9,6 @@ import pytest
 
 import flmarket
 from flmarket.core.installation import version
-from scenarios.logs.versions import mixed_versions, other_version, played_by, skipped_versions
 from support.runs import reseal
 from support.scenarios import SMALL
 
@@ -83,14 +82,3 @@ def test_verify_names_the_version_of_a_run_with_problems(old: Path, flmarket: Fl
     done = flmarket("verify", str(old))
     assert done.returncode == 1
     assert f"{offers.parent}: {OTHER}" in done.stdout
-
-
-def test_nothing_is_told_of_runs_of_one_version() -> None:
-    assert mixed_versions([("a", "1"), ("a", "1"), ("b", "2")]) == []
-    assert skipped_versions([("a", version())]) == []
-    assert other_version({"versions": {"flmarket": version()}}) is None
-
-
-@pytest.mark.parametrize("meta", [{}, {"versions": None}, {"versions": {"python": "3.11"}}])
-def test_a_run_that_names_no_version_is_of_an_unknown_one(meta: dict[str, object]) -> None:
-    assert played_by(meta) == "unknown"

@@ -48,10 +48,15 @@ def states(screen: BatchScreen) -> dict[str, int]:
     return dict(screen.look.states) if screen.look else {}
 
 
-async def batch(pilot: Pilot[None]) -> BatchScreen:
+async def batch_of(pilot: Pilot[None]) -> BatchScreen:
     await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
     screen = pilot.app.screen
     assert isinstance(screen, BatchScreen)
+    return screen
+
+
+async def batch(pilot: Pilot[None]) -> BatchScreen:
+    screen = await batch_of(pilot)
     await until(pilot, lambda: screen.look is not None)
     return screen
 
@@ -248,10 +253,3 @@ async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None
         (place / "rounds.csv").write_bytes(b"\xff\xfe,,\n1")
         await until(pilot, lambda: "✘ unreadable" in text(screen, "#batch-table"))
         assert "meta.json: is damaged" in text(screen, "#batch-detail")
-
-
-async def batch_of(pilot: Pilot[None]) -> BatchScreen:
-    await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, BatchScreen)
-    return screen

@@ -1,10 +1,12 @@
 """Compare: runs side by side."""
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.running.protocol import Start
@@ -21,6 +23,21 @@ from tui.widgets.comparetable import CompareTable
 from tui.widgets.curves import Plot
 
 Play = Callable[..., Session]
+
+
+@asynccontextmanager
+async def comparing(
+    app: MarketApp, sessions: Sequence[Session], size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[Pilot[None], CompareScreen]]:
+    async with app.run_test(size=size) as pilot:
+        screen = CompareScreen(sessions, app)
+        app.push_screen(screen)
+        await pilot.pause()
+        yield pilot, screen
+
+
+def status(screen: CompareScreen) -> str:
+    return str(screen.query_one("#compare-status", Static).render())
 
 
 def two(play: Play, text: str, *, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> list[Session]:
@@ -57,19 +74,16 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
 
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     sessions = two(play_small, scenario_text, rounds=5, phase=Phase.PAUSED)
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = CompareScreen(sessions, app)
-        app.push_screen(screen)
-        await pilot.pause()
+    async with comparing(app, sessions) as (pilot, screen):
         table = screen.query_one(CompareTable)
         assert table.count == 6
-        assert "round 5" in str(screen.query_one("#compare-status", Static).render())
+        assert "round 5" in status(screen)
         await pilot.press("l")  # each at its own latest
-        assert "round 12" in str(screen.query_one("#compare-status", Static).render())
+        assert "round 12" in status(screen)
         await pilot.press("v", "tab", "tab")
         assert (screen.metric, screen.service) == ("reward", 2)
         await pilot.press("b")
-        assert "round 5 ⏸ paused (baseline)" in str(screen.query_one("#compare-status", Static).render())
+        assert "round 5 ⏸ paused (baseline)" in status(screen)
         await pilot.press("space")  # none of them is a process of ours
         assert [note.message for note in app._notifications] == [
             "None of these runs is played by this app, so there is nothing to pause."
@@ -105,17 +119,6 @@ def test_an_interrupted_run_is_compared_at_its_last_round(play_small: Play, scen
         part.phase = phase
         assert common_rounds([whole, part]) == [5, 5]
         assert caveats([whole, part]) == [f"as-configured {words} after round 5"]
-
-
-async def test_the_screen_says_that_a_run_was_interrupted(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = CompareScreen(two(play_small, scenario_text, rounds=5, phase=Phase.INTERRUPTED), app)
-        app.push_screen(screen)
-        await pilot.pause()
-        words = str(screen.query_one("#compare-status", Static).render())
-        assert "1 as-configured · round 5 ✔ complete (baseline)" in words
-        assert "2 as-configured · round 5 ■ interrupted" in words
-        assert "as-configured was interrupted after round 5" in words
 
 
 def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_small: Play, scenario_text: str) -> None:
@@ -155,23 +158,17 @@ def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_sma
 async def test_the_original_is_the_baseline_until_another_is_chosen(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
-    async with app.run_test(size=(160, 48)) as pilot:
-        screen = CompareScreen(forked(play_small, scenario_text), app)
-        app.push_screen(screen)
-        await pilot.pause()
-        words = str(screen.query_one("#compare-status", Static).render())
+    async with comparing(app, forked(play_small, scenario_text), (160, 48)) as (pilot, screen):
+        words = status(screen)
         assert "2 as-configured · round 12 ✔ complete (baseline)" in words
         assert "the same market until the shock in round 4" in words
         assert "clients.offline = [3, 7] from round 4" in str(screen.query_one(CompareTable).cell(0, "run"))
         await pilot.press("b")
-        assert "from round 4 · round 12 ✔ complete (baseline)" in str(screen.query_one("#compare-status").render())
+        assert "from round 4 · round 12 ✔ complete (baseline)" in status(screen)
 
 
 async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = CompareScreen(two(play_small, scenario_text), app)
-        app.push_screen(screen)
-        await pilot.pause()
+    async with comparing(app, two(play_small, scenario_text)) as (pilot, screen):
         assert [level[:2] for level in screen.query_one(Plot)._levels] == [(50.0, "50")]
         await pilot.press("v")
         assert not screen.query_one(Plot)._levels
@@ -184,21 +181,18 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
     for seed in range(3):
         sessions.append(play_small(other, seed=seed))
         sessions[-1].policy = "d-first"
-    async with app.run_test(size=size) as pilot:
-        screen = CompareScreen(sessions, app)
-        app.push_screen(screen)
-        await pilot.pause()
+    async with comparing(app, sessions, size) as (pilot, screen):
         table = screen.query_one(CompareTable)
         assert table.count == 6
-        status = str(screen.query_one("#compare-status", Static).render())
-        assert "means over 3 seeds, with 95 % intervals" in status
-        assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in status
-        assert "different seeds" not in status
+        words = status(screen)
+        assert "means over 3 seeds, with 95 % intervals" in words
+        assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in words
+        assert "different seeds" not in words
         cell = str(table.cell(5, "accuracy"))
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell)
         await pilot.press("s")
         assert table.count == 18
-        assert "different seeds" in str(screen.query_one("#compare-status", Static).render())
+        assert "different seeds" in status(screen)
         await pilot.press("s", "enter")  # a row of means opens into its runs
         assert table.count == 18
         await pilot.press("enter")
@@ -209,11 +203,8 @@ async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, p
     sessions = [play_small(rounds=4, phase=Phase.RUNNING, seed=seed) for seed in range(2)]
     later = Session("small · as-configured · seed 2")
     later.move(Phase.WAITING)
-    async with app.run_test(size=(160, 48)) as pilot:
-        screen = CompareScreen([*sessions, later], app)
-        app.push_screen(screen)
-        await pilot.pause()
-        words = str(screen.query_one("#compare-status", Static).render())
+    async with comparing(app, [*sessions, later], (160, 48)) as (pilot, screen):
+        words = status(screen)
         assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
         assert screen.query_one(CompareTable).count == 3
         await pilot.press("b")  # there is one group alone
@@ -228,9 +219,7 @@ async def test_a_picture_is_saved_where_the_user_says(
     app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))  # which has no Downloads
-    async with app.run_test(size=(120, 40)) as pilot:
-        app.push_screen(CompareScreen(two(play_small, scenario_text), app))
-        await pilot.pause()
+    async with comparing(app, two(play_small, scenario_text)) as (pilot, _):
         await pilot.press("x")
         await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the dialog")
         path = app.screen.query_one("#path", Input)

@@ -76,10 +76,3 @@ async def test_the_status_shows_the_real_speed_and_the_time_left_at_most(app: Ma
 async def test_a_run_that_is_over_has_no_speed(app: MarketApp, play_small: Play, phase: Phase) -> None:
     async with watching(app, play_small(phase=phase)) as (_, screen):
         assert "left" not in str(screen.query_one(StatusLine).render()).split("\n")[0]
-
-
-async def test_a_run_that_waits_says_for_what(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small(rounds=0, phase=Phase.WAITING)) as (_, screen):
-        words = str(screen.query_one(StatusLine).render())
-        assert "… waiting" in words
-        assert "waits until a core is free; it begins when one of the runs that play ends" in words

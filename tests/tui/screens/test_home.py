@@ -69,24 +69,6 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> 
         assert pilot.app.screen is screen
 
 
-async def test_the_list_reaches_down_to_the_footer(app: MarketApp) -> None:
-    """The styles of the screen are those of its file."""
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = await home(pilot)
-        assert screen.query_one("#entries").region.bottom == 29
-        assert screen.query_one("#home-left").size.width == 50
-
-
-async def test_previews_in_words(app: MarketApp) -> None:
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"small", "enter")
-        preview = screen.query_one("#preview", Static)
-        await until(pilot, lambda: "Three services, eight clients." in text(preview))
-        assert "3 services compete for 8 clients with 1 core each, over at most 12 rounds." in text(preview)
-        assert "asks 1.20 to 3.80" in text(preview)
-
-
 def text(widget: Static) -> str:
     return " ".join(" ".join(strip.text for strip in widget.render_lines(widget.size.region)).split())
 

@@ -398,16 +398,6 @@ async def test_the_reason_of_a_failure_is_seen_at_80_columns(app: MarketApp, pla
         assert "…" not in painted(app).splitlines()[1]
 
 
-@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.FAILED])
-async def test_a_run_without_rounds(app: MarketApp, play_small: Play, phase: Phase) -> None:
-    session = play_small(rounds=0, phase=phase)
-    session.error = "no data: see the log" if phase is Phase.FAILED else None
-    async with watching(app, session) as (pilot, screen):
-        await pilot.press("home", "e", "E", "n", "o", "v", "b", "left", "space", "i", "x", "m", "m")
-        assert screen.head.round == 0
-        assert ("no data" if phase is Phase.FAILED else "loading") in status(screen)
-
-
 async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (160, 40)) as (pilot, screen):
         lines = screen.query_one(EventLines)
@@ -542,11 +532,13 @@ async def test_a_key_that_does_nothing_says_why_and_only_once(app: MarketApp, pl
 async def test_a_key_that_needs_a_round_says_that_there_is_none(
     app: MarketApp, play_small: Play, phase: Phase, words: str
 ) -> None:
-    async with watching(app, play_small(rounds=0, phase=phase)) as (pilot, _):
+    async with watching(app, play_small(rounds=0, phase=phase)) as (pilot, screen):
         for key in ("space", "s", "e", "E", "left", "right"):
             app.clear_notifications()
             await pilot.press(key)
             assert notes(app) == [words], key
+        await pilot.press("home", "n", "o", "v", "b", "i", "x", "m", "m")
+        assert screen.head.round == 0
 
 
 async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, play_small: Play) -> None:
@@ -590,6 +582,7 @@ async def test_until_the_first_round_the_screen_shows_what_the_run_is_about_to_p
         (Phase.RUNNING, "playing the first round"),
         (Phase.GROWING, "waiting for the first round of another process"),
         (Phase.INTERRUPTED, "no round was played"),
+        (Phase.WAITING, "waits until a core is free; it begins when one of the runs that play ends"),
     ],
 )
 async def test_before_the_first_round_the_status_says_what_the_run_waits_for(

@@ -1,9 +1,11 @@
 """The dialog before a run."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.run
@@ -25,21 +27,29 @@ from tui.widgets.comparetable import CompareTable
 from tui.widgets.keybar import KeyBar
 
 
+@asynccontextmanager
+async def asking(
+    app: MarketApp, text: str, size: tuple[int, int] = (100, 40)
+) -> AsyncIterator[tuple[Pilot[None], RunDialog, list[Choice | None]]]:
+    """The dialog before a run of a scenario, and what is chosen in it."""
+    chosen: list[Choice | None] = []
+    async with app.run_test(size=size) as pilot:
+        dialog = RunDialog(parse(text), text, "small.toml", app.out)
+        app.push_screen(dialog, chosen.append)
+        await pilot.pause()
+        yield pilot, dialog, chosen
+
+
 async def test_a_run_starts_with_seed_0_as_the_command_line_does(app: MarketApp, scenario_text: str) -> None:
     assert Start(scenario_text, "small.toml", "runs").seed == 0
-    async with app.run_test(size=(100, 30)):
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        await app.push_screen(dialog)
+    async with asking(app, scenario_text) as (_, dialog, _):
         assert dialog.query_one("#seed", Input).value == "0"
 
 
 @pytest.mark.parametrize("scenario", ["quickstart", "swept"])
 async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario: str) -> None:
     text = builtin_text("quickstart") + ('[sweep]\n"clients.cores" = [1, 2]\n' if scenario == "swept" else "")
-    async with app.run_test(size=(80, 24)) as pilot:
-        dialog = RunDialog(parse(text), text, "small.toml", app.out)
-        app.push_screen(dialog)
-        await pilot.pause()
+    async with asking(app, text, (80, 24)) as (_, dialog, _):
         box = dialog.query_one(Box)
         assert (box.scroll_y, box.max_scroll_y) == (0, 0)
         for widget in (
@@ -54,9 +64,7 @@ async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario
 async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
     app: MarketApp, scenario_text: str, key: str
 ) -> None:
-    async with app.run_test(size=(100, 30)) as pilot:
-        app.push_screen(RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
-        await pilot.pause()
+    async with asking(app, scenario_text, (100, 30)) as (pilot, *_):
         keys = {found.binding.description for found in app.screen.active_bindings.values() if found.binding.show}
         assert {"Cancel", "Help"} <= keys
         assert app.screen.query_one(KeyBar).region.bottom == 30
@@ -71,10 +79,7 @@ async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(
     app: MarketApp, one_service: str, tmp_path: Path
 ) -> None:
     text = one_service + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
-    async with app.run_test(size=(100, 40)) as pilot:
-        dialog = RunDialog(parse(text), text, "swept.toml", tmp_path)
-        app.push_screen(dialog)
-        await pilot.pause()
+    async with asking(app, text) as (pilot, dialog, _):
         assert not dialog.query_one("#go", Button).disabled
         dialog.query_one(SelectionList).select("lcfa")
         await pilot.pause()
@@ -90,10 +95,7 @@ async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
     app: MarketApp, scenario_text: str, install_package: Callable[..., None]
 ) -> None:
     install_package("acme_broken", "import no_such_module", "flmarket.policies", broken="acme_broken:Mine")
-    async with app.run_test(size=(100, 40)) as pilot:
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        app.push_screen(dialog)
-        await pilot.pause()
+    async with asking(app, scenario_text) as (pilot, dialog, _):
         dialog.query_one(SelectionList).select("broken")
         await pilot.pause()
         assert dialog.query_one("#go", Button).disabled
@@ -138,10 +140,7 @@ async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
 ) -> None:
     place = complete_run(scenario_text, app.out)
     (place / "meta.json").write_text("[]")
-    async with app.run_test(size=(100, 40)) as pilot:
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        app.push_screen(dialog)
-        await pilot.pause()
+    async with asking(app, scenario_text) as (pilot, dialog, _):
         assert dialog.query_one("#go", Button).disabled
         shown = "".join(str(dialog.query_one("#run-problem", Static).render()).split())
         assert f"{place}/meta.json:isdamaged:" in shown
@@ -152,10 +151,7 @@ async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
 
 async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:
     """Open the dialog, press keys, and return what was chosen."""
-    chosen: list[Choice | None] = []
-    async with app.run_test(size=(100, 40)) as pilot:
-        app.push_screen(RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out), chosen.append)
-        await pilot.pause()
+    async with asking(app, scenario_text) as (pilot, _, chosen):
         for key in keys:
             await pilot.press(key)
             await pilot.pause()
@@ -205,11 +201,7 @@ def test_what_is_no_seed_is_refused_with_what_is_one(text: str) -> None:
 async def test_several_seeds_give_a_run_for_each_policy_and_seed(
     app: MarketApp, scenario_text: str, size: tuple[int, int]
 ) -> None:
-    chosen: list[Choice | None] = []
-    async with app.run_test(size=size) as pilot:
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        app.push_screen(dialog, chosen.append)
-        await pilot.pause()
+    async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
         await pilot.press(*"0..2")  # typed in the field, which has the focus
         assert dialog.query_one("#seed", Input).value == "0..2"
         dialog.query_one(SelectionList).select("hqfa")
@@ -225,10 +217,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
     app: MarketApp, scenario_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tui.screens.run, "usable_cores", lambda: 2)
-    async with app.run_test(size=(120, 36)) as pilot:
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        app.push_screen(dialog)
-        await pilot.pause()
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, _):
         problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
         for text, words, disabled in (
             ("0, 1", "", False),
@@ -247,11 +236,7 @@ async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_playe
     app: MarketApp, scenario_text: str
 ) -> None:
     place = complete_run(scenario_text, app.out)
-    chosen: list[Choice | None] = []
-    async with app.run_test(size=(120, 36)) as pilot:
-        dialog = RunDialog(parse(scenario_text), scenario_text, "small.toml", app.out)
-        app.push_screen(dialog, chosen.append)
-        await pilot.pause()
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, chosen):
         dialog.query_one("#seed", Input).value = "0..2"
         await pilot.pause()
         assert str(dialog.query_one("#replay", Button).label) == "Open 1, run 2"

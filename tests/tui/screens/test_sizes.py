@@ -7,6 +7,7 @@ import pytest
 from textual.widgets import Button
 
 from support.screens import painted, until, watching
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.goto import GotoDialog
 from tui.screens.run import RunDialog
@@ -16,7 +17,7 @@ from tui.widgets.marks import MarkList
 from tui.widgets.services import ServicesTable
 
 Play = Callable[..., Session]
-SIZES = [(80, 24), (120, 40), (160, 48), (200, 60)]
+SIZES = [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))]
 LONG = "a-service-whose-name-has-as-many-letters-as-a-name-may-have-64ab"
 
 

@@ -13,7 +13,7 @@ from textual.widgets import Button, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
-from support.screens import until
+from support.screens import start_of, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
@@ -23,10 +23,6 @@ from tui.watching.session import Phase, Session
 from tui.widgets.marks import Tick
 
 Runner = Callable[[str], tuple[str, ...]]
-
-
-def start_of(small: Path, **more: object) -> Start:
-    return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)  # type: ignore[arg-type]
 
 
 async def interrupted(small: Path, runner: tuple[str, ...], rounds: int, policy: str | None = None) -> Path:

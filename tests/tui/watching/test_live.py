@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Select, SelectionList, Static, Tabbed
 
 from scenarios.logs.directory import RunDirectory, State
 from scenarios.running.protocol import Start
-from support.screens import PATIENCE, until
+from support.screens import PATIENCE, start_of, until
 from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -36,10 +36,6 @@ def alive(pid: int) -> bool:
         return False
     state = Path(f"/proc/{pid}/stat")
     return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
-def start_of(small: Path, **more: object) -> Start:
-    return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)  # type: ignore[arg-type]
 
 
 def launch(app: MarketApp, start: Start) -> tuple[MarketScreen, Session, int]:

@@ -1,6 +1,5 @@
 """A run on files of a user's own is replayed as it was played, whatever the files hold by now."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,12 +39,6 @@ def replay(run: RunDirectory) -> Session:
     return session
 
 
-def forget_labels(run: RunDirectory) -> None:
-    """Leave a meta.json as earlier versions wrote it."""
-    meta = json.loads((run.path / "meta.json").read_text())
-    run.finish({key: value for key, value in meta.items() if key not in ("labels", "files", "sha256")})
-
-
 def drawn_as_logged(session: Session) -> bool:
     """Whether the bids that are drawn again are those of the offers in the log."""
     assert session.world is not None
@@ -60,15 +53,3 @@ def test_a_replay_draws_what_the_run_drew(change: Callable[[], None], run: RunDi
     session = replay(run)
     assert (session.phase, session.error) == (Phase.COMPLETE, None)
     assert drawn_as_logged(session)
-
-
-def test_a_run_of_an_earlier_version_is_replayed_while_its_files_are_the_same(run: RunDirectory) -> None:
-    forget_labels(run)
-    assert drawn_as_logged(replay(run))
-    write(labels=4)
-    session = replay(run)
-    assert session.phase is Phase.FAILED
-    assert session.error == (
-        f"{run.path}: cannot be replayed: data set 'lamps.npz' has changed since the run was played, which did not "
-        "record how many labels it had; put the files back, or run again with --fresh"
-    )

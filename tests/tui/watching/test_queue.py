@@ -10,18 +10,13 @@ from textual.widgets import Button, Static
 
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.protocol import Start
-from support.screens import until
+from support.screens import start_of, until
 from tui.app import MarketApp
 from tui.screens.run import RunDialog
 from tui.watching.runs import Runs
 from tui.watching.session import Phase
 
 Runner = Callable[[str], tuple[str, ...]]
-
-
-def start_of(small: Path, **more: object) -> Start:
-    return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)  # type: ignore[arg-type]
 
 
 def processes(runs: Runs) -> int:
