@@ -246,7 +246,7 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
     """Return a new behaviour, for one market.
 
     Raises:
-        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        UnknownPluginError, PluginError: no behaviour has that name, or it cannot be used.
         BehaviourOptionsError: it does not take these options, or fails with them.
     """
     return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}", BehaviourOptionsError)

@@ -99,12 +99,12 @@ class Market:
 
     @property
     def timeline(self) -> Timeline:
-        """How long things take."""
+        """The durations of training and travel, and the clients' availability."""
         return self._timeline
 
     @property
     def federation(self) -> Federation:
-        """What trains the services' models."""
+        """The federation that trains the services' models."""
         return self._federation
 
     @property
@@ -114,7 +114,7 @@ class Market:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What clears the rounds."""
+        """The mechanism that clears the rounds."""
         return self._platform.mechanism
 
     @property

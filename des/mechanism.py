@@ -113,7 +113,7 @@ class Mechanism(ABC):
 
     @property
     def steps(self) -> int:
-        """How many times a service may offer in a round, if it is refused."""
+        """The number of offers a service may make in a round if it is refused."""
         return 1
 
     def ask(self, bids: MicroArray, data_size: IntArray) -> Asks:
@@ -289,7 +289,7 @@ def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
     """Return a new mechanism, for one market.
 
     Raises:
-        UnknownPluginError, PluginError: there is none of that name, or it cannot be used.
+        UnknownPluginError, PluginError: no mechanism has that name, or it cannot be used.
         MechanismOptionsError: it does not take these options, or fails with them.
     """
     return created(MECHANISMS.load(name), options, f"mechanism {name!r}", MechanismOptionsError)

@@ -1,4 +1,4 @@
-"""What mechanisms and behaviours remember from round to round, as a checkpoint stores it."""
+"""The memory of mechanisms and behaviours from round to round, as a checkpoint stores it."""
 
 import json
 from collections.abc import Mapping

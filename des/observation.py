@@ -36,8 +36,8 @@ class Observation:
 
     In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
     all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
-    each bid tells the pair, for every service. That the DQI is private then protects nothing, and whoever is
-    ``privileged`` knows little that is not public. A scenario can make bids and DQI tell less: see ``des.disclosure``.
+    each bid tells the pair, for every service. That the DQI is private then protects nothing, and
+    a ``privileged`` policy knows little that is not public. A scenario can hide more: see ``des.disclosure``.
 
     Arrays are read-only.
 
@@ -88,7 +88,7 @@ class Observation:
 
     @property
     def offer_limit(self) -> float:
-        """What the payments of an offer may add up to, money: the budget, or infinity."""
+        """The limit on the sum of an offer's payments, money: the budget, or infinity."""
         return math.inf if self.over_budget else self.budget
 
     @property
@@ -161,7 +161,7 @@ def _length(values: object) -> int | None:
 
 
 class Status(StrEnum):
-    """Where a service stands at the end of a round."""
+    """The state of a service at the end of a round."""
 
     TRAINING = "training"
     REACHED = "reached"  # met its target in this round and leaves

@@ -130,7 +130,7 @@ class Population:
 
     @property
     def pairs(self) -> Qualities:
-        """What ``des.client_data.draw_pairs`` draws from, as truthful clients report it: arrays [M, pairs]."""
+        """The pairs that ``des.client_data.draw_pairs`` draws from, as truthful clients report them: [M, pairs]."""
         table = self._table
         held = Held(table.size[0], table.emd[0], table.cost[0])
         return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])

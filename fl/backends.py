@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What one service learns, and how its clients train."""
+    """The learning task of one service: its data set, and how its clients train."""
 
     service: str  # its name
     dataset: str  # name of its data set
@@ -31,7 +31,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class FederationSpec:
-    """What a backend needs to create a scenario's federation."""
+    """The input from which a backend creates a scenario's federation."""
 
     tasks: Sequence[TaskSpec]  # one for each service
     seed: int  # the run's seed
@@ -58,7 +58,7 @@ class Backend(ABC):
 
     @property
     def remark(self) -> str | None:
-        """What stands beside its results wherever they are told: its note, with its name; None without a note."""
+        """The remark shown with its results: its note, with its name; None without a note."""
         return self.note and f'backend = "{self.name}": {self.note}'
 
     def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:

@@ -90,7 +90,7 @@ class Recorder(Federation):
 
 @dataclass(frozen=True)
 class Features:
-    """What a curve sees of the traces: arrays [traces, rounds]; see ``fl.surrogate`` for the symbols."""
+    """The inputs of a curve, from the traces: arrays [traces, rounds]; see ``fl.surrogate`` for the symbols."""
 
     size: FloatArray  # a
     clients: FloatArray  # b

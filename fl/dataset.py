@@ -1,4 +1,4 @@
-"""What a data set is: images and labels as arrays, and what is known of them."""
+"""A data set: images and labels as arrays, and a description of them."""
 
 import math
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set.
+    """The description of a data set: all that is known without its images.
 
     Attributes:
         name: the name by which scenarios call it.
@@ -137,12 +137,12 @@ class Dataset:
 
 
 class Source(ABC):
-    """Where a data set comes from."""
+    """The source of a data set."""
 
     @property
     @abstractmethod
     def info(self) -> DatasetInfo:
-        """What is known of the data set.
+        """The description of the data set.
 
         Raises:
             DatasetError: nothing is known without loading it, and it cannot be loaded.
@@ -150,7 +150,7 @@ class Source(ABC):
 
     @property
     def summary(self) -> str:
-        """What it shows, in one line, as listings of plug-ins ask for it."""
+        """Its description in one line, for listings of plug-ins."""
         return self.info.description
 
     def present(self, root: Path) -> bool:

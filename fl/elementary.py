@@ -46,7 +46,7 @@ def rounded(x: FloatArray) -> FloatArray: ...
 def rounded(x: float | FloatArray) -> float | FloatArray:
     """Return ``x`` with 12 significant digits: what a log holds of a number that is not exact.
 
-    Whoever computes it anew, with whatever functions, then finds the same digits.
+    Another program, with its own functions, then finds the same digits.
     """
     if not isinstance(x, np.ndarray):
         return float(f"{x:.{DIGITS}g}")

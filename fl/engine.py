@@ -1,4 +1,4 @@
-"""Which code trains: picks the kernel for a model and a data set, and creates trainers that use it.
+"""The choice of the code that trains: picks the kernel for a model and a data set, and creates its trainers.
 
 ``fused`` is the compiled kernel (``fl.fused``), for ``cnn`` on images of two shapes and ``mlp`` on any; ``reference``
 is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can.

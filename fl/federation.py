@@ -43,7 +43,7 @@ class _Learner:
         data, divided = task.dataset, split(task.dataset, task.validation, seed)
         self._pools, held = divided.by_label, divided.held_out
         evaluation = draw_key(seed, "evaluation", task.service)
-        # the images of ``accuracy``, by which the market goes on
+        # the images of ``accuracy``, which the market acts on
         self.loop = self._some(Images(data.test_images, data.test_labels), evaluation, 0)
         self.test: Images | None = None  # the images of ``test_accuracy``; None where ``loop`` has the test images
         if task.validation:
@@ -57,7 +57,7 @@ class _Learner:
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
         """Draw the images of one job and the order in which it visits them; every round has fresh images."""
         dataset = self.task.dataset
-        # A mix that lasts has a stream of its own: it is not that of the data drawn anew in the round it began.
+        # A mix that lasts has a stream of its own: it is not that of the data drawn afresh in the round it began.
         mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
         drawn = None if job.counts is None else np.array(job.counts)
         counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client) if drawn is None else drawn

@@ -1,4 +1,4 @@
-"""What a market asks of federated learning in each round, and what it gets back. Light: no torch.
+"""The jobs that a market gives to federated learning in each round, and their results. Light: no torch.
 
 ``Federation`` is the one seam between the market and model training; ``fl.backends`` lists its implementations.
 """
@@ -71,7 +71,7 @@ class Federation(Protocol):
 
     @abstractmethod
     def accuracy(self, service: str) -> float:
-        """Return the accuracy in [0, 1] of the service's current global model, by which the market goes on.
+        """Return the accuracy in [0, 1] of the service's current global model, which the market acts on.
 
         It is measured on validation images, which no client has, or on test images if no others are held out.
         """

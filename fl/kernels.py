@@ -1,4 +1,4 @@
-"""Which code trains: the compiled kernel, or plain torch. Light: no torch unless a GPU is asked for."""
+"""The kernels that can train: the compiled one, and plain torch. Light: no torch unless a GPU is asked for."""
 
 from fl import fused
 from fl.dataset import Shape

@@ -48,7 +48,7 @@ def exact_product(left: AnyArray, right: AnyArray) -> FloatArray:
 def _multiples(values: AnyArray, axes: tuple[int, ...], bits: int) -> FloatArray:
     """Return the values as multiples of a power of 2, at most 2^bits of them, along ``axes``."""
     exponent = np.frexp(np.abs(values).max(axis=axes, keepdims=True, initial=0.0))[1]
-    # Beside a number of this size, a float has no digits left for less than such a multiple: the sum rounds it away.
+    # Next to a number of this size, a float has no digits left for less than such a multiple: the sum rounds it away.
     large = np.ldexp(1.5, exponent + (_EXACT_BITS - 1 - bits))
     rounded: FloatArray = values + large
     rounded -= large

@@ -11,7 +11,7 @@ Device = Literal["cpu", "cuda"]  # where models train; only ``cpu`` gives the sa
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """How clients train for one data set; besides the data set, a learning curve depends on this alone.
+    """The local training for one data set; besides the data set, a learning curve depends on this alone.
 
     The last step of an epoch may have fewer images than ``batch_size``; momentum starts afresh in every round.
 

@@ -77,7 +77,7 @@ LETTERS = (
 
 @dataclass(frozen=True)
 class Style:
-    """How much the drawings of a data set vary. Ranges are (least, most), uniform."""
+    """The variation among the drawings of a data set. Ranges are (least, most), uniform."""
 
     glyphs: tuple[tuple[str, ...], ...]  # for each label, the ways to write it
     lean: float  # largest tangent of half the angle by which a figure is turned

@@ -95,7 +95,7 @@ class _Progress:
 
 
 class Trained(NamedTuple):
-    """What a service's round trained on: numbers of one service, or arrays over many."""
+    """The data that a service's round trained on: numbers of one service, or arrays over many."""
 
     samples: Any  # D, the images of all clients that served; above 0
     weights: Any  # the sum of their weights in FedAvg: D, unless clients misreport it

@@ -1,4 +1,4 @@
-"""What real training is asked for: what a service learns, how, and on what its models are evaluated."""
+"""The tasks of real training: a service's data set, its training regime, and the images that evaluate its models."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from flmarket.core.errors import RunError
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one service learns.
+    """The learning task of one service.
 
     Attributes:
         service: its name.

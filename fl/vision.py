@@ -25,7 +25,7 @@ import numpy as np
 from fl.arrays import AnyArray
 from flmarket.core.files import replacing_text
 
-RECEIPT = "flmarket.sha256"  # the file beside downloaded ones that holds their SHA-256, in the format of ``sha256sum``
+RECEIPT = "flmarket.sha256"  # holds the SHA-256 of the downloaded files next to it, in the format of ``sha256sum``
 
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 
@@ -213,7 +213,7 @@ def _sha256(path: Path) -> str:
 def torchvision_datasets() -> ModuleType:
     """Import ``torchvision.datasets``.
 
-    The wheel of torchvision 0.28.0 that is built for CUDA fails to import beside a CPU-only torch, because its compiled
+    The wheel of torchvision 0.28.0 that is built for CUDA fails to import with a CPU-only torch, because its compiled
     operators do not load. Nothing here uses them, so when the import fails with just that error, the two operators it
     asks for are declared and it is imported again.
     """

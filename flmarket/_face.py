@@ -1,4 +1,4 @@
-"""What a notebook or a script calls: load, run, read and train, and the environments.
+"""The functions for notebooks and scripts: load, run, read and train, and the environments.
 
 torch and pandas are imported by the functions that need them.
 """
@@ -163,12 +163,12 @@ def train(
     Args:
         scenario: the market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is
             trained on.
-        out: NAME.safetensors; log and saved states go beside it.
+        out: NAME.safetensors; the log and saved states go next to it.
         policy: what is trained.
         episodes: how often a market is played to learn from it.
         seed: the training's seed.
         rotate: services take turns to learn, against the others' policies.
-        together: with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each.
+        together: with ``rotate``, services that learn in the same episode; 0: a number drawn for each.
         rivals: policies that the others draw from in each episode, as ``NAME`` or ``NAME:CHECKPOINT``; none means
             those of the scenario.
         evaluate_every: episodes between two evaluations.
@@ -334,6 +334,6 @@ def _scenario(given: "Place | Scenario") -> "Scenario":
 
 
 def _text(place: Place) -> str:
-    """Return a place as text, so that names of built-in scenarios and paths are told apart as on the command line."""
+    """Return a place as text, so that built-in names and paths are distinguished as on the command line."""
     text = os.fspath(place)
     return str(expanded(text)) if text.startswith("~") else text

@@ -1,4 +1,4 @@
-"""What-ifs, for a notebook or a script."""
+"""Forks of runs, the what-ifs of notebooks and scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ def fork(
     fresh: bool = False,
     progress: bool = True,
 ) -> "list[Fork]":
-    """Continue a run from one of its rounds with something changed; return each fork beside its original.
+    """Continue a run from one of its rounds with something changed; return each fork with its original.
 
     A fork is a run like any other. It begins at the original's newest checkpoint before that round, or
     at round 1.

@@ -63,7 +63,7 @@ class Gains:
         *,
         # how much more a client is worth whose bid is one standard deviation higher: exp(steepness) times; in [0, 10]
         steepness: float,
-        trust: float,  # what a DQI counts beside a bid where both agree; in [0, 10]
+        trust: float,  # weight of a DQI relative to a bid where both agree; in [0, 10]
         # how firmly that is held, counted in rounds that differ by one standard deviation; in [0.01, 1e9]
         prior: float,
     ) -> None:

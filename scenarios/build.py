@@ -248,7 +248,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
 
 
 def behaviour_of(scenario: Scenario) -> Behaviour:
-    """Return how the scenario's clients behave, for one market. Whoever must know it asks here."""
+    """Return the behaviour of the scenario's clients, for one market."""
     return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
 
 

@@ -23,7 +23,7 @@ ROUNDS = 40  # N of a drawn market: half of the paper's, by which time most of w
 
 SERVICES, CLIENTS, CORES = (1, 12), (8, 80), (1, 4)
 
-ALONE = 0.08  # share of the markets with a single service, in which nobody can be outbid
+ALONE = 0.08  # share of the markets with a single service, in which no offer can be outbid
 
 BUDGETS = (2.0, 30.0)  # A service's budget, in mean bids
 
@@ -118,7 +118,7 @@ def _emds(rng: Generator) -> list[float]:
 
 
 def _services(rng: Generator, count: int, family: Family, mean_bid: float) -> list[dict[str, object]]:
-    """Draw the services, all with a policy that whoever plays the market replaces."""
+    """Draw the services, all with a policy that is replaced when the market is played."""
     level, equal = _log_uniform(rng, *BUDGETS), rng.random() < 0.4
     easier = float(rng.uniform(0.0, 0.08)) if rng.random() < 0.5 else 0.0
     limited = rng.random() < LIMITED

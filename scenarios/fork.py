@@ -99,7 +99,7 @@ class Fork:
     Attributes:
         changes: new values by key.
         run: the fork's run.
-        comparison: the fork beside its original.
+        comparison: the fork compared with its original.
     """
 
     changes: Changes
@@ -182,7 +182,7 @@ def fork(
 
 
 def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fork:
-    """Return a fork that is complete, beside its original."""
+    """Return a complete fork, compared with its original."""
     path = run.directory.path
     shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)

@@ -63,7 +63,7 @@ class PluginFile:
 
     @property
     def record(self) -> dict[str, str]:
-        """What meta.json records of it."""
+        """Its record in meta.json."""
         return {"file": Path(self.path).name, "sha256": self.sha256}
 
     def load(self) -> None:

@@ -66,7 +66,7 @@ HEURISTICS = ("hqfa", "random", "lcfa")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What to train on what."""
+    """A training: the markets, the policy and the options."""
 
     # the markets, without a sweep, with the backend that is to be trained on; at least one
     scenarios: tuple[Scenario, ...]
@@ -104,7 +104,7 @@ def plan_training(
     *,
     episodes: int = 200,  # how often a market is played to learn from it
     rotate: bool = False,
-    together: int = 1,  # with ``rotate``, services that learn in the same episode; 0: a number drawn anew in each
+    together: int = 1,  # with ``rotate``, services that learn in the same episode; 0: a number drawn for each
     rivals: Sequence[str] = (),
     evaluate_every: int = 25,  # episodes between two evaluations
     options: Mapping[str, Any],

@@ -23,7 +23,7 @@ from scenarios.seats import interventions
 
 
 class World:
-    """What every service and client of a scenario meets under one seed.
+    """The world that every service and client of a scenario meets under one seed.
 
     Bids depend on how many labels the data sets have, so each must be known here, or its number be given; the clients'
     behaviour must be known, too. Policies, models and the mechanism need not be.

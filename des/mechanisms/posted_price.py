@@ -62,7 +62,7 @@ class PostedPrice(Mechanism):
         return Asks(posted, willing)
 
     def clear(self, book: Book) -> Clearing:
-        # Whoever offers more has no better chance.
+        # A higher offer brings no better chance.
         gain = book.asks - book.bids
         return Clearing(allocate(book.services, book.clients, gain, book.cores, book.tie_order), book.asks)
 

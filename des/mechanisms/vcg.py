@@ -13,7 +13,7 @@ __all__ = ["VCG"]
 
 SIDES = ("clients", "services")
 
-MOST_CUTS = 1000  # how often the solver may be told that its answer breaks a constraint by some micro-units
+MOST_CUTS = 1000  # rounds of cuts, one for each answer that breaks a constraint by some micro-units
 
 
 class VCG(Mechanism):

@@ -1,1 +1,1 @@
-"""What all packages of flmarket share: errors, files, plug-ins, names, the console. It imports none of them."""
+"""The basis of all packages of flmarket: errors, files, plug-ins, names, the console. It imports none of them."""

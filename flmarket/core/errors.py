@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class _UsersError(Exception):
-    """What both have in common: their message is all that a user sees."""
+    """The base of both errors: their message is all that a user sees."""
 
     def reword(self, words: Callable[[str], str]) -> None:
         """Put the message into other words; see ``flmarket.core.words``."""

@@ -13,7 +13,7 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "parquet": "`flmarket export --parquet`",
         "tensorboard": "`flmarket train --tensorboard`",
         "web": "`flmarket tui --web`",
-        "png": "pictures of the screen as PNG, beside SVG",
+        "png": "pictures of the screen as PNG as well as SVG",
     }
 )
 """The extras that ``pip install 'flmarket[NAME]'`` adds, and what each is for."""

@@ -40,7 +40,7 @@ def nearest(given: object, known: Collection[str]) -> str | None:
     longer = [name for name in known if name.startswith(given)] if len(given) >= _SHORTEST_BEGINNING else []
     if longer:
         return min(longer, key=len)
-    # Nobody mistypes a name by a hundred letters, and comparing them is slow.
+    # A typing error never runs to a hundred letters, and comparing long names is slow.
     near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
     return near[0] if near else None
 

@@ -1,4 +1,4 @@
-"""Which options a plug-in takes: the keyword arguments of its class, checked before it is created."""
+"""The options of a plug-in: the keyword arguments of its class, checked before it is created."""
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter, signature

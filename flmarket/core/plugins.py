@@ -155,7 +155,7 @@ class Registry(Generic[T]):
 
     @property
     def registered(self) -> Mapping[str, Registration]:
-        """What this process has registered, by name."""
+        """The plug-ins that this process has registered, by name."""
         return dict(self._registered)
 
     @property

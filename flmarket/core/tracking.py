@@ -1,4 +1,4 @@
-"""Progress of what takes long: whoever does it counts, and whoever starts it decides where that is shown."""
+"""Progress of long operations: the code that does the work counts, and its caller decides where that is shown."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ INTERVAL = 5.0  # seconds between two lines about the same thing, where lines ca
 PATIENCE = 1.0  # seconds before a bar appears: what is done by then needs none
 
 
-Step = Callable[..., None]  # is told how many are done, and, if there is more to say, a ``text``
+Step = Callable[..., None]  # takes the number done so far and, optionally, a ``text``
 Show = Callable[[str, int], AbstractContextManager[Step]]
 
 
@@ -31,7 +31,7 @@ _show: ContextVar[Show] = ContextVar("show", default=_hidden)  # other threads, 
 
 
 def counting(what: str, total: int) -> AbstractContextManager[Step]:
-    """Return a block in which a number of things is done; it is told how many are."""
+    """Return a block in which a number of things is done; the function it yields takes the number done so far."""
     return _show.get()(what, total)
 
 

@@ -105,7 +105,7 @@ class Lockstep:
 
     @property
     def total_left(self) -> MicroArray:
-        """What each service has not paid of its budget for the whole run [B, M]; about ``ENDLESS`` without one."""
+        """The unspent part of each service's budget for the whole run [B, M]; about ``ENDLESS`` without one."""
         return self.kinds.total - self.paid
 
     def open(self) -> View:

@@ -106,10 +106,10 @@ class Baseline:
 
 @dataclass(slots=True)
 class Lived:
-    """What a training knows of an episode when it is over."""
+    """The record of an episode, as a training has it at the end."""
 
     curves: Mapping[str, Curve]  # the learning curve of each service
-    # by service, what it trained on in each round in which it took part; None where nobody served it
+    # by service, what it trained on in each round in which it took part; None where it had no clients
     rounds: dict[str, list[Trained | None]] = field(default_factory=dict)
 
     @classmethod
@@ -167,7 +167,7 @@ class Usual:
         curve: Curve,  # its learning curve
         rounds: list[Trained | None],  # [n] what it trained on in each
     ) -> FloatArray:
-        """Return A [n] of an episode's rounds, and take its images in; 0 where nobody served in all of it."""
+        """Return A [n] of an episode's rounds, and take its images in; 0 if no client served in the whole episode."""
         seen = np.array(
             [
                 [np.log(it.samples), np.log(it.weights**2 / it.squares), it.weighted / it.weights]
@@ -204,7 +204,7 @@ class Usual:
 
 
 class Credits:
-    """What is usual for each service in each market, and so what a decision is worth."""
+    """The usual outcome for each service in each market, and so the advantage of a decision."""
 
     def __init__(self, services: int, rounds: int, settings: Settings) -> None:
         self._settings = settings

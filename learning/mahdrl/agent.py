@@ -1,4 +1,4 @@
-"""What `mahdrl` has learned, and how it decides with it. NumPy only: no torch is needed to play."""
+"""The networks of a trained `mahdrl` agent, and its decisions. NumPy only: no torch is needed to play."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -52,13 +52,13 @@ def networks_of(settings: Settings) -> Networks:
 
 
 class Seen(NamedTuple):
-    """What the networks see of an observation."""
+    """The networks' input: an observation as features."""
 
     clients: Float32Array  # [C, features] of each client
     # [inputs] what the value of a number of clients depends on: n / N, what the budget can buy, and the context if it
     # is seen
     situation: Float32Array
-    rivalry: Float32Array  # [inputs] what is seen beside each rival: a part of the context, or nothing
+    rivalry: Float32Array  # [inputs] the part of the context that is added to each rival's features; may be empty
 
 
 def see(observation: Observation, memory: Memory, settings: Settings) -> Seen:

@@ -1,4 +1,4 @@
-"""Files of agents and of saved states: named arrays in a safetensors file, everything else in a JSON file beside it.
+"""Files of agents and of saved states: named arrays in a safetensors file, everything else in a JSON file next to it.
 
 The JSON is written last and holds the SHA-256 of the tensors: a pair of files either belongs together or is refused.
 Both are written durably, so that a kill leaves the old file or the new one, never half of one. No pickle, ever.
@@ -91,7 +91,7 @@ def digest(checkpoint: str | Path | None, policy: str = "") -> str:
 
 
 def shipped(policy: str) -> Path:
-    """Return the file of the agent that comes with flmarket for a learned policy; the JSON beside it says whence."""
+    """Return the file of the agent that comes with flmarket for a learned policy; its JSON file names its origin."""
     return Path(str(files("learning") / "agents" / f"{policy}{TENSORS}"))
 
 
@@ -105,7 +105,7 @@ class Trained:
 
     path: Path  # file of the tensors
     tensors: Mapping[str, Any]  # arrays by name; the first axis of each counts the agents
-    description: Mapping[str, Any]  # the JSON file beside it
+    description: Mapping[str, Any]  # the agent's JSON file
     agent: int  # index of the agent that decides for the service
     agents: int  # how many agents the checkpoint holds
 
@@ -167,7 +167,7 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What a trained agent decided, and what that followed from, for those who ask afterwards."""
+    """A trained agent's decision and the numbers that it follows from, for explanations afterwards."""
 
     offer: Offer  # what was decided
     q: FloatArray  # [C] how the critic rates each client

@@ -1,4 +1,4 @@
-"""What the agents' networks see: a round's clients, and, for any market, which one this is and what is known before it.
+"""The inputs of the agents' networks: a round's clients and, for any market, its context and prior knowledge.
 
 Nothing of it has a unit, so that an agent of one market can play another: money counts in mean bids, clients and
 services by their number's logarithm, and DQI by how it goes with the bids. NumPy; arrays are [C, ...] over the clients.
@@ -72,7 +72,7 @@ RANGES = {
 """What an agent knows of its own data set before the first round: parameters of the learning curve fitted to it, and
 about their range over the curves that come with flmarket. An agent sees others as the nearest within.
 
-Whoever trains a model knows on which data, and may have trained on such data before. Where few large clients are best,
+A service knows which data it trains on, and may have trained on such data before. Where few large clients are best,
 and where many lopsided ones, depends on the curve, and shows in an agent's own progress only when the rounds that count
 the most are over. An agent sees how fast the model learns from more images, from more clients and from lopsided ones,
 at first and later; not the noise, nor how far it will come."""
@@ -127,7 +127,7 @@ def _nothing() -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an agent remembers of its run."""
+    """An agent's memory of its run."""
 
     # [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those that
     # won; contested offers that won, the highest rival bids for them, and the same of those that lost
@@ -147,7 +147,7 @@ class Memory:
         sums[_AGREEMENT] += _agreement(observation)
         raised = offer.payments > observation.own_bids[offer.clients]
         rivals = Rivals.of(observation)
-        if len(rivals) >= observation.cores:  # else nobody can be outbid
+        if len(rivals) >= observation.cores:  # else no offer can be outbid
             keen = rivals.bids[0, offer.clients] / rivals.highest
             for place, which in ((_PLAIN, ~raised), (_RAISED, raised)):
                 sums[place] += which.sum()

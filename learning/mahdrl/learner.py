@@ -35,7 +35,7 @@ from learning.mahdrl.win_probability import RIVAL_FEATURES, STANDING, Rivals, ex
 from learning.policy import PolicyContext
 
 UNTOLD = 0.25
-"""How often a service that explores is not told its learning curve, so that an agent can play without knowing one."""
+"""The share of exploring services without a learning curve, so that an agent can play without knowing one."""
 
 UNSURE = 1e-6  # a learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising
 
@@ -44,7 +44,7 @@ EVERY = 160  # episodes between two earlier selves
 
 @dataclass
 class _Episode:
-    """What one service did in the current episode: one entry for each round."""
+    """The history of one service in the current episode: one entry for each round."""
 
     transitions: list[dict[str, Any]] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)
@@ -256,7 +256,7 @@ class Learner(training.Learner):
 
 
 class Selves:
-    """What an agent played like after every so many episodes."""
+    """Earlier versions of an agent, kept at regular intervals of episodes."""
 
     def __init__(self, seed: int, *, wanted: bool = True) -> None:
         self._seed, self._wanted = seed, wanted

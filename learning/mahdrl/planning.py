@@ -83,7 +83,7 @@ def plan(
         exact = np.where(available[:, None], exact, left + 1)  # never fits
     if left < exact.min():
         return Offer.none()
-    # A level beyond the budget is replaced by the bid: a client is never lost to a price that nobody asked for.
+    # A level beyond the budget is replaced by the bid: a client is never lost to a price above what it asked for.
     beyond = exact > left
     exact = np.where(beyond, exact[:, :1], exact)
     prices, chance = np.where(beyond, prices[:, :1], prices), np.where(beyond, chance[:, :1], chance)

@@ -69,8 +69,8 @@ class Mahdrl(Player):
         # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
         # as it was trained
         payments: Payments | None = None,
-        # whether it is told the learning curve that was fitted to its data set, if it was trained to look at one;
-        # without, it plays as if nobody had fitted any
+        # whether it sees the learning curve that was fitted to its data set, if it was trained to look at one;
+        # without, it plays as if none had been fitted
         curve: bool = True,
     ) -> None:
         if payments not in ("plan", "bid", None):

@@ -1,4 +1,4 @@
-"""What an agent prefers: which clients it takes, by the order of their bids and of their DQI, and what came of it."""
+"""An agent's preferences: the clients it takes, by the order of their bids and of their DQI, and the outcomes."""
 
 from collections.abc import Mapping
 

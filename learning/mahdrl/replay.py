@@ -36,7 +36,7 @@ class Replay:
 
     @property
     def held(self) -> IntArray:
-        """How many transitions each agent's buffer holds, [A]."""
+        """The number of transitions in each agent's buffer, [A]."""
         return np.minimum(self.stored, self.capacity)
 
     def sample(

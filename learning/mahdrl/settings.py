@@ -16,7 +16,7 @@ Payments = Literal["plan", "bid"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an agent sees and may do, and how it learns."""
+    """The hyper-parameters of an agent: its inputs, its actions and its learning."""
 
     payments: Payments = "plan"  # ``plan`` overbids where that promises more; ``bid`` never does
     # sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one, what an

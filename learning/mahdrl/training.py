@@ -47,7 +47,7 @@ EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among tho
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a learner must know of a market before its first round."""
+    """The shape of a market, which a learner must know before the first round."""
 
     services: tuple[str, ...]  # names of all services of the market, in order
     clients: int  # C
@@ -60,7 +60,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and on what to train."""
+    """The plan of a training: its length and its markets."""
 
     episodes: int = 200  # markets played while learning
     seed: int = 0  # the training's seed: networks, exploration, replay and the markets' seeds are drawn from it
@@ -71,7 +71,7 @@ class Plan:
     evaluation_seeds: tuple[int, ...] = (900_001, 900_002, 900_003)
     # of each market, the services that take turns to learn; where that is none, all learn at once
     seats: tuple[tuple[str, ...], ...] = ((),)
-    together: int = 1  # how many services of the seats learn in the same episode; 0: a number drawn anew in each
+    together: int = 1  # how many services of the seats learn in the same episode; 0: a number drawn for each
 
     def epsilon_at(self, episode: int) -> float:
         """Return the probability of a random action in an episode, from 1."""
@@ -83,7 +83,7 @@ class Plan:
         return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
 
     def market(self, episode: int) -> int:
-        """Return the place of an episode's market: all are played, in an order drawn anew, before any is again."""
+        """Return the place of an episode's market: all are played, in an order drawn for each pass."""
         turn, place = divmod(episode - 1, len(self.seats))
         return int(stream(self.seed, "markets", turn).permutation(len(self.seats))[place])
 
@@ -119,7 +119,7 @@ class Plan:
 
 
 class Learner(ABC):
-    """What can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
+    """The base class of agents that can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
 
     def begin(self, episode: int, market: int = 0) -> None:  # noqa: B027 - may be empty
         """Start an episode in one of the markets that are learned from."""
@@ -173,7 +173,7 @@ def train(
     learner: Learner,  # a new one
     open_table: OpenTable,  # opens each market
     plan: Plan,  # how long and on what
-    # file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go beside it
+    # file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go next to it
     out: Path,
     provenance: Mapping[str, Any],  # part of the agent's description; must be the same when a training is resumed
     about: Mapping[str, Any],  # another part of it, which may change: versions, revision

@@ -54,7 +54,7 @@ class ContextualKnapsack(Policy):
         context: PolicyContext,  # the market
         *,
         steepness: float = 2.0,  # log value of one standard deviation of the bids; in [0, 10]
-        trust: float = 2.0,  # what DQI counts beside bids where both agree; in [0, 10]
+        trust: float = 2.0,  # weight of DQI relative to bids where both agree; in [0, 10]
         prior: float = 10.0,  # how firmly that is held against the own learning curve, in rounds; in [0.01, 1e9]
         exploration: float = 0.1,  # width of all confidence bounds, in standard deviations; in [0, 10]
         rate: float = 0.1,  # step of the price of money; in [0, 10], 0 keeps it

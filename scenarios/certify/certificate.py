@@ -15,7 +15,7 @@ from scenarios.certify.search import Gain, attack
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to attack, and how hard."""
+    """The plan of an attack: the mechanism, the sampled markets and the effort."""
 
     mechanism: str  # its name
     options: Mapping[str, Any] = field(default_factory=dict)  # the scenario's ``market.options``
@@ -27,7 +27,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What came of a plan."""
+    """The result of a plan."""
 
     plan: Plan
     # how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within the budget.

@@ -43,7 +43,7 @@ def of(party: int, side: Side, amounts: MicroArray) -> MicroArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Played:
-    """What came of a round. Arrays are over services and clients; money is in micro-units."""
+    """The outcome of a round. Arrays are over services and clients; money is in micro-units."""
 
     offered: MicroArray  # [M, C] what each service offered to each client; -1 where it offered nothing
     served: BoolArray  # [M, C] who served whom

@@ -27,7 +27,7 @@ AMPLE: Micro = 10**9  # a budget that never binds
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large the sampled markets are, and whether budgets bind. What is None is drawn for each market."""
+    """The size of the sampled markets, and whether budgets bind. A value of None is drawn for each market."""
 
     services: int | None = None  # M; drawn from 2 to 4
     clients: int | None = None  # C; drawn from 2 to 5

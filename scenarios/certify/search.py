@@ -37,7 +37,7 @@ class Gain:
 
     @property
     def amount(self) -> Micro:
-        """What misreporting adds; 0 if nothing was found."""
+        """The gain from misreporting; 0 if nothing was found."""
         return self.misreporting - self.truthful
 
     @property

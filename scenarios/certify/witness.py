@@ -73,7 +73,7 @@ def witness(plan: Plan, gain: Gain) -> str:
     reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
     played = [bench.play(*each) for each in reports]
     values, bids = map(list, zip(*reports, strict=True))
-    if bench.posted:  # the policy does not know that nobody is paid more: it is given what services offer
+    if bench.posted:  # the policy does not know that no client is paid more: it is given what services offer
         values = [np.maximum(it.offered, 0) for it in played]
     scenario = _comments(plan, gain) + tomlkit.dumps(_scenario(plan, gain, values, bids))
     if _replayed(scenario, gain) != [gain.truthful, gain.misreporting]:

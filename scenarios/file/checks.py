@@ -26,7 +26,7 @@ LARGEST_MARKET = 10_000_000  # clients times services: every array of a round ha
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What a scenario may name."""
+    """The names that a scenario may use."""
 
     datasets: Collection[str]  # names of the data sets; paths of a user's own files may be named as well
     facts: Callable[[str], DatasetFacts]  # returns what is known of a data set, by name

@@ -15,7 +15,7 @@ LARGEST_COST = 10_000_000  # money; the costs of the largest population still ad
 
 
 class DatasetFacts(Protocol):
-    """What the checks must know of a data set."""
+    """The facts about a data set that the checks need."""
 
     @property
     def labels(self) -> int:

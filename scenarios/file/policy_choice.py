@@ -2,7 +2,7 @@
 
 What a user asked for explicitly (``--set``, a sweep's values, ``--policy`` itself) is never dropped. Where two such
 wishes conflict, it is an error that names both. What merely stands in the scenario's file gives way: the options and
-the checkpoint of a service are meant for the policy beside them, and go with it.
+the checkpoint of a service belong to the policy named there, and go with it.
 """
 
 import re
@@ -53,7 +53,7 @@ class PolicyChoice:
 
     @property
     def label(self) -> str:
-        """What tables and folders call it: ``hqfa``, or ``mahdrl@mine-1a2b3c4d`` for ``mahdrl:mine.safetensors``.
+        """Its name in tables and folders: ``hqfa``, or ``mahdrl@mine-1a2b3c4d`` for ``mahdrl:mine.safetensors``.
 
         The digits come from what the policy loads: two checkpoints never share a folder, whatever their names.
         """

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario: where, which key, and in words."""
+"""The problems of a scenario: file and line, key, and message."""
 
 import json
 import re

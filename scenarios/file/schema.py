@@ -95,7 +95,7 @@ class Table(BaseModel):
 
 
 class Cost(Table):
-    """What a data set costs a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
+    """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
     per_sample: float = Field(
         ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
@@ -116,7 +116,7 @@ class Cost(Table):
 
 
 class ClientBehaviour(Table):
-    """How clients behave: what they bid, given their costs, and what they report of their data."""
+    """The clients' behaviour: what they bid, given their costs, and what they report of their data."""
 
     kind: BehaviourName = Field(
         default=TRUTHFUL,
@@ -127,7 +127,7 @@ class ClientBehaviour(Table):
 
 
 class ClientLabelMix(Table):
-    """How the labels of a client's data are drawn, in place of an EMD."""
+    """The distribution of the labels of a client's data, in place of an EMD."""
 
     dirichlet: float | None = Field(
         default=None,
@@ -139,26 +139,26 @@ class ClientLabelMix(Table):
 
 
 class ClientLasting(Table):
-    """How far a client's data lasts from round to round."""
+    """The persistence of a client's data from round to round."""
 
     persistence: float = Field(
         default=0.0,
         ge=0,
         le=1,
         description="Probability that a round keeps a client's lasting data size, EMD and label mix for a service; "
-        "else they are drawn anew for that round. 0: always anew, as in the paper; 1: always the same.",
+        "else they are drawn for that round alone. 0: new in each round, as in the paper; 1: always the same.",
     )
     drift: float = Field(
         default=0.0,
         ge=0,
         le=1,
-        description="Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn anew, "
+        description="Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn again, "
         "and last from then on.",
     )
 
 
 class Clients(Table):
-    """The clients, and how their data is drawn anew in each round."""
+    """The clients, and the draws of their data in each round."""
 
     count: int = Field(ge=1, le=100_000, description="Clients in the market (C).")
     cores: int = Field(ge=1, le=1_024, description="Services that a client can serve at once (K).")
@@ -262,7 +262,7 @@ else:
 
 
 class TrainingOverride(_PartOfRegimeTable):
-    """What differs for one data set; what is absent is as in ``[training]``."""
+    """The keys that differ for one data set; those that are absent are as in ``[training]``."""
 
 
 class Training(_RegimeTable):
@@ -303,7 +303,7 @@ class Training(_RegimeTable):
 
 
 class Timeline(Table):
-    """How long things take on the simulated clock."""
+    """Durations on the simulated clock."""
 
     seconds_per_sample: float = Field(
         default=0.001,
@@ -383,7 +383,7 @@ class Intervention(Table):
 
 
 class Explicit(dict[str, str]):
-    """Where explicit wishes come from, by key. All are equal: a scenario is the same whoever gave its values."""
+    """The origin of explicit wishes, by key. All are equal: a scenario is the same wherever its values come from."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Explicit)
@@ -392,7 +392,7 @@ class Explicit(dict[str, str]):
 
 
 class Scenario(Table):
-    """What to run: a market, how it trains, and who competes."""
+    """A scenario: a market, its training, and its competitors."""
 
     name: Name = Field(description="Names the folder of its runs.")
     description: str = Field(default="", max_length=10_000, description="For people.")
@@ -435,7 +435,7 @@ class Scenario(Table):
 
     @property
     def explicit(self) -> Mapping[str, str]:
-        """What the user asked for besides the file: ``{"services.a.policy": "--set services.a.policy=x"}``.
+        """The values that the user gave besides the file: ``{"services.a.policy": "--set services.a.policy=x"}``.
 
         A policy for all services must not drop it; see ``scenarios.file.policy_choice``.
         """
@@ -460,7 +460,7 @@ class Scenario(Table):
 
     @property
     def split(self) -> bool:
-        """Whether accuracy is measured on images that are held out, and on test images beside that."""
+        """Whether accuracy is measured on images that are held out, and on test images as well."""
         return BACKENDS[self.training.backend].trains and self.training.validation > 0
 
     def regime_of(self, dataset: str) -> Chosen:

@@ -18,7 +18,7 @@ LARGEST_FILE = 1_000_000  # bytes
 
 @dataclass
 class Source:
-    """Where a scenario's data came from, to show users where to look."""
+    """The origin of a scenario's data, to show users where to look."""
 
     file: str  # as the user named it
     text: str  # the file's text
@@ -58,7 +58,7 @@ class Source:
 
 def read_file(
     path: FilePath,  # the file's path
-    builtin: Collection[str],  # names of built-in scenarios, for when a name was meant and is none of them
+    builtin: Collection[str],  # names of built-in scenarios, to suggest one if the file does not exist
 ) -> str:
     """Return the text of a scenario file."""
     file = printable(str(path))

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with single keys, each at its path; in its own words, but for unknown and missing keys."""
+"""Problems that pydantic finds in single keys, each at its path; in its own words, but for unknown and missing keys."""
 
 from collections.abc import Mapping
 

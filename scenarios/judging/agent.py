@@ -1,4 +1,4 @@
-"""What a trained agent went by in a round, in words: its decision is made again, from what it saw."""
+"""A trained agent's reasons in a round, in words: its decision is made again, from what it saw."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -41,7 +41,7 @@ class RunBounds:
 
     @property
     def anarchy(self) -> float:
-        """The bound over what was realised, both summed over the rounds; infinite where nobody served."""
+        """The bound over what was realised, both summed over the rounds; infinite where no client served."""
         bound, realised = fsum(self.bound.tolist()), fsum(self.realised.ravel().tolist())
         if not bound:
             return 1.0
@@ -49,14 +49,14 @@ class RunBounds:
 
     @property
     def share(self) -> FloatArray:
-        """What each service got of its best, summed over the rounds, % [M]; 100 where there was nothing to get."""
+        """The share of its best that each service got over the run, % [M]; 100 where there was nothing to get."""
         best = self.best.sum(axis=0)
         share: FloatArray = np.where(best > 0, 100 * self.realised.sum(axis=0) / np.where(best > 0, best, 1.0), 100.0)
         return share
 
     @property
     def regret(self) -> FloatArray:
-        """What each service got less than its best in each round, DQI; 0 where it did not take part."""
+        """The regret of each service in each round, its best less what it got, DQI; 0 where it did not take part."""
         regret: FloatArray = self.best - self.realised
         return regret
 
@@ -153,7 +153,7 @@ class Bounds:
                 "never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
             ),
             of_market(
-                "price of anarchy", "welfare bound / welfare, at least 1; not defined for runs in which nobody served",
+                "price of anarchy", "welfare bound / welfare, at least 1; undefined for runs in which no client served",
                 -1, lambda run: of(run).anarchy, digits=4, applies=lambda run: bool(np.isfinite(of(run).anarchy)),
             ),
             averaged(

@@ -26,7 +26,7 @@ from scenarios.judging.findings import differing, wrong
 
 
 def clearing(logs: Logs) -> Iterator[str]:
-    """Who is served and what is paid is what the scenario's mechanism makes of the offers, round after round."""
+    """The served clients and the payments are what the scenario's mechanism makes of the offers, round after round."""
     others = [rules for rules in mechanisms_over_time(logs.scenario) if rules.mechanism != DEFAULT]
     if not others or not logs.known or logs.behaviour is None:
         return
@@ -91,7 +91,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
         step += 1
         now, decisions = decisions[: len(asked)], decisions[len(asked) :]
         if [name for name, _ in now] != asked or not asked or step > mechanism.steps:
-            yield f"round {number}: step {step}: {', '.join(asked) or 'nobody'} may offer, but others do"
+            yield f"round {number}: step {step}: {', '.join(asked) or 'no service'} may offer, but others do"
             return
         for name, amount in now:
             left = amount
@@ -110,7 +110,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
         asked = [name for name in active if now_lost[name] - lost[name]]
         lost = now_lost
     if asked and step < mechanism.steps:
-        yield f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but nobody does"
+        yield f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but none does"
 
 
 def _book(logs: Logs, number: int, asks: Asks, rows: pd.DataFrame) -> Book:

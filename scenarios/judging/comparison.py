@@ -1,4 +1,4 @@
-"""What a fork's changes came to: its differences from the run it was forked from, and the rounds they arise in."""
+"""The effect of a fork's changes: its differences from the run it was forked from, and the rounds they arise in."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -42,7 +42,7 @@ class Tables(NamedTuple):
 
 
 class Comparison:
-    """A fork beside its original, over the rounds that both have."""
+    """A fork compared with its original, over the rounds that both have."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Comparison:
 
 
 class _Curves:
-    """What a run's rounds came to, [rounds, services] or [rounds, clients]; incomes in micro-units."""
+    """The outcomes of a run's rounds, [rounds, services] or [rounds, clients]; incomes in micro-units."""
 
     def __init__(self, scenario: Scenario, tables: Tables, count: int) -> None:
         """Sum up; rounds that the run did not play are as the last one, without offers."""

@@ -1,4 +1,4 @@
-"""What each round of a run is played under, worked out again from its scenario. Shares no code with ``des``."""
+"""The conditions of each round of a run, worked out again from its scenario. Shares no code with ``des``."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -26,7 +26,7 @@ class Summary(pd.DataFrame):
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
-        """What a selection of columns or rows becomes."""
+        """The class of a selection of columns or rows."""
         return Summary
 
     def __repr__(self) -> str:
@@ -34,11 +34,11 @@ class Summary(pd.DataFrame):
 
 
 class Results:
-    """What complete runs came to. Logs are read when they are first asked for, and kept.
+    """The results of complete runs. Logs are read when they are first asked for, and kept.
 
     ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
     ``scenario``, ``policy`` and ``seed`` in front and one more for each swept key, NaN for runs without it. In
-    ``rounds``, ``service_policy`` is the policy of the service, beside the run's ``policy``.
+    ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
     """
 
     @in_python()

@@ -1,4 +1,4 @@
-"""What figures have in common, a report's and a league's: their style, their formats, and how they are written.
+"""The style and formats of all figures, a report's and a league's, and the code that writes them.
 
 matplotlib is imported when a figure is asked for. No figure is one of pyplot's, so none needs a screen or a backend.
 """

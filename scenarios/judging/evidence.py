@@ -75,7 +75,7 @@ class Logs:
 
     @cached_property
     def epochs(self) -> Mapping[str, int]:
-        """How often the clients of each service go through their data in a round."""
+        """The number of times that each service's clients go through their data in a round."""
         return {it.name: self.scenario.training_for(it.dataset).local_epochs for it in self.scenario.services}
 
     @cached_property
@@ -113,7 +113,7 @@ class Logs:
 
     @cached_property
     def behaviour(self) -> Behaviour | None:
-        """How clients behave; None if that is up to a plug-in that is not here, or has changed since."""
+        """The clients' behaviour; None if it is a plug-in that is not here, or has changed since."""
         thing = f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}"
         try:
             require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
@@ -255,13 +255,13 @@ class Logs:
 
     @cached_property
     def _spent(self) -> pd.DataFrame:
-        """What each service spent before each round, micro-units: [rounds, services]."""
+        """The money each service spent before each round, micro-units: [rounds, services]."""
         spent = self.rounds.pivot_table("spent", "round", "service", aggfunc="sum")
         return spent.cumsum().shift(fill_value=0)
 
     @cached_property
     def _intervals(self) -> Sequence[Interval] | None:
-        """When clients are there; None if they always are, or if the trace is gone or has changed since."""
+        """The intervals in which clients are there; None if they always are, or if the trace is gone or has changed."""
         try:
             trace = trace_of(self.scenario)
             return trace.intervals if trace and trace.sha256 == self.meta["availability"]["sha256"] else None

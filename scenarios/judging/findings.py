@@ -1,4 +1,4 @@
-"""How the rules of ``flmarket verify`` compare tables, and name the lines in which something is wrong."""
+"""The comparison of tables by the rules of ``flmarket verify``, and the lines in which something is wrong."""
 
 from collections.abc import Iterator
 from typing import Any

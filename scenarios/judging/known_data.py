@@ -1,4 +1,4 @@
-"""What is known of the data sets that a run learned from, without their images: labels, and how many are looked at."""
+"""The data sets that a run learned from, as far as known without their images: labels, and numbers of images."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class KnownData:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """What is known of the services' data sets: of plug-ins that are loaded, and of what has not changed since."""
+        """The descriptions of the services' data sets, except of plug-ins that are not loaded or have changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             thing = f"{DATASETS.kind} {name}"
@@ -46,12 +46,12 @@ class KnownData:
 
     @cached_property
     def tested(self) -> Mapping[str, int]:
-        """How many test images an accuracy on them stands for, by service; only of services for which that is known."""
+        """The number of test images behind an accuracy on them, by service; only where that is known."""
         return {name: self._looked_at(known.test_size) for name, known in self._sizes.items()}
 
     @cached_property
     def measured(self) -> Mapping[str, int]:
-        """How many images each ``accuracy`` stands for: validation images where some are held out, else ``tested``."""
+        """The number of images behind each ``accuracy``: validation images where some are held out, else ``tested``."""
         if not self.scenario.split:
             return self.tested
         share = self.scenario.training.validation

@@ -1,8 +1,8 @@
-"""What a service could have had in a round, its rivals' offers being what they were; exact for the paper's mechanism.
+"""The best that a service could have had in a round, given its rivals' offers; exact for the paper's mechanism.
 
 Against fixed offers, a client is won for sure at its critical price, and the best set within the budget is a 0/1
 knapsack (``learning.policies.oracle``, ``learning.knapsack``). A set is worth the sum of its clients' DQI (eq. 6),
-which is what services see; a DQI below zero counts as zero, because nobody need take such a client.
+which is what services see; a DQI below zero counts as zero, because no service has to take such a client.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -32,7 +32,7 @@ class Possible:
 
     @property
     def cost(self) -> Micro:
-        """What the set costs at its prices, micro-units."""
+        """The cost of the set at its prices, micro-units."""
         return int(self.prices[self.clients].sum())
 
 

@@ -75,7 +75,7 @@ class Report:
     differences: Sequence[Difference]  # in the order in which they are shown
     baseline: str | None  # the label of a policy, or None
     measures: Sequence[Measure] = MEASURES  # all that a run of it may have, in the order in which they are shown
-    notes: Sequence[str] = ()  # what must be known beside the numbers, a sentence each
+    notes: Sequence[str] = ()  # what must be known besides the numbers, a sentence each
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
 

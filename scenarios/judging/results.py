@@ -100,7 +100,7 @@ class RunResult:
 def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunResult]:
     """Read all complete runs below the sources, by scenario, sweep point (as the scenario lists them), policy and seed.
 
-    Damaged runs are an error, or told to ``damaged``; see ``complete_runs``.
+    Damaged runs are an error, or passed to ``damaged``; see ``complete_runs``.
     """
     results = read_runs(complete_runs(sources, damaged))
     seen: dict[tuple[str, str, int], RunResult] = {}

@@ -92,7 +92,7 @@ def progress(logs: Logs) -> Iterator[str]:
     yield from wrong(rounds, early, "leaves at an accuracy of {accuracy}, below its target of {target_accuracy}")
     late = (status == Status.TRAINING) & (accuracy > target + _SIX_DECIMALS)
     yield from wrong(rounds, late, "stays at an accuracy of {accuracy}, above its target of {target_accuracy}")
-    yield from wrong(rounds, moved, "nobody was served, but the accuracy changes to {accuracy}")
+    yield from wrong(rounds, moved, "no client served, but the accuracy changes to {accuracy}")
     yield from differing(rounds, pd.DataFrame({"accuracy": exact.map(_logged).fillna(accuracy)}), "it can only be")
     yield from wrong(rounds, ~accuracy.between(0, 1), "the accuracy {accuracy} is not between 0 and 1")
     yield from wrong(rounds, waits & (reward != 0), "the reward {reward} is not 0 before it arrives")
@@ -105,7 +105,7 @@ def progress(logs: Logs) -> Iterator[str]:
     )
     yield from wrong(rounds, ~waits & ~reward.between(low, high), "the reward {reward} is not Omega^accuracy")
     held = idle & ~moved & (before["status"] != Status.WAITING) & (reward != before["reward"])
-    yield from wrong(rounds, held, "nobody was served, but the reward changes to {reward}")
+    yield from wrong(rounds, held, "no client served, but the reward changes to {reward}")
     yield from _test_accuracy(logs, idle & (rounds["test_accuracy"] != before["test_accuracy"]))
 
 
@@ -118,7 +118,7 @@ def _test_accuracy(logs: Logs, moved: "pd.Series[bool]") -> Iterator[str]:
         wanted = ((accuracy * tested).round() / tested).map(_logged).fillna(accuracy)
     yield from differing(rounds, pd.DataFrame({"test_accuracy": wanted}), "it can only be")
     yield from wrong(rounds, ~accuracy.between(0, 1), "the test accuracy {test_accuracy} is not between 0 and 1")
-    yield from wrong(rounds, moved, "nobody was served, but the test accuracy changes to {test_accuracy}")
+    yield from wrong(rounds, moved, "no client served, but the test accuracy changes to {test_accuracy}")
 
 
 def totals(logs: Logs) -> Iterator[str]:

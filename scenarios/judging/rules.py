@@ -1,4 +1,4 @@
-"""What must hold in every run's logs: constraints, sums, and that the tables agree with each other.
+"""The rules that every run's logs obey: constraints, sums, and agreement between the tables.
 
 Written against the paper and the logs alone: no rule shares code with the market, so a defect there cannot hide here.
 Only the clients' data and bids are drawn again by what defines them (``des.population``), and other mechanisms than the

@@ -1,4 +1,4 @@
-"""What a report's comparisons come to, one sentence for each policy."""
+"""A report's comparisons in words, one sentence for each policy."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What all runs of one scenario share, read from scenario.toml; and what names it in tables."""
+"""The setting that all runs of one scenario share, read from scenario.toml, and its name in tables."""
 
 import tomllib
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ from scenarios.logs.directory import SCENARIO, RunDirectory
 
 @dataclass(frozen=True)
 class Setting:
-    """What all runs of one scenario (with one hash) share."""
+    """The setting that all runs of one scenario (with one hash) share."""
 
     scenario: Scenario  # what is played
     # what names it in tables: its name with the sweep values, and with its hash where that alone would not tell the
@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def backend(self) -> Backend:
-        """What its accuracies come from."""
+        """The backend that its accuracies come from."""
         return BACKENDS[self.scenario.training.backend]
 
     @property
@@ -112,7 +112,7 @@ def scenario_of(run: RunDirectory) -> Scenario:
 def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
     """Give settings whose labels are the same longer ones.
 
-    Forks are called by their changes; what is not told apart by them by its hash, and if need be by its whole path.
+    Forks are named by their changes; those that share a name get their hash, and if need be their whole path.
     """
     found = dict(settings)
     alike: dict[tuple[str, str], list[Path]] = defaultdict(list)

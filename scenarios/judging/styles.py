@@ -1,4 +1,4 @@
-"""How policies look in figures: by colour and line where they are curves, by colour and mark where they are points.
+"""The looks of policies in figures: colour and line where they are curves, colour and mark where they are points.
 
 No two of the first 161 policies look the same.
 """

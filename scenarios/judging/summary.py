@@ -15,7 +15,7 @@ from scenarios.judging.results import RunResult, read_runs
 from scenarios.running.runner import Run
 
 SHOWN = tuple(measure for measure in MEASURES if measure.name in ("final accuracy", "spent", "served", "refused"))
-"""The measures of the table, beside the rounds to target."""
+"""The measures of the table, besides the rounds to target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of a line in a message
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found in one run."""
+    """The findings in one run."""
 
     path: Path  # the run's directory
     rounds: int = 0  # how many rounds there are

@@ -23,7 +23,7 @@ LARGEST = 200
 
 NODES = 500  # branches that the solver may look at before the relaxation takes its place
 
-CUTS = 20  # how often the solver may be told that its answer exceeds a budget by some micro-units
+CUTS = 20  # rounds of cuts, one for each answer that exceeds a budget by some micro-units
 
 WHOLE = 10_000
 """The largest bid of a service as a multiple of a common amount, up to which the solver counts in those amounts."""

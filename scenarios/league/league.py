@@ -1,4 +1,4 @@
-"""What a league is: one market, its policies, and the games that they play."""
+"""A league: one market, its policies, and the games that they play."""
 
 import hashlib
 import json

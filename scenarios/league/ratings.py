@@ -20,7 +20,7 @@ RESAMPLES = 200  # how often seeds are resampled to see which policies stay in t
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How one policy stands at the equilibrium of the meta-game."""
+    """The rating of one policy at the equilibrium of the meta-game."""
 
     policy: str  # its name
     share: float  # p, its part of the equilibrium

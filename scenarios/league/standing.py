@@ -1,4 +1,4 @@
-"""Who gets what among whom, and the ratings that follow: what comes of a league's games."""
+"""The results of a league's games: the scores of each visitor among each resident, and the ratings that follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Standing:
-    """What came of a league."""
+    """The results of a league."""
 
     league: League  # what was played
     cells: dict[tuple[str, str], Cell]  # by visitor and resident, resident by resident

@@ -1,8 +1,8 @@
-"""Which arithmetic trained the models of runs: the compiled kernel's, plain torch's, or none.
+"""The arithmetic that trained the models of runs: the compiled kernel's, plain torch's, or none.
 
 The kernel computes the same floats on every machine, torch does not, and the two differ from each other: in the last
-bits at first, and as training amplifies them, in accuracies. Wherever runs of different arithmetic meet, the user is
-told so.
+bits at first, and as training amplifies them, in accuracies. The user is warned
+wherever runs of different arithmetic meet.
 """
 
 from collections import Counter, defaultdict

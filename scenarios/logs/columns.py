@@ -24,13 +24,13 @@ FREE = {
     "of images that it is measured on, the status, the reward and events.csv. The surrogate's accuracies are computed "
     "again",
     "`test_accuracy` in rounds.csv": "training yields it, and nothing follows from it; the rules hold it against the "
-    "number of test images, and it stays as it is where nobody is served",
+    "number of test images, and it stays as it is where no client serves",
 }
 """What a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not found
 without ``--rerun``."""
 
 SECONDS = "simulated seconds"
-NOBODY = "nobody was served"
+NOBODY = "no client served"
 OUTBID = "the offer was outbid"
 UNSERVED = "the offer was not served"
 

@@ -63,7 +63,7 @@ class ChangedError(RunDirectoryError):
 
 
 class State(Enum):
-    """What a run directory holds."""
+    """The state of a run directory."""
 
     ABSENT = "absent"
     INCOMPLETE = "incomplete"

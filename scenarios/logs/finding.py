@@ -1,4 +1,4 @@
-"""Which runs there are below some folders: complete ones, failed ones, and those that were interrupted."""
+"""The runs below some folders: complete ones, failed ones, and those that were interrupted."""
 
 import re
 from collections.abc import Callable, Iterable

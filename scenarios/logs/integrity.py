@@ -1,7 +1,7 @@
-"""What meta.json records of a run's files, itself among them, so that damage to any of them is found.
+"""The digests of a run's files in meta.json, its own among them, so that damage to any of them is found.
 
-The sizes and SHA-256 digests are no signature: whoever can write the directory can write them, too. What a run's logs
-say is checked by ``flmarket verify``, and that they are what the scenario leads to by ``flmarket verify --rerun``.
+The sizes and SHA-256 digests are no signature: anyone who can write the directory can write them, too. The contents of
+the logs are checked by ``flmarket verify``; ``flmarket verify --rerun`` checks that the scenario leads to them.
 """
 
 import hashlib

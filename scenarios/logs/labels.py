@@ -1,7 +1,7 @@
-"""How many labels the data sets of a run had, which decides the clients' EMDs and so their bids (eq. 1).
+"""The number of labels in each data set of a run, which decides the clients' EMDs and so their bids (eq. 1).
 
-A user's own files may have changed since, or be gone. So meta.json records the numbers, and whoever draws a run's world
-again takes them from there.
+A user's own files may have changed since, or be gone. So meta.json records the numbers, and a run's world is drawn
+again from these.
 """
 
 from collections.abc import Container, Mapping

@@ -1,4 +1,4 @@
-"""What a table is made of: types, columns, and how rows become text and text becomes values again.
+"""The parts of a table: types, columns, and the conversion of rows to text and back.
 
 The tables themselves are declared in ``scenarios.logs.columns``.
 """
@@ -23,7 +23,7 @@ class TableError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """How a value is written, and read back."""
+    """The text form of a value, written and read back."""
 
     name: str  # in the reference
     form: str  # how the text looks, in words

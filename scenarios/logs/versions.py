@@ -1,7 +1,7 @@
-"""Which version of flmarket played runs: another version may play the same scenario and seed otherwise.
+"""The version of flmarket that played a run: another version may play the same scenario and seed otherwise.
 
-A complete run of another version is skipped as complete, so that its results are not lost. Whoever skips it, looks at
-it beside runs of a third version, or finds problems in it, tells so.
+A complete run of another version is skipped as complete, so that its results are not lost. A user who skips it,
+compares it with runs of a third version or finds problems in it gets a note of the version.
 """
 
 from collections.abc import Iterable, Mapping

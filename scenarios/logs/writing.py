@@ -18,7 +18,7 @@ from scenarios.logs.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a table was written."""
+    """The part of a table that has been written."""
 
     size: int  # bytes
     sha256: str  # the digest of these bytes

@@ -1,4 +1,4 @@
-"""Directories of the runs that a batch will play, made before the first begins: whoever looks sees what is to come.
+"""Directories of the runs that a batch will play, made before the first begins, so that all are in sight.
 
 An empty directory is no run (``State.ABSENT``). If the batch ends early, it stays, and the same command fills it.
 """

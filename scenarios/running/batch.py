@@ -41,7 +41,7 @@ class BatchFailed(RunError):  # noqa: N818 - it names what happened
 
 @dataclass
 class BatchResult:
-    """What became of a batch's runs, in order."""
+    """The outcome of a batch: its runs, in order."""
 
     complete: list[Run]
     failed: list[Run]

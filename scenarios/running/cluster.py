@@ -43,8 +43,8 @@ def _task(
     """Return the function that a task runs on some machine of the cluster.
 
     Ray puts the driver's current directory before everything else on its workers' path, where a source checkout would
-    shadow the installed flmarket. So the function is sent by value (it is nobody's attribute), takes and returns plain
-    data, and has imported nothing of flmarket before the path is right.
+    shadow the installed flmarket. So the function is sent by value (no module holds it), takes and returns plain data,
+    and has imported nothing of flmarket before the path is right.
     """
 
     def play(asked: str) -> Mapping[str, Any]:

@@ -78,7 +78,7 @@ def _running(
             yield running
         except BrokenProcessPool:
             raise RunError(ended) from None
-        except BaseException:  # Ctrl-C, a task's error, or whoever asked is not interested any more
+        except BaseException:  # Ctrl-C, a task's error, or a caller that stops iterating
             for process in set(active_children()) - others:
                 process.kill()
             raise

@@ -1,4 +1,4 @@
-"""What ``flmarket run`` notes before a batch: what a user should know before believing the results."""
+"""Notes that ``flmarket run`` prints before a batch: what a user should know before believing the results."""
 
 from collections.abc import Collection, Iterator
 

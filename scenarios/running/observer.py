@@ -1,4 +1,4 @@
-"""Who is notified of a batch's progress while it runs: the command line's display, and tests."""
+"""Observers of a batch's progress while it runs: the command line's display, and tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scenarios.running.runner import Run
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; small enough to come from another process in every round."""
+    """The progress of a run; small enough to come from another process in every round."""
 
     round: int  # the last one that was played
     accuracies: Mapping[str, float]  # the services' accuracies in [0, 1], in the scenario's order

@@ -1,4 +1,4 @@
-"""Which runs a batch consists of, where each goes, and which of them are still to be played."""
+"""The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

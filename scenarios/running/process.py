@@ -53,7 +53,7 @@ class Worker:
             text=True,
             encoding="utf-8",
             env=_ONE_THREAD | os.environ,
-            # Ctrl-C is for whoever started us; workers are ended from here.
+            # Ctrl-C is for the parent process; workers are ended from here.
             start_new_session=True,
         )
 

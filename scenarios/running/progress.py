@@ -21,7 +21,7 @@ from scenarios.running.runner import Run
 def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[Reporter]":
     """Return what reports a batch on stderr: if quiet, notes and failures alone; if silent, nothing.
 
-    ``words`` puts a line into the words of whoever reads it; see ``flmarket.core.words``.
+    ``words`` rewords a line for the command line or for Python; see ``flmarket.core.words``.
     """
     console = SafeConsole(stderr=True, quiet=silent)
     live = console.is_terminal or console.is_jupyter

@@ -34,7 +34,7 @@ class ProtocolError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to run."""
+    """The message that starts a run."""
 
     scenario: str  # the scenario file's text
     file: str  # what problems call it
@@ -71,7 +71,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What runs, and where its files are."""
+    """The message that says what runs, and where its files are."""
 
     directory: str  # the run's directory
     scenario: str  # as resolved; the run's own scenario.toml

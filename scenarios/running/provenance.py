@@ -1,4 +1,4 @@
-"""What a run was made by, as meta.json and the records of trained agents name it: versions, and the revision."""
+"""The provenance of runs and trained agents, as meta.json and agents' records hold it: versions, and the revision."""
 
 import platform
 import subprocess

@@ -43,7 +43,7 @@ from scenarios.running.provenance import git_revision, versions
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to run and where its results go."""
+    """A run to play, and where its results go."""
 
     scenario: Scenario  # resolved, without a sweep; its services carry the policies that play
     policy: str  # the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def group(self) -> str:
-        """What this run and those that differ from it in the seed alone are called in tables."""
+        """The name in tables of this run and those that differ from it in the seed alone."""
         values = "".join(f" {key}={value}" for key, value in self.sweep.items())
         return f"{self.name or self.scenario.name}{values} ({self.policy})"
 

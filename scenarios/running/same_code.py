@@ -1,4 +1,4 @@
-"""What distinguishes the flmarket of one machine from that of another: results are the same where it is equal."""
+"""The fingerprint of a machine's flmarket: where it is equal, results are the same."""
 
 import hashlib
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def require_same_installation(
     theirs: Mapping[str, str],  # the other process's ``fingerprint``
     whose: str,  # what the message calls this process: ``worker on node7``
 ) -> None:
-    """Check that this process runs the same flmarket as whoever it works for."""
+    """Check that this process runs the same flmarket as the one it works for."""
     own = fingerprint()
     different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]
     if different:

@@ -1,7 +1,7 @@
 """A run in a process of its own, steered through its standard input; ``flmarket.core.installation.command`` starts it.
 
-It is the run that batch does, with one observer more, which reports every round and waits where it is told to. The
-messages are in ``protocol``. The process ends when its input does, so it never outlives whoever started it.
+It is a run as in a batch, with one more observer, which reports every round and pauses on command. The messages are
+in ``protocol``. The process ends when its input does, so it never outlives its parent.
 """
 
 import json
@@ -179,7 +179,7 @@ class Server:
             try:
                 control.command(line)
             except ProtocolError as error:
-                print(error, file=sys.stderr)  # noqa: T201 - the log; whoever sent it knows no better
+                print(error, file=sys.stderr)  # noqa: T201 - the log; the sender could do nothing with it
             else:
                 self._send("state", **control.state)
         # The other end is gone, or has said quit and closed. A round may take minutes: it gets a moment, no more.
@@ -193,7 +193,7 @@ class Server:
                 self._messages.write(message(type_, **content) + "\n")
                 self._messages.flush()
             except (BrokenPipeError, ValueError):
-                os._exit(130)  # nobody listens any more
+                os._exit(130)  # the reader has gone
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from scenarios.suite.submission import Submission
 
 @dataclass(frozen=True)
 class Result:
-    """What a method reached in one market and mode, means over the seats."""
+    """The results of a method in one market and mode, means over the seats."""
 
     market: SuiteMarket
     mode: str
@@ -49,7 +49,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a method reached in the suite."""
+    """The results of a method in the suite."""
 
     method: str  # its name
     privileged: bool  # whether it sees what the paper hides

@@ -19,7 +19,7 @@ FORMAT = 1  # of the file
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What was played, and by whom."""
+    """A submission: a method and the games it played."""
 
     suite: int  # the suite's version
     digest: str  # of the suite

@@ -1,4 +1,4 @@
-"""Where commands print: results on standard output, progress and errors on standard error.
+"""The consoles of all commands: results on standard output, progress and errors on standard error.
 
 Nothing else prints, so that every text is made printable in one place; a test holds all other modules to it.
 """

@@ -21,7 +21,7 @@ _STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
 class Finding(NamedTuple):
-    """What one check found."""
+    """The finding of one check."""
 
     state: Literal["ok", "note", "problem"]  # note: flmarket works, but something is slower or missing
     subject: str

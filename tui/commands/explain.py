@@ -30,7 +30,7 @@ def explain(
         require_place(csv)
     load_plugins(plugin)
     found = Explanation(Logs.read_whole(RunDirectory(run_directory(run))), round_, service)
-    if csv is not None:  # first, as whoever reads the rest may stop reading
+    if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         with asked_for(csv) as file:
             found.table().to_csv(file, index=False, lineterminator="\n")
     for sentence in found.sentences():

@@ -73,7 +73,7 @@ def fork(
     except KeyboardInterrupt:
         note("interrupted; the same command continues each fork from its last checkpoint")
         raise
-    if csv is not None:  # first, as whoever reads the rest may stop reading
+    if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         tables = {it.name: it.differences for it in forks}
         with asked_for(csv) as file:
             concat(tables, names=["changes"]).droplevel(1).to_csv(file, lineterminator="\n")

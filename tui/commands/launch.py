@@ -1,4 +1,4 @@
-"""What ``flmarket tui`` and ``flmarket replay`` share: finding the scenario or run, and starting the app."""
+"""The common part of ``flmarket tui`` and ``flmarket replay``: finding the scenario or run, and starting the app."""
 
 import codecs
 import gc
@@ -48,7 +48,7 @@ def collect_rarely() -> None:
 
 
 class Opening(NamedTuple):
-    """What the app is to open: at most one of these."""
+    """The thing that the app opens: at most one of these."""
 
     scenario: str | None = None  # a scenario file or built-in name
     run: Path | None = None  # a run directory

@@ -1,4 +1,4 @@
-"""What ``flmarket run`` closes with: a table of the results and the paths of the logs."""
+"""The end of ``flmarket run``'s output: a table of the results and the paths of the logs."""
 
 from collections.abc import Sequence
 

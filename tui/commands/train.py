@@ -37,7 +37,7 @@ def train(
         list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Scenario files or built-in names.")
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; log and saved states go beside it.")
+        Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; the log and saved states go next to it.")
     ],
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
     draw: Annotated[
@@ -54,7 +54,7 @@ def train(
     together: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="With --rotate: services that learn in the same episode; 0: a number drawn anew."
+            min=0, metavar="N", help="With --rotate: services that learn in the same episode; 0: drawn for each."
         ),
     ] = 1,
     rivals: Annotated[

@@ -1,6 +1,6 @@
-"""The app in a browser, served by textual-serve on the loopback address, to whoever has the address that is printed.
+"""The app in a browser, served by textual-serve on the loopback address, to anyone with the address that is printed.
 
-Any process and any page in any browser on this machine can reach a loopback port, and whoever reaches the app can do
+Any process and any page in any browser on this machine can reach a loopback port, and whatever reaches the app can do
 all that its user can. So the address holds a token that only this process and its terminal know; a request must name
 this server as its host, and a socket must come from its own page. The page takes nothing from outside.
 """

@@ -73,7 +73,7 @@ def greedy_set(
 
 
 def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
-    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for nobody. Both arguments are [A, B, C].
+    """Return [A, B] Q of a set: the mean over the clients chosen; 0 for the empty set. Both arguments are [A, B, C].
 
     The paper does not say how the Q of a set follows from its clients'. With the sum, targets would grow with the
     number of clients.

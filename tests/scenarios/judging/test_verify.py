@@ -386,7 +386,7 @@ def test_an_accuracy_stays_where_nobody_was_served(change_of_accuracy: float, on
     assert verify(planned.directory).problems == []
     changed = f"{float(first['accuracy']) + change_of_accuracy:.6f}"
     change(planned.directory.path / "rounds.csv", "accuracy", changed, lambda row: row["round"] == "2")
-    problem = f"nobody was served, but the accuracy changes to {float(changed)}"
+    problem = f"no client served, but the accuracy changes to {float(changed)}"
     assert f"round 2: alpha: {problem}" in verify(planned.directory).problems
 
 
