@@ -1,12 +1,8 @@
 """The data that each client holds in each round: fresh, as in the paper, or lasting.
 
-There are a few (D, EMD) pairs that a client can hold for a service. In the paper each round draws another one. Where
-data lasts, a client has one pair for each service that stays, and a round keeps it with the probability
-``persistence``; else it draws another one for that round alone. With a pair stays its label mix, which labels have too
-many images; the images themselves are new in each round. A client's lasting pairs are drawn again in a round with the
-probability ``drift``, and stay from then on.
-
-All of it is a function of (seed, round, service, client) alone, whatever rounds were asked for before.
+A client's data for a service is one of a few (D, EMD) pairs, and with a pair comes its label mix: which labels have too
+many images. The images themselves are new in each round. All of it is a function of (seed, round, service, client)
+alone, whatever rounds were asked for before.
 """
 
 from dataclasses import dataclass
@@ -29,9 +25,10 @@ STRETCH = 64  # rounds that are searched at once for the last drift before a rou
 class Lasting:
     """The extent to which data lasts."""
 
-    # the probability that a round keeps a client's lasting pair for a service; 0 as in the paper
+    # the probability that a round keeps a client's lasting pair for a service, rather than draw another one for that
+    # round alone; 0 as in the paper
     persistence: float = 0.0
-    drift: float = 0.0  # the probability, in each round, that all lasting pairs of a client are drawn again
+    drift: float = 0.0  # in each round, the probability that a client's lasting pairs are drawn again, and stay
 
 
 def draw_pairs(

@@ -1,10 +1,8 @@
 """Disclosure: what services see of bids and data quality; and noise in clients' costs, which only they know.
 
-In the paper's market, a bid is a known function of (D, EMD), and all bids are public: a reader who can subtract knows
-the private data from them. Two things can be otherwise. A client's costs vary with what only it knows, so that a bid no
-longer tells its data. And services see less: only the bids to themselves, and the quality as a rank or with noise.
-
-The draws are functions of (seed, round, client) and (seed, round, service, client) alone, as all draws of the world.
+In the paper's market all bids are public, and a bid is a known function of (D, EMD), so that private data can be worked
+out from it. Costs that vary with what only the client knows, bids that only their addressee sees, and DQI as a rank or
+with noise each hide some of that. Draws are functions of (seed, round, client), and the service if it plays a part.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
 """The market: one round (the paper's time slot) as a walk through SimPy events.
 
-    open_round()         data refresh, DQI and bids; runs until the bids are closed
-    offer(offers)        takes offers; of a mechanism with several steps, asks those again that were refused
-    close_round()        allocation of cores, parallel local training, aggregation, evaluation, payment, exits
-
+``open_round`` refreshes data, DQI and bids; ``offer`` takes offers, and asks again those that a mechanism of several
+steps refused; ``close_round`` allocates cores, trains in parallel, aggregates, evaluates and pays; then services exit.
 Between rounds no event is pending and all state is plain data.
 """
 

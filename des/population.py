@@ -1,11 +1,8 @@
-"""The clients as a population: what data they hold in each round, its quality, and what they bid.
+"""The clients as a population: the data they hold in each round, its quality, and their bids.
 
-What a client has for a service in a round (``des.client_data``), and what that costs it, is a function of (seed, round,
-service, client) alone: no policy can change the data that the others meet, services that have left are drawn like the
-rest, and neither more clients nor services added at the end change what there was. All of it is drawn at once, as
-arrays (``fl.draws``).
-What clients report and bid follows from that by their behaviour (``des.behaviour``), and where clients learn, from what
-came of their earlier bids, too.
+Data and costs are functions of (seed, round, service, client) alone: no policy can change the data that the others
+meet, services that have left are drawn like the rest, and clients or services added at the end change no others.
+Reports and bids follow by the clients' behaviour and, where clients learn, from the outcomes of earlier bids.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,12 +1,8 @@
-"""Data sets by name: which there are, and loading them.
+"""Data sets by name: those of flmarket (``fl.embedded``, ``fl.downloaded``), of plug-ins, and files (``fl.own_files``).
 
-Some come with flmarket (``fl.embedded``), some are downloaded (``fl.downloaded``), and users add their own: functions
-(``fl.own_dataset``) with the decorator ``dataset`` or an entry point in the group ``flmarket.datasets``, and files
-(``fl.own_files``), whose path stands in place of a name.
-
-A data set is *official* when the SHA-256 of all its files (or of its generated arrays) is known to be right: recorded
-in ``fl.digests``, or in the receipt that was written when flmarket downloaded them and torchvision had checked the
-archive. Anything else loads just as well, but is marked unofficial: nothing proves that it is what its name says.
+A data set is *official* when the SHA-256 of all its files or arrays is known to be right: recorded in ``fl.digests``,
+or in the receipt of a download whose archive torchvision had checked. Any other copy loads just as well, but is marked
+unofficial: nothing proves that it is what its name says.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,14 +1,7 @@
-"""Label mixes from a Dirichlet distribution: the split by which most papers make clients' data differ.
+"""Label mixes from Dirichlet(a, ..., a), the split by which most papers make clients' data differ.
 
-A client's label distribution is one draw from Dirichlet(a, ..., a). With a small concentration a, a client has images
-of one or two labels; with a large one, of all alike. Source: Hsu, Qi and Brown, "Measuring the effects of non-identical
-data distribution for federated visual classification", 2019.
-
-Such a draw is the shares of independent gamma variables of shape a in their sum. Each of these is drawn by rejection:
-Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000; for shapes below 1, a
-variable of shape a + 1 is multiplied by a power of a uniform one (their section 6). Attempt n of a variable takes the
-numbers at a counter of its own, so all variables are drawn at once, as arrays, and each is what it is alone. Logarithms
-of the variables are kept: at a concentration of 0.01 they would be 0 to a float.
+A small concentration a gives a client images of one or two labels; a large one, of all alike. Source: Hsu, Qi and
+Brown, "Measuring the effects of non-identical data distribution for federated visual classification", 2019.
 """
 
 import math
@@ -47,6 +40,11 @@ def label_mixes(
     return share.reshape(labels, *shape)
 
 
+# A draw from the distribution is the shares of independent gamma variables in their sum. Source of the rejection:
+# Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000; for shapes below 1, a
+# variable of shape a + 1 is multiplied by a power of a uniform one (their section 6). Attempt n of a variable takes the
+# numbers at a counter of its own, so that each variable is what it is alone. Logarithms are kept, because at a
+# concentration of 0.01 the variables would be 0 to a float.
 def _log_gammas(keys: UInt32Array, a: float, labels: int, *words: IntArray) -> FloatArray:
     """Draw logarithms of gamma variables of shape ``a``, but for a constant, [L, counters]; arguments are flat."""
     boosted = a < 1.0

@@ -1,12 +1,8 @@
 """exp, log and their relatives that give the same bits on every machine, for numbers and for arrays.
 
-The C library's functions, and NumPy's, differ in the last bit between processors and versions. Where such a bit decides
-between two clients, two machines play different markets. Everything here consists of additions, multiplications,
-divisions and exact steps (``rint``, ``frexp``, ``ldexp``), which IEEE 754 defines to the last bit, each of them a step
-of its own: neither Python nor NumPy joins two into one. Results are within 2e-15 of the exact ones, relative to them.
-
-Numbers and arrays get the same bits, whether the compiled extension computes them, in these very operations, or, where
-there is none, Python and NumPy.
+The last bit of the C library's functions, and of NumPy's, differs between processors and versions, and can decide
+between two clients. These functions are additions, multiplications, divisions and exact steps alone, which IEEE 754
+defines to the last bit, in Python, NumPy and the extension alike. Their relative error is at most 2e-15.
 """
 
 import math

@@ -1,15 +1,8 @@
 """The fused CPU path: SGD and evaluation of the paper's CNN and of MLPs, whole batches at a time in one C++ call.
 
-The extension ``fl._fused`` (``fl/_native``) is optional: where it could not be built, ``available()`` is False and
-callers use torch. Its kernel comes in variants for several instruction sets, one of which is picked at run time; the
-environment variable ``FLMARKET_KERNEL`` (``avx512``, ``avx2`` or ``portable``) forces one.
-
-All variants compute the same floats, to the last bit, on every processor: see docs/reproducibility.md. So logs record
-the arithmetic, ``ARITHMETIC``; which variant did the work is only a matter of speed.
-
-All functions run on the calling thread alone, release the GIL, and may be called from many threads at once. Parameters
-are flat float32 vectors in the order of ``torch.nn.utils.parameters_to_vector``; images are uint8 pixels that enter the
-network as ``pixel * scale + offset``.
+The extension ``fl._fused`` (``fl/_native``) is optional; without it callers use torch. All of its variants compute the
+same floats on every processor (docs/reproducibility.md). Functions run on the calling thread and release the GIL.
+Parameters are flat float32 vectors as of ``torch.nn.utils.parameters_to_vector``; images are uint8 pixels.
 """
 
 import os

@@ -46,7 +46,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def model(name: str) -> Callable[[F], F]:
-    """Return a decorator that registers a model: ``@model("tiny")``; see ``fl.models`` for what it must be.
+    """Return a decorator that registers a model, whose name then works as ``model = "..."`` in a scenario.
+
+    The model is a function of the number of labels and, if it has a parameter ``shape``, of the images' shape
+    (``fl.dataset.Shape``), so that one model fits data sets of all shapes:
+
+        @flmarket.model("linear")
+        def linear(labels, shape):
+            channels, height, width = shape
+            return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+
+    It returns a ``torch.nn.Module`` that maps images to logits [n, labels]. Only parameters travel between clients and
+    server, and results must not depend on which thread trained what: buffers that training changes (``BatchNorm``'s
+    running means; ``GroupNorm`` has none) and random layers (``Dropout``) are refused.
 
     Raises:
         PluginError: the name is taken or invalid, or what is decorated cannot be called.

@@ -1,18 +1,7 @@
 """The models that services train, by name, as plain ``torch.nn.Module``s on images [n, channels, height, width].
 
-Your own model is a function that returns a module, registered under a name that then works as ``model = "..."`` in a
-scenario: by the decorator ``flmarket.model`` in a plug-in file, or by an entry point of an installed package in the
-group ``flmarket.models``. It takes the number of labels and, if it has a parameter of the name ``shape``, the shape of
-the images (``fl.dataset.Shape``), so that one model fits data sets of all shapes:
-
-    @flmarket.model("linear")
-    def linear(labels, shape):
-        channels, height, width = shape
-        return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
-
-The module maps images to logits [n, labels]. Only parameters travel between clients and server, and results must not
-depend on which thread trained what: buffers that training changes (``BatchNorm``'s running means; ``GroupNorm`` has
-none) and random layers (``Dropout``) are refused.
+A user's own model is a function registered by ``flmarket.model``, or by an entry point of an installed package in the
+group ``flmarket.models``.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,8 @@
 """Philox4x32-10, a counter-based generator: a block of random words is a function of a key and a counter.
 
-Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. There is no state to
-carry from one draw to the next, so the numbers of any seeds, rounds, services and clients are computed in one call, in
-any order. Integer arithmetic alone: the same words on every machine and with every version of NumPy, whether they are
-computed by the compiled extension or, where there is none, by NumPy.
+Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Draws carry no state, so
+any number of them are computed in one call. Integer arithmetic alone: the same words on every machine and with every
+version of NumPy, whether the compiled extension computes them or, where there is none, NumPy.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,8 @@
 """The validation split: training images that no client is ever given, on which a run measures accuracy as it goes.
 
-What reacts to accuracy (rewards, exits, policies) looks at these images, so that the test images are left for what is
-reported. The split depends on the seed and the data set alone: all services that learn the data set share it.
-
-It is stratified: each label has the same share of it as of the training images, to the image. So how many images of the
-rarest label are left for clients is known before anything is drawn, for every seed, and no label is missing from a
-small split by chance.
+Rewards, exits and policies react to these images; the test images are left for what is reported. The split depends on
+the seed and the data set alone. It is stratified, to the image: so the number of images left of the rarest label is
+known for every seed before anything is drawn, and a small split lacks no label by chance.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,8 @@
 """Keyed random streams: every random draw of a simulation is named by its purpose.
 
-``stream(seed, "policy", "mnist", 3)`` is the generator of that service's policy in round 3, whoever asks, whenever, in
-whichever process. Nothing depends on the order of calls, so all policies face the same world, a run gives the same
-bytes with any number of workers, and a resumed run needs no saved generator state. No global generator is ever drawn
-from.
-
-What makes the world of a round is drawn without generators, by ``fl.draws``, from keys of the same kind. NumPy promises
-that PCG64's words stay the same, but not what the methods of its ``Generator`` make of them (``permutation``, ...).
+``stream(seed, "policy", "mnist", 3)`` is the generator of that service's policy in round 3, in any process and after
+any other calls: all policies face the same world, and a resumed run needs no saved state. The world itself is drawn by
+``fl.draws``: NumPy keeps PCG64's words stable, but not the methods of its ``Generator`` (``permutation``, ...).
 """
 
 import hashlib

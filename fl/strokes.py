@@ -1,16 +1,8 @@
 """Drawn data sets: strokes with random shape, thickness, noise and clutter, in plain NumPy. No download, no font.
 
-``strokes`` shows the digits, each by itself; ``scribbles`` ten capital letters that differ by a stroke or two, among
-pieces of other letters.
-
-A glyph is a few lines and quadratic curves on paper of 20 x 20 units. For each glyph a table holds the distance from
-every point of the plane to the nearest stroke. An image is drawn by mapping each of its pixels onto the paper (affine
-plus elastic distortion) and looking up how far the pen went by.
-
 The same bytes come out on every machine and with every version of NumPy: random bits are PCG64's raw output, which
-NumPy keeps stable; floats are only added, multiplied, divided and square-rooted one by one, which IEEE 754 defines to
-the last bit (no sin, no exp); the one matrix product is of integers small enough to be exact in any order; pixels are
-computed in integers. ``fl.datasets`` still compares the SHA-256, and marks a set that differs as unofficial.
+NumPy keeps stable; floats go through basic operations alone, which IEEE 754 defines to the last bit (no sin, no exp);
+the one matrix product is of integers small enough to be exact in any order; pixels are computed in integers.
 """
 
 import re
@@ -220,6 +212,8 @@ def _warp(largest: float, count: int, bits: Bits) -> Int32Array:
     return offsets.reshape(2, count, SIDE, SIDE)
 
 
+# A glyph is a few lines and quadratic curves on paper of 20 x 20 units. An image is drawn by mapping each of its pixels
+# onto the paper (affine plus elastic distortion) and looking up how far the pen went by.
 def distance_table(path: str) -> Pixels:
     """Return the distance from each cell's centre to the nearest stroke, in steps, 255 for far away."""
     centres = (np.arange(TABLE_SIDE) + 0.5) / CELLS_PER_UNIT - MARGIN

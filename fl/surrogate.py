@@ -1,19 +1,7 @@
 """The surrogate backend: accuracy follows a fitted learning curve instead of a trained model. Light: no torch.
 
-It is there to train policies and to explore in seconds; its outcomes are never results of real training.
-
-Each service has a latent progress u, which grows with what its round trained on: D images in all, of k clients, with
-mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg;
-k = 1 / |w|^2 is their number if all are equally large, and less if a few large ones dominate.
-
-    a = log(D / 400), b = log k, early = 1 / (1 + u)
-    u += exp(step . [1, a, b, v] + early * (first . [a, b, v] + luck))
-    log((error - floor) / (start - floor)) = -decay/shape * log(1 + u^shape) + (1 - early) * drift . [v, s] + noise
-    noise = exp(spread . [1, log(1 + u), s]) * (z + skew * (z^2 - 1)) / sqrt(1 + 2 * skew^2)
-
-The error leaves a plateau at ``start`` (``first`` says what helps to leave it), then falls like a power of u towards
-``floor``. z is standard normal in each round; luck is normal with deviation ``luck``, once for each run: some initial
-models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
+It is there to train policies and to explore in seconds; its outcomes are never results of real training. The formulas
+stand at ``follow``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +24,7 @@ _NO_NOISE = -60.0  # logarithm of a spread that no float near 1 has digits for
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The learning curve of one data set in one training regime. Names are those of the module's formulas."""
+    """The learning curve of one data set in one training regime. Names are those of the formulas at ``follow``."""
 
     start: float  # error of the initial model
     floor: float  # error that no training gets below
@@ -114,6 +102,18 @@ class Trained(NamedTuple):
         return cls(samples, weights, weighted, squares)
 
 
+# Each service has a latent progress u, which grows with what its round trained on: D images in all, of k clients, with
+# mean EMD v (weighted by size), of which s = v * |w| is left after averaging, w being the clients' weights in FedAvg;
+# k = 1 / |w|^2 is their number if all are equally large, and less if a few large ones dominate.
+#
+#     a = log(D / 400), b = log k, early = 1 / (1 + u)
+#     u += exp(step . [1, a, b, v] + early * (first . [a, b, v] + luck))
+#     log((error - floor) / (start - floor)) = -decay/shape * log(1 + u^shape) + (1 - early) * drift . [v, s] + noise
+#     noise = exp(spread . [1, log(1 + u), s]) * (z + skew * (z^2 - 1)) / sqrt(1 + 2 * skew^2)
+#
+# The error leaves a plateau at ``start`` (``first`` says what helps to leave it), then falls like a power of u towards
+# ``floor``. z is standard normal in each round; luck is normal with deviation ``luck``, once for each run: some initial
+# models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
 def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit."""
     a, b = log(round_.samples / REFERENCE), log(round_.weights * round_.weights / round_.squares)

@@ -1,13 +1,8 @@
 """flmarket: federated-learning services compete for clients under monetary budgets, round after round.
 
-    import flmarket
+    results = flmarket.run("quickstart", policies=["random", "hqfa"], seeds=3)    # and then results.summary()
 
-    results = flmarket.run("quickstart", policies=["random", "hqfa"], seeds=3)
-    results.summary()
-    results.plot("accuracy")
-
-This package is what a notebook or a script needs of the five behind it. Importing it is cheap; torch and pandas are
-imported by the functions that need them.
+Importing the package is cheap; torch and pandas are imported by the functions that need them.
 """
 
 from importlib import import_module

@@ -1,9 +1,8 @@
 """The worth of clients to a service: a prior from what clients show, corrected by the service's own learning curve.
 
-A service sees one number a round, its accuracy, and most of a round's change is noise: on the surrogate's MNIST the
-noise of one round's log error is about five times the mean fall. Regressing each round's fall on who served (``ucb``,
-``contribution``) therefore learns next to nothing in a run. Two things are done about that here. The level of the error
-is explained rather than its changes, because noise does not add up and progress does; and the prior says something.
+On the surrogate's MNIST the noise of one round's log error is about five times the mean fall, so regressing each fall
+on who served (``ucb``, ``contribution``) learns next to nothing in a run. Here the level of the error is explained
+instead, because noise does not add up and progress does; and the prior says something.
 """
 
 import math

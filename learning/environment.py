@@ -1,11 +1,5 @@
 """The market as a PettingZoo environment: every service an agent, all acting together in each round.
 
-    env = MarketEnv(factory)                       # factory: seed -> des.Market
-    observations, infos = env.reset(seed=3)
-    while env.agents:
-        actions = {agent: env.action_space(agent).sample() for agent in env.agents}
-        observations, rewards, terminations, truncations, infos = env.step(actions)
-
 Spaces are described in ``learning.spaces``, over-budget actions in ``learning.projection``. Needs the extra ``rl``.
 """
 
@@ -31,6 +25,12 @@ Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool],
 
 class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no types
     """M services (agents, by name) compete for C clients over N rounds (steps).
+
+        env = MarketEnv(factory)                       # factory: seed -> des.Market
+        observations, infos = env.reset(seed=3)
+        while env.agents:
+            actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+            observations, rewards, terminations, truncations, infos = env.step(actions)
 
     The reward is the paper's, r = Omega^accuracy. A service that reaches its target in round n terminates. The paper's
     reward for it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in

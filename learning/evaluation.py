@@ -1,7 +1,4 @@
-"""Plays policies in the same worlds, so that their results can be compared.
-
-    results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
-    results.compare("hqfa", "random")       # paired by seed, with its interval
+"""Plays policies in the same worlds, so that their results can be compared in pairs.
 
 The random numbers are common: under one seed every entrant meets the same clients, data, bids and initial models,
 because every draw of the market is keyed by its purpose, and none depends on what a policy did.

@@ -1,11 +1,8 @@
 """Policies: the base class, and the registry of all of them.
 
 A policy decides for one service: from what the service observes (``Observation``) to whom it offers how much
-(``Offer``). Your own policy is a subclass of ``Policy``, registered under a name that then works wherever ``hqfa``
-does: by the decorator ``policy`` in a plug-in file, or by an entry point of an installed package:
-
-    [project.entry-points."flmarket.policies"]
-    my-policy = "my_package.my_module:MyPolicy"
+(``Offer``). A user's own is a subclass of ``Policy``, registered by the decorator ``policy`` in a plug-in file, or by
+an entry point of an installed package in the group ``flmarket.policies``; its name then works wherever ``hqfa`` does.
 """
 
 import hashlib

@@ -1,14 +1,8 @@
 """The one place where an RL action that costs too much becomes an offer within the budget.
 
-Policies' offers never come here: a policy that breaks its budget is defective, and the market refuses its offer. But an
-RL agent explores, and nearly every random action on many clients is over the budget, so its environment needs a rule.
-Ours is serial selection, as in the paper:
-
-    Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
-    first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
-
-So no payment is ever changed, an action within the budget passes unchanged, and the payments also express which clients
-the agent wants most.
+Policies' offers never come here: the market refuses those that break the budget. But nearly every random action of an
+exploring agent is over it. Ours is the paper's serial selection: no payment is ever changed, an action within the
+budget passes unchanged, and payments also express which clients the agent wants most.
 """
 
 import numpy as np
@@ -31,7 +25,11 @@ def project(
     bids: FloatArray,  # [C] money
     budget: float,  # B_m, money
 ) -> Offer:
-    """Return the offer that an action makes, cut to the budget (eq. 4) by the rule above."""
+    """Return the offer that an action makes, cut to the budget (eq. 4) by serial selection.
+
+    Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
+    first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
+    """
     one = (None, None)  # service of one market
     _, _, chosen, prices = by_payment(
         select[one], payment[one], to_micro(bids)[one], np.array([[to_micro(budget)]], dtype=np.int64)

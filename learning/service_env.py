@@ -1,7 +1,5 @@
 """The market as a Gymnasium environment: one service learns, scripted policies decide for its rivals.
 
-    env = ServiceEnv(factory, "mnist", {"emnist": "lcfa", "fashion": "random"})
-
 With flat spaces, the default, it suits libraries such as stable-baselines3; see ``examples/train_sb3.py``. Needs the
 extra ``rl``.
 """
@@ -23,6 +21,8 @@ from learning.seats import MarketFactory, seat
 
 class ServiceEnv(gymnasium.Env[Any, Any]):
     """One service against scripted rivals. Rewards, ends and spaces are those of ``MarketEnv``.
+
+        env = ServiceEnv(factory, "mnist", {"emnist": "lcfa", "fashion": "random"})
 
     The rivals' policies are created again in each episode. The episode ends when the service leaves, even if its rivals
     stay.

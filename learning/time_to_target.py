@@ -1,14 +1,8 @@
-"""Rounds to target: what the number means, in reports, tables, screens and evaluations alike.
+"""Rounds to target, as reports, tables, screens and evaluations count them: from 1, or from the service's arrival.
 
-A service meets its target in the first round, counted from 1, after which its accuracy is at or above it. A run of N
-rounds in which this does not happen is *censored* at N: it shows only that the target takes more than N rounds.
-
-* A run's number is min(round, N), together with whether the target was met.
-* A service that arrives later than in the first round counts its rounds, and N, from its arrival (``since``).
-* The mean over runs is the restricted mean, the area under the Kaplan-Meier curve up to N. As all runs are censored at
-  the same N, that is the mean of these numbers. If a run was censored, it is a lower bound, and is shown as one:
-  ``> 52.3 (3 of 5)``.
-* It is never a mean over the runs that succeeded, which would reward a policy for failing where others take long.
+A service meets its target in the first round after which its accuracy is at or above it. A run of N rounds in which
+that does not happen is *censored* at N: it shows only that the target takes more than N rounds. A mean over the runs
+that succeeded is never shown: it would reward a policy for failing where others take long.
 """
 
 from collections.abc import Iterable, Sequence
@@ -73,6 +67,7 @@ class RoundsToTarget(NamedTuple):
 
     def mean(self) -> float:
         """Return the restricted mean of all runs; a lower bound if any was censored."""
+        # the area under the Kaplan-Meier curve up to N, because all runs are censored at the same N
         return float(self.rounds.mean())
 
     def text(self, interval: str = "") -> str:

@@ -1,9 +1,8 @@
 """Markets drawn at random, to train and to tune policies on: never those that policies are compared in.
 
-Each is a scenario of the surrogate. What is drawn: how many services, clients and cores there are; budgets, from two to
-thirty mean bids, equal or not, some with a limit for the whole run; sizes and EMDs of the clients' data; how closely
-prices follow both, or rise with the EMD; which parameters the DQI has, and whether services see it, and their rivals'
-bids, in full; data sets, and so learning curves; targets in and out of reach.
+Each is a scenario of the surrogate. Drawn are: services, clients and cores; budgets, equal or not, some with a limit
+for the run; sizes and EMDs of data, and how closely prices follow them; the DQI's parameters; whether the DQI and
+rivals' bids are seen in full; data sets, and so learning curves; targets in and out of reach.
 """
 
 from collections.abc import Mapping

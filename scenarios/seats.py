@@ -1,9 +1,7 @@
-"""What a scenario changes in the middle of a run: the market's conditions, and who decides for a service.
+"""Changes in the middle of a run: of the market's conditions, and of the policies in its seats.
 
-And who cannot play a scenario that changes, or that stands for several.
-
-The market imposes its conditions itself (``des.schedule``). It knows no policies, so whoever plays a run seats a new
-one before the round that it begins in (``Seats``).
+The market imposes its conditions itself (``des.schedule``). It knows no policies, so a runner seats a new one before
+the round that it begins in (``Seats``). Callers that cannot follow such changes refuse the scenario here.
 """
 
 from collections.abc import Callable, Iterator, MutableMapping

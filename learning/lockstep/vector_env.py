@@ -1,9 +1,5 @@
 """Markets in lockstep as a Gymnasium ``VectorEnv``: every service of every market is one of its environments.
 
-    env = VectorMarketEnv([factory] * 256)         # factory: seed -> des.Market, on the surrogate
-    observations, infos = env.reset(seed=0)        # [256 * M, F]
-    observations, rewards, terminations, truncations, infos = env.step(actions)    # [256 * M, 2 C]
-
 Each market is what ``learning.environment.MarketEnv(factory, seed=seed + b, flat=True)`` is, to the last bit. Needs the
 extra ``rl``.
 """
@@ -31,6 +27,10 @@ Infos = dict[str, Any]
 
 class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
     """B markets of M services: row ``b * M + m`` is service ``m`` of market ``b``.
+
+        env = VectorMarketEnv([factory] * 256)         # factory: seed -> des.Market, on the surrogate
+        observations, infos = env.reset(seed=0)        # [256 * M, F]
+        observations, rewards, terminations, truncations, infos = env.step(actions)    # [256 * M, 2 C]
 
     Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action
     is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins again. That happens in

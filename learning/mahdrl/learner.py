@@ -1,11 +1,8 @@
 """`mahdrl`: learns a set-valued critic and the chance to be served, for all services at once.
 
-Where it departs from Algorithm 1 (docs/mahdrl.md says what each departure is worth):
-
-    one network for all clients and all services
-    V(S) = mean q + kappa(|S|) over the clients that were *served*, instead of the mean Q of those that were chosen
-    credit by n-step advantage (``advantages``) instead of the bootstrapped target (11)
-    payments by planning with a learned chance to be served (``planning``) instead of the actor's gradient (9)
+It departs from Algorithm 1 (docs/mahdrl.md says what each departure is worth): one network for all; V(S) = mean q +
+kappa(|S|) over the clients that were *served*, not those that were chosen; credit by n-step advantage, not by the
+bootstrapped target (11); payments by planning with a learned chance to be served, not by the actor's gradient (9).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,8 @@
-"""Multi-layer perceptrons as flat parameter vectors, stacked over agents.
+"""Multi-layer perceptrons as flat parameter vectors, stacked over agents: [A, P].
 
-The parameters of A independent agents are one array [A, P]. One batched matrix product then serves all agents, Adam is
-a handful of operations on that array, and a checkpoint is one tensor. The same forward pass runs on NumPy arrays
-(acting) and on torch tensors (learning): both know ``+`` and ``clip``. On NumPy arrays its matrix products are exact
-ones (``fl.ordered``), so that an agent decides the same on every machine.
+One batched matrix product serves all A agents, and a checkpoint is one tensor. The same forward pass runs on NumPy
+arrays (acting) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones (``fl.ordered``), so
+that an agent decides the same on every machine.
 """
 
 from collections.abc import Mapping

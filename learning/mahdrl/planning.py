@@ -1,9 +1,8 @@
-"""Eq. (7) for the set-valued critic: which clients, at which prices, promise the most?
+"""Eq. (7) for the set-valued critic: the clients and prices that promise the most.
 
-The critic values a set S of served clients at V(S) = mean of q over S + kappa(|S|), and each offer is served with
-probability w(price). The planner fills the budget one client at a time (the paper's serial selection) in several orders
-of preference, each of which weighs a client's worth against its price differently, and keeps the best beginning of the
-best order: where adding a client promises less than stopping, it stops.
+A set S of served clients is worth V(S) = mean of q over S + kappa(|S|), and an offer is served with probability
+w(price). The planner fills the budget one client at a time (the paper's serial selection) in several orders, each of
+which weighs worth against price differently, and keeps the best beginning of the best order.
 """
 
 import math

@@ -1,9 +1,8 @@
 """The search for a misreport that pays: random restarts, and coordinate search from each.
 
-From a start (the truth first, then random ones) the amounts of a report are changed one at a time, in random order, as
-long as the party's true gain rises. What is tried for an amount: the truth, leaving the trade alone, what binds (the
-bid, the rivals' offers, just above and below), a step up and down, and a random amount. When nothing helps any more the
-step is divided by four, and below ``SMALLEST`` the next start follows.
+From a start (the truth first) the amounts of a report are changed one at a time, in random order, as long as the
+party's true gain rises. When nothing helps any more the step is divided by four, and below ``SMALLEST`` the next start
+follows.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,4 @@
-"""Traces of availability: CSV files that say in which rounds each client is there.
-
-    client,from,to
-    0,1,40
-    0,55,80
+"""Traces of availability: CSV files with the header ``client,from,to``, such as ``0,1,40``.
 
 A client is there from one round to another, both included, and may have several such intervals.
 """

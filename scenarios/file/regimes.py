@@ -1,8 +1,7 @@
-"""How each data set of a scenario is trained, and why: what the file says, what was fitted, or the general default.
+"""The training regime of each data set of a scenario, key by key, and the origin of each value.
 
-Key by key: ``[training.by_dataset.NAME]`` goes first, then ``[training]``. What both leave out is as in the regime that
-the fits which come with flmarket were measured in, so that a scenario without ``[training]`` meets its data set's
-curve and DQI; a data set without such fits has the general default. Fits of the user's own change nothing here: a
+``[training.by_dataset.NAME]`` goes first, then ``[training]``; then the regime of the fits that come with flmarket, so
+that a data set meets its curve and DQI; then the general default. Fits of the user's own change nothing here: a
 scenario means the same on every machine.
 """
 

@@ -1,10 +1,8 @@
 """The most that the services of a round could have had together: a bound that no policy or mechanism can exceed.
 
-Welfare is the sum over services of the DQI (eq. 6) of the clients that serve them. The bound is its maximum over all
-allocations in which no client serves more than K services, and in which each service could pay all of its clients
-their bids within its budget: whatever a mechanism pays, it pays no less than bids. That is a 0/1 program, solved
-exactly (``scipy.optimize.milp``) in small markets. In others the bound is that of its linear relaxation, which is never
-below. The number of branches is limited rather than the time, so that every machine takes the same of the two.
+Welfare is the sum over services of the DQI (eq. 6) of their clients. The bound is its maximum over all allocations
+that keep K and in which each service could pay its clients' bids within its budget; a mechanism never pays less. Small
+markets are solved exactly, as a 0/1 program; in others the bound is the linear relaxation's, which is never below.
 """
 
 from dataclasses import dataclass
@@ -21,7 +19,8 @@ from fl.elementary import rounded
 LARGEST = 200
 """Pairs of a service and a client, up to which the 0/1 program is solved; its time grows steeply with them."""
 
-NODES = 500  # branches that the solver may look at before the relaxation takes its place
+NODES = 500  # branches that the solver may look at before the relaxation takes its place. A limit
+# on branches, not on time, so that every machine takes the same of the two.
 
 CUTS = 20  # rounds of cuts, one for each answer that exceeds a budget by some micro-units
 

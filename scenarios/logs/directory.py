@@ -1,11 +1,8 @@
-"""Run directories: where a run's results are kept, and how complete runs are recognised.
+"""Run directories, OUT/<scenario>-<hash8>/<policy>/seed-0003/, and how complete runs are recognised.
 
-OUT/<scenario>-<hash8>/<policy>/seed-0003/
-scenario.toml   the resolved scenario          rounds.csv, offers.csv, events.csv   the logs, and clients.csv
-                                                           where clients are not truthful
-run.log         what happened, with times      meta.json   written last: whether the run is complete, and the digests
-                                                           of all files
-checkpoint/     only in an incomplete run: where it resumes
+They hold scenario.toml (resolved), the logs rounds.csv, offers.csv and events.csv (and clients.csv, where clients are
+not truthful), run.log, in an incomplete run checkpoint/, and meta.json, which is written last: whether the run is
+complete, and the digests of all files.
 """
 
 import errno

@@ -1,9 +1,8 @@
 """Checkpoints: what a run needs to resume after it was killed, at most five seconds of work apart.
 
-<run>/checkpoint/00000012.safetensors   global models, and what policies remember
-                 00000012.json          the market (clock, services, ledger) and how far the tables were written
-Each file is whole or absent; the JSON is written last and holds the checksums of the other, of the tables and of
-itself. The last two checkpoints are kept, so that damage to one costs some seconds of work. Nothing is ever unpickled.
+checkpoint/00000012.safetensors holds global models and what policies remember; 00000012.json the market, how far the
+tables were written, and the checksums of all of these and of itself. Each file is whole or absent; the JSON is written
+last. The last two are kept, so that damage to one costs some seconds of work. Nothing is ever unpickled.
 """
 
 import hashlib

@@ -1,21 +1,6 @@
-"""What a runner process (``serve``) and whoever started it send each other: JSON, one object on a line.
+"""The protocol between a runner process (``serve``) and its parent: JSON, one object on a line.
 
-To the runner: first ``start`` (see ``Start``), then commands, ``{"do": ...}`` with
-
-    pause, resume      at the next end of a round
-    step               play one round and pause again
-    speed, rounds      at most that many rounds in a second; null is as fast as it can
-    quit               leave at the next end of a round; an end of the input means the same
-
-From the runner, each with ``"type"``:
-
-    opening   before hello: the runner begins a step of its start; ``text`` says which
-    hello     once the run's directory is there and before the first round; see ``Hello``
-    round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
-              first sends the rounds that it has kept
-    state     answers a command: paused, speed
-    slow      a policy takes long, maybe for ever; ``text`` says which one
-    end       the last message; status is complete, failed or stopped, and error is the reason
+The parent sends ``start`` (see ``Start``), then commands; the runner answers with messages. Both are listed below.
 """
 
 import json
@@ -24,6 +9,23 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 VERSION = 2
+
+# Commands to the runner, ``{"do": ...}`` with
+#
+#     pause, resume      at the next end of a round
+#     step               play one round and pause again
+#     speed, rounds      at most that many rounds in a second; null is as fast as it can
+#     quit               leave at the next end of a round; an end of the input means the same
+#
+# Messages from the runner, each with ``"type"``:
+#
+#     opening   before hello: the runner begins a step of its start; ``text`` says which
+#     hello     once the run's directory is there and before the first round; see ``Hello``
+#     round     a round is over and on disk; ``text`` has its lines of the three tables. A resumed run
+#               first sends the rounds that it has kept
+#     state     answers a command: paused, speed
+#     slow      a policy takes long, maybe for ever; ``text`` says which one
+#     end       the last message; status is complete, failed or stopped, and error is the reason
 
 GRACE = 2.0  # seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds
 

@@ -1,17 +1,8 @@
 """A process that plays runs for a batch, one after another; ``flmarket.core.installation.command`` starts it.
 
-It reads one line of JSON for each run, and writes one for each round and one for the end:
-
-    {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
-    {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}}
-    {"type": "slow", "text": "mine.py:12, in Mine.act, has not returned for 30 s"}
-    {"type": "end", "error": null, "kind": null}
-
-``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
-``{"do": "prepare", ...}`` loads data sets early, and is not answered.
-
-What is printed while a run lasts goes into its log. The process ends when its input does, in the middle of a run too:
-it never outlives whoever started it, and loses no more than the work since the last checkpoint.
+It reads and writes one object of JSON on a line; see ``serve``. What is printed while a run lasts goes into its log.
+The process ends when its input does, in the middle of a run too: it never outlives its parent, and loses no more than
+the work since the last checkpoint.
 """
 
 import faulthandler
@@ -90,7 +81,16 @@ def serve(
     send: Callable[[dict[str, Any]], None],
     report: int,  # the descriptor that a process which is ended by its time limit writes to
 ) -> None:
-    """Do what is asked for, for ever."""
+    """Do what is asked for, for ever: read one line for each run, and write one for each round and one for the end.
+
+        {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
+        {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}}
+        {"type": "slow", "text": "mine.py:12, in Mine.act, has not returned for 30 s"}
+        {"type": "end", "error": null, "kind": null}
+
+    ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
+    ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
+    """
     shelf, home = Shelf(), Path.cwd()
 
     def observe(report: RoundReport) -> None:

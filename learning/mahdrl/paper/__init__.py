@@ -2,11 +2,4 @@
 
 Read ``algorithm`` first, from top to bottom: it follows the lines of Algorithm 1. docs/decisions/algorithm1.md lists
 what is ours, and what that is worth.
-
-    algorithm      the lines of Algorithm 1
-    equations      (7) to (12), each a function
-    actor_critic   mu_theta and Q_omega
-    rewards        the reward that line 11 stores
-    settings       hyper-parameters
-    policy         plays a trained agent in a market
 """
