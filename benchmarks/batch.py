@@ -1,4 +1,4 @@
-"""How batches scale, and what checkpoints, reports and Ray cost.
+"""The scaling of batches, and the costs of checkpoints, reports and Ray.
 
     python benchmarks/batch.py [--ray]
 

@@ -1,13 +1,8 @@
-"""How often 95 % intervals cover the truth: those of `learning.intervals`, and the percentile bootstrap for comparison.
+"""Coverage of 95 % intervals: those of `learning.intervals`, and the percentile bootstrap for comparison.
 
-    python benchmarks/coverage.py                 # prints two tables in Markdown
-    python benchmarks/coverage.py --repeat 20000
+    python benchmarks/coverage.py --repeat 20000  # prints two tables in Markdown
 
-Values are normal with mean 0. In the crossed design each trained agent plays each market: a value is the sum of an
-agent's effect, a market's effect and the rest, each of variance 1 (or, in the second case, an agent's effect of 0.1: a
-method that hardly varies with its training seed). A percentile bootstrap resamples seeds, both kinds in the crossed
-design, and takes the middle 95 % of the means (2,000 resamples). A share of 95 % has a standard error of 0.3 points
-with 4,000 repetitions.
+A share of 95 % has a standard error of 0.3 points with 4,000 repetitions.
 """
 
 import argparse
@@ -22,6 +17,9 @@ from learning.intervals import FEWEST, paired_interval
 Ends = tuple[float, float]
 
 SIZES = (2, 3, 5, 10, 20, 50)
+# Values are normal with mean 0. In the crossed design each trained agent plays each market: a value is the sum of an
+# agent's effect, a market's effect and the rest, each of variance 1 (or, in the second case, an agent's effect of 0.1:
+# a method that hardly varies with its training seed). The percentile bootstrap resamples both kinds of seeds.
 CROSSED = ((2, 10), (3, 10), (5, 10), (5, 20), (10, 20), (5, 50))
 RESAMPLES = 2_000
 

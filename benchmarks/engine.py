@@ -1,18 +1,8 @@
-"""How fast federated training is: flmarket against plain PyTorch, and against other frameworks if installed.
+"""The speed of federated training: flmarket against plain PyTorch, and against other frameworks if installed.
 
     python benchmarks/engine.py --repeat 7
 
-The parts, of which ``--only`` picks some:
-
-    round       the reference workload against a plain loop
-    draws       drawing a round's images and orders, with the compiled extension and with NumPy alone
-    paper       a round of the paper's market on full test sets, with one and two workers
-    evaluate    evaluation alone
-    pools       threads against processes
-    limit       the distance to the arithmetic limit
-    colour      training and evaluation on images of 3 x 32 x 32
-    memory      peak memory of the scenario ``paper``
-    peers       other frameworks (``make bench-peers`` installs them)
+Each of the parts (``--only``) is described where it begins; ``make bench-peers`` installs the other frameworks.
 """
 
 import argparse
@@ -68,7 +58,7 @@ PEER_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line asked for."""
+    """The choices of the command line."""
 
     repeat: int
     rounds: int

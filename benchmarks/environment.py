@@ -1,9 +1,8 @@
-"""Environment steps per second, without training: what the RL interface costs on top of the market.
+"""Environment steps per second, without training: the cost of the RL interface on top of the market.
 
     python benchmarks/environment.py [--seconds 2]
 
-Training is replaced by a stub, so this is the ceiling for a surrogate. "market" is the bare market with all services
-playing the named policy; the environments play random actions, which the projection cuts to the budget.
+"market" is the bare market with all services playing the named policy; the environments play random actions.
 """
 
 import argparse
@@ -29,6 +28,7 @@ SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "ra
 CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
 
 
+# Without training, the rates are the ceiling for a surrogate.
 class NoTraining(Federation):
     """A federation whose services never get better."""
 

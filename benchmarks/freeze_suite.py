@@ -1,10 +1,8 @@
-r"""Makes a version of the suite what it is: plays the references, and writes the manifest that `flmarket suite` checks.
+"""Freezes a version of the suite: plays the references, and writes the manifest that `flmarket suite` checks.
 
     python benchmarks/freeze_suite.py --work build/suite --submissions research/results/suite --jobs 2
 
-Edit `suite.toml` and `markets/` first. All references are played with all seeds; what the folder `--work` has already
-is not played again. The digest that is printed goes into `scenarios/suite/frozen.py`. What was played is also what the
-references would submit, so `--submissions` writes that. A version that has been released is never frozen again.
+Edit `suite.toml` and `markets/` first. The digest that is printed goes into `scenarios/suite/frozen.py`.
 """
 
 import argparse
@@ -32,7 +30,10 @@ def main() -> None:
 
 
 def freeze(folder: Path, work: Path, submissions: Path | None = None, jobs: int = 1) -> str:
-    """Play the references of the suite in a folder, write its files, and return its digest."""
+    """Play the references of the suite in a folder, write its files, and return its digest.
+
+    What ``work`` has already is not played again. A version that has been released is never frozen again.
+    """
     for made in (work, submissions):
         if made is not None:
             made.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,4 @@
-"""Rounds per second of markets in lockstep, beside the SimPy environment, with random actions on the surrogate.
-
-    python benchmarks/lockstep.py [--scenario paper] [--markets 16 64 256 1024] [--rounds 30000] [--repeats 5]
+"""Rounds per second of markets in lockstep and of the SimPy environment, with random actions on the surrogate.
 
 One process, one core: CPU time. Lockstep and SimPy take turns in every repeat, and medians are shown. "engine" plays
 offers drawn at random, without observations as buffers; "vector_env" is the Gymnasium environment, and "parallel_env"

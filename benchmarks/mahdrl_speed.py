@@ -1,5 +1,4 @@
-"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, updates of
-several agents stacked and one by one, and decisions.
+"""Speed of MAHDRL in CPU seconds of one process: trainings on the surrogate, updates, and decisions.
 
     python benchmarks/mahdrl_speed.py [--episodes 20]
 

@@ -1,13 +1,8 @@
-"""How fast the market itself is: rounds per second on a surrogate at the paper's size, and how its cost grows.
+"""The speed of the market itself: rounds per second on a surrogate at the paper's size, and the growth of its cost.
 
     python benchmarks/market.py --repeat 7
 
-The parts, of which ``--only`` picks some:
-
-    paper     the paper's market on one core; nothing is written
-    numpy     the paper's market on the surrogate, with the compiled extension and with NumPy alone
-    growth    time per round and peak memory up to 10,000 clients x 50 services, each size in a process of its own
-    rules     the mechanisms in turns at 10,000 clients x 50 services, with the policies worth and random
+Each of the parts (``--only``) is described where it begins.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How the benchmarks measure: contestants take turns in one process, and only ratios of medians are claimed.
+"""The method of the benchmarks: contestants take turns in one process, and only ratios of medians are claimed.
 
 Taking turns spreads a disturbance of the machine over all contestants; a ratio of two figures from different runs means
 nothing on a shared machine.

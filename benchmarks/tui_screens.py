@@ -1,16 +1,8 @@
-"""How quick the market screen is: the computing time of a shown round, and how long a key takes to show.
+"""The speed of the market screen: the computing time of a shown round, and the delay from a key to its picture.
 
     python benchmarks/tui_screens.py --repeat 7
 
-The parts, of which ``--only`` picks some:
-
-    round       CPU time of one shown round at 160 x 48, for markets of several sizes
-    keys        from a key to its picture, while a runner on another core sends rounds at full speed
-    large       a market of 10,000 clients and 50 services: opening a round, scrolling, seeking
-    load        a run of 20,000 rounds, from its directory to the first picture
-
-The app is the real one, without a terminal: what a terminal takes to draw is not part of it. Markets are played on the
-surrogate, without training.
+The app is the real one, on surrogate markets, without a terminal: what a terminal takes to draw is not part of it.
 """
 
 import argparse
@@ -206,6 +198,9 @@ ROUNDS_LOADED = 20_000
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
+    # "round": CPU time of one shown round, for markets of several sizes; "keys": from a key to its picture, while a
+    # runner on another core sends rounds at full speed; "large": opening a round, scrolling and seeking in a market of
+    # 10,000 clients and 50 services; "load": a run of 20,000 rounds, from its directory to the first picture.
     parts = ("round", "keys", "large", "load")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7, help="repetitions (default 7)")

@@ -1,9 +1,8 @@
-"""A soak of the screens: seeded random keys for a long time, while a runner plays at full speed.
+"""A soak of the screens: seeded random keys for a long time, while a runner plays a surrogate market at full speed.
 
     python benchmarks/tui_soak.py --minutes 30
 
-The real app runs without a terminal, over a market of 20 clients and 3 services on the surrogate. A line every half
-minute says how much memory the app takes. It ends with status 1 at the first exception.
+A line every half minute says how much memory the app takes. It ends with status 1 at the first exception.
 """
 
 import argparse

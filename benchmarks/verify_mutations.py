@@ -1,13 +1,8 @@
-"""What `flmarket verify` finds of single changes to a run's tables, each with a meta.json that was made to fit.
+"""The single changes to a run's tables that `flmarket verify` finds, each with a meta.json that was made to fit.
 
     python benchmarks/verify_mutations.py [--each N] [--seed N] [--only RUN]
 
-Plays thirteen runs: real training, deadlines and departures on the surrogate, few cores, data that lasts and budgets
-for the whole run, clients that learn or misreport, other mechanisms, targets that are met, and a fork. Then changes one
-cell at a time in each column to another value that could stand there (another last digit, a little more, another row's
-value, another word, empty for full and full for empty); or writes a number in another way; or deletes, repeats or swaps
-rows; or rewrites a whole column (``LIES``). Each time meta.json is made to fit. Prints what share of the changes is
-found.
+Prints what share of the changes to each column of thirteen runs (``RUNS``) is found.
 """
 
 import argparse
@@ -103,6 +98,9 @@ def is_found(path: Path) -> bool:
         return True
 
 
+# Changes: a cell to another value that could stand there (another last digit, a little more, another row's value,
+# another word, empty for full and full for empty), another spelling of a number, rows deleted, repeated or swapped, and
+# whole columns rewritten (``LIES``).
 class Mutator:
     """Changes the tables of one run, one change at a time, and asks verify."""
 

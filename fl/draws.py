@@ -1,10 +1,8 @@
 """Draws of the world: numbers that are functions of the seed, a purpose and a counter, for whole arrays at once.
 
 ``draw_key(seed, "quality")`` names a stream; in it, ``integers(key, 16, round, service, client)`` is the number of that
-round, service and client, whatever else is drawn, before or after. All arguments may be arrays, seeds too: markets that
-are played in lockstep draw their worlds in one call, and meet those that each of them would meet alone.
-
-The counter's four words mean, in each stream (docs/decisions/data.md):
+round, service and client, whatever else is drawn. All arguments may be arrays, seeds too. The counter's words mean, in
+each stream (docs/decisions/data.md):
 
     quality, departure, speed, ties,
         behaviour, cost, lens             round, service (its index), client, 0
@@ -18,8 +16,7 @@ The counter's four words mean, in each stream (docs/decisions/data.md):
     surrogate (by name)                   round, 0, 0, position
     evaluation (by name)                  0, 0 or 1 (validation images), 0, position
 
-What a stream has no use for is 0. The words are those of Philox (``fl.philox``), and what is made of them here follows
-from them by integers and basic operations: the same numbers on every machine and with every version of NumPy.
+Unused words are 0. Integers and basic operations alone turn Philox's words into draws: the same on every machine.
 """
 
 from collections.abc import Sequence

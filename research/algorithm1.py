@@ -1,10 +1,8 @@
 """The tables of notebook/algorithm1.md: the trial of Algorithm 1, and what its choices are worth.
 
-    python research/algorithm1.py trial [--images]    all entrants, the last and the best agents
-    python research/algorithm1.py readings            differences between readings of the trial
-    python research/algorithm1.py ablation            one change at a time, takeovers, other markets
-
-`algorithm1_trial.py` and `algorithm1_ablation.py` play the runs.
+python research/algorithm1.py trial [--images]    all entrants, the last and the best agents
+python research/algorithm1.py readings            differences between readings of the trial
+python research/algorithm1.py ablation            one change at a time, takeovers, other markets
 """
 
 from collections.abc import Mapping
@@ -23,7 +21,7 @@ ABLATION, BOUGHT = RESULTS / "algorithm1-ablation.csv", RESULTS / "algorithm1-bo
 PRIMARY = "shared centred learned"
 """The reading whose AUC against Random is the one primary comparison."""
 MEASURES = {"auc": 4, "final": 4, "rounds": 1}
-"""And the digits that they are told with."""
+"""And the digits that they are shown with."""
 TITLES = ("AUC", "final accuracy", "rounds to target")
 POLICY, UNCHANGED, CREDITED = "mahdrl-paper", "unchanged", "target=advantage"
 DEAREST = "`dearest` throughout"

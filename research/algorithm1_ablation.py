@@ -2,10 +2,7 @@
 
     python research/algorithm1_ablation.py --jobs 2      # two and a half hours of one core
 
-All on the surrogate. Trains with one change at a time and plays these agents in the scenario `paper`, lets `dearest`
-take over from the unchanged agents in mid-run and the reverse, and plays the agent that comes with flmarket in other
-markets. What the two files, of results and of what was bought, have is not played again. `algorithm1.py ablation`
-prints the tables.
+All on the surrogate. What the files have is not played again. `algorithm1.py ablation` prints the tables.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,12 +1,7 @@
-"""Readings of Algorithm 1 that lost its trial, and departures from it: what they change in `mahdrl-paper`.
+"""Readings of Algorithm 1 that lost its trial, and departures from it: notebook/algorithm1.md describes each.
 
-    python research/algorithm1_readings.py "slots raw learned" --seed 0 --out agents/slots      # train one
-    python research/algorithm1_readings.py "shared advantage learned" --seed 1 --out agents/advantage
-    flmarket run paper --plugin research/algorithm1_readings.py --policy algorithm1-reading:agents/slots.safetensors
-
-notebook/algorithm1.md says what each is and what came of it. A reading is named by its network (*shared*, *slots*
-or *serial*), by what line 11 stores (*centred*, *raw* or *advantage*) and by its payments (*learned* or *bids*);
-*shared centred learned* is `mahdrl-paper`.
+python research/algorithm1_readings.py "slots raw learned" --seed 0 --out agents/slots      # train one
+flmarket run paper --plugin research/algorithm1_readings.py --policy algorithm1-reading:agents/slots.safetensors
 """
 
 import argparse
@@ -67,7 +62,7 @@ NETWORKS, REWARDS, PAYMENTS = ("slots", "shared", "serial"), ("centred", "raw", 
 
 @dataclass(frozen=True)
 class Reading:
-    """How Algorithm 1 is read."""
+    """A reading of Algorithm 1, named by its network, by what line 11 stores and by its payments."""
 
     network: str = "shared"
     reward: str = "centred"
@@ -252,7 +247,7 @@ class Slot:
         target   y_k = max Q'(s_k+1, c', mu'(s_k+1)) within the slot, without a discount,
                  y   = r + gamma * max Q'(s', c', mu'(s')) for the last pick, where s' is the next slot's first state
 
-    The slot ends when nobody who is left fits. There is one update in each training step n, not one for each pick.
+    The slot ends when no client that is left fits. There is one update in each training step n, not one for each pick.
     """
 
     observation: Observation
@@ -297,7 +292,7 @@ class Slot:
 
 
 def fill(slots: Sequence[Slot], values: Any) -> None:
-    """Let several agents pick, one client each at a time, until nobody fits; ``values`` gives a_c and Q for states."""
+    """Let several agents pick, one client each at a time, until none fits; ``values`` gives a_c and Q for states."""
     going = [True] * len(slots)
     while any(going):
         markup, q = values(np.stack([slot.state for slot in slots]))
@@ -305,7 +300,7 @@ def fill(slots: Sequence[Slot], values: Any) -> None:
 
 
 def best_client(q: Tensor, prices: Tensor, left: Tensor, free: Tensor) -> Tensor:
-    """Return [A, B, C] which client has the highest Q of those that fit: 1 for it, and 0 for all if nobody does."""
+    """Return [A, B, C] which client has the highest Q of those that fit: 1 for it, and 0 for all if none does."""
     fits = (free > 0) & (prices <= left[..., None] + 1e-4)
     best = q.masked_fill(~fits, -inf).argmax(dim=2, keepdim=True)
     return torch.zeros_like(q).scatter(2, best, 1.0) * fits

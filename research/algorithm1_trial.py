@@ -1,11 +1,7 @@
 """Plays the trial of Algorithm 1 that notebook/algorithm1.md describes, and described before it was run.
 
-    python research/algorithm1_trial.py --jobs 2               # on the surrogate; hours
-    python research/algorithm1_trial.py --images --jobs 1      # on the images in FLMARKET_DATA
-
-Trains each reading with the training seeds 0 to 4, on the surrogate, and plays two agents of each training in markets
-that no one has used: the last, and the best by validation. What the file has is not played again. `algorithm1.py trial`
-prints the tables.
+python research/algorithm1_trial.py --jobs 2               # on the surrogate; hours
+python research/algorithm1_trial.py --images --jobs 1      # on the images in FLMARKET_DATA
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +34,7 @@ UNTRAINED = tuple(map(" ".join, product(NETWORKS, ("untrained",), PAYMENTS)))
 """As `algorithm1_readings.Reading` names them."""
 
 POLICIES = ("random", "hqfa", "lcfa", "dearest", "mahdrl")
-"""Beside the readings; `dearest` is what a skeptic would write, and `mahdrl` is not Algorithm 1."""
+"""Besides the readings; `dearest` is what a skeptic would write, and `mahdrl` is not Algorithm 1."""
 
 VALIDATION = (900_001, 900_002, 900_003)
 """Market seeds by which the best checkpoint is chosen, and the two readings that are trained ten times."""

@@ -1,16 +1,7 @@
-r"""Who wins where: policies in a market that is changed in one way at a time, on the surrogate.
+"""Policies compared in a market that is changed in one way at a time, on the surrogate: notebook/any-market.md.
 
-    python research/any_market.py --out research/results/any-market.csv        # plays what the file lacks
-    python research/any_market.py --out research/results/any-market.csv --print
-    python research/any_market.py --out validation.csv --drawn 20 --agents a.safetensors b.safetensors
-
-The base market is that of `paper-fitted` with six services (its three, twice) and one core per client, for 40 rounds.
-`resident`: all services play the policy; the score is the AUC (mean accuracy over the rounds), averaged over services.
-`visitor`: the first service plays it, and all others `hqfa`; the score is that service's AUC. All policies meet the
-same worlds under the same market seeds, so differences are paired. One line of the CSV is one run.
-
-`--drawn N` plays N markets drawn as those of trainings are, with a seed that no training uses, as residents, and the
-trained agents that --agents names.
+python research/any_market.py --out research/results/any-market.csv [--print]
+python research/any_market.py --out validation.csv --drawn 20 --agents a.safetensors b.safetensors
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +22,7 @@ from scenarios.loader import load
 SEEDS, ROUNDS = 10, 40
 
 UNTOLD = " untold"
-"""Ends the name of an agent that is told no learning curve."""
+"""The end of the name of an agent that sees no learning curve."""
 
 DRAWN_SEED, FEW = 999, 3
 """Which markets ``--drawn`` plays, and under how many market seeds."""
@@ -117,6 +108,9 @@ PLAYERS: Mapping[str, Player] = {
     "d-first": Player("d-first"),
     "oracle": Player("oracle"),
 }
+# `resident`: all services play the policy; the score is the AUC (mean accuracy over the rounds), averaged over
+# services. `visitor`: the first service plays it, and all others `hqfa`; the score is that service's AUC. All policies
+# meet the same worlds under the same market seeds, so differences are paired. One line of the CSV is one run.
 RIVALS = ("hqfa", "dearest", "outbid", "pacing", "random", "lcfa")
 """What the best unprivileged rival of the learned agents is chosen from, in each market by its mean."""
 

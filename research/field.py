@@ -1,13 +1,8 @@
-r"""Plays the field's methods in five markets on the surrogate, and prints research/notebook/field.md's tables.
+"""Plays the field's methods in five markets on the surrogate, and prints research/notebook/field.md's tables.
 
-    python research/field.py --out research/results/field.csv        # plays what the file lacks, and prints the tables
-    python research/field.py --out research/results/field.csv --print
+    python research/field.py --out research/results/field.csv [--print]
 
-`resident`: all services play the method; the score is the AUC (mean accuracy over the rounds), averaged over the
-services. `visitor`: one service plays it, and the others `hqfa` and `lcfa` by turns; the score is that service's AUC.
-The seat moves on by one with each seed. All methods meet the same worlds, so differences from `hqfa` are paired by
-seed. One line of the CSV is one run. An interrupted benchmark resumes: a method is written when all its seeds are
-played.
+An interrupted benchmark resumes: a method is written when all its seeds are played.
 """
 
 from collections.abc import Iterable
@@ -100,6 +95,9 @@ def _play(task: tuple[str, str, str]) -> list[tuple[Any, ...]]:
     return list(play(*task, range(SEEDS)))
 
 
+# `resident`: all services play the method; the score is the AUC (mean accuracy over the rounds), averaged over the
+# services. `visitor`: one service plays it, and the others `hqfa` and `lcfa` by turns; the score is that service's AUC.
+# The seat moves by one with each seed. All methods meet the same worlds, so differences from `hqfa` are paired by seed.
 def play(market: str, mode: str, name: str, seeds: Iterable[int]) -> Iterable[tuple[Any, ...]]:
     """Yield a line of the CSV for each seed: AUC, share of the offers that were served, and money spent a round."""
     base, changes = MARKETS[market]

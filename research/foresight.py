@@ -1,11 +1,8 @@
 """Is the best choice for a round the best for the run? No learner and no noise: rounds of `paper` played differently.
 
-    python research/foresight.py --out research/results/foresight.csv
-    python research/foresight.py --out research/results/foresight.csv --print
+    python research/foresight.py --out research/results/foresight.csv [--print]
 
-A privileged rule ranks clients by log D - w * EMD and pays their bids: w = 0 buys data, a high w buys even labels. Each
-w is played in all rounds, and in a single round of a market that plays `dearest` before and after it. All runs of a
-seed share their world and their noise, so that what differs in and after that round is the choice's doing alone.
+Each weight w is played in all rounds, and in a single round of a market that plays `dearest` before and after it.
 """
 
 import csv
@@ -35,6 +32,8 @@ AHEAD = 20
 SEEDS = range(20)
 
 
+# w = 0 buys data, a high w buys even labels. All runs of a seed share their world and their noise, so that what differs
+# in and after the round is the choice's doing alone.
 class Weighs(Preference):
     """Ranks by log D - weight * EMD in one round, and plays `dearest` in the others; in all rounds if none is named."""
 

@@ -1,11 +1,8 @@
-r"""Plays policies in the suite's markets with ten further market seeds, which no table of the suite shows.
+"""Plays policies in the suite's markets with ten further market seeds, which no table of the suite shows.
 
-    python research/further_seeds.py --out research/results/suite/further --jobs 2 --policies resolving \
-        --trained research/results/suite/agents/*.safetensors
+    python research/further_seeds.py --out research/results/suite/further --jobs 2 --policies resolving
 
-The references are played with these seeds, too. What the folder has already is not played again. Prints the
-leaderboard, and in which markets `mahdrl`, over the trainings given, is further behind the best unprivileged reference
-as a resident than was asked of it: .002 AUC, and .004 for each training. `--print` plays nothing.
+Prints the leaderboard, and the markets in which `mahdrl` is further behind the best reference than was asked of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +28,7 @@ WITHIN, EACH_WITHIN = 0.002, 0.004
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of the submissions")
-    parser.add_argument("--policies", nargs="*", default=[], help="beside the references")
+    parser.add_argument("--policies", nargs="*", default=[], help="besides the references")
     parser.add_argument("--trained", nargs="*", type=Path, default=[], help=f"agents of {METHOD}")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--print", action="store_true", help="play nothing")
@@ -78,6 +75,7 @@ def tables(suite: Suite, folder: Path) -> str:
     return "\n\n".join([markdown_table(leaderboard(found)), *short])
 
 
+# .002 AUC as a resident, and .004 for each training.
 def behind(standing: Standing) -> Table:
     """Return the markets in which a method is further behind than it may be, and its means over all markets."""
     trainings = [f"training {place}" for place in range(standing.trainings)]

@@ -1,7 +1,5 @@
 """Policies play in lockstep: what ``learning.evaluation`` plays one market after another, many markets at once.
 
-    results = evaluate(factory, {"hqfa": everywhere("hqfa"), "random": everywhere("random")}, seeds=range(10))
-
 Every service of every market has a ``flmarket.Policy`` of its own, which observes, acts and learns as in a SimPy
 market, privileged ones and those that see offers included; results are equal to the last bit. Markets that lockstep
 refuses are refused. One service of each market can be decided for by a function over all markets: see ``Joint``.
@@ -40,7 +38,7 @@ Made = tuple[int, int, Decision, Offers]
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """Who plays one market.
+    """The players of one market.
 
     Attributes:
         policies: by service.

@@ -1,14 +1,7 @@
-r"""What MAHDRL is worth: trains agents, and plays them and heuristics in the same worlds on the surrogate.
+"""Trains MAHDRL's agents, and plays them and heuristics in the same worlds on the surrogate: notebook/mahdrl.md.
 
-    python research/mahdrl.py play paper --seeds 5 --markets 20 --out research/results/mahdrl-surrogate.csv
-    python research/mahdrl.py play scarce --rotate --rivals hqfa random --agents-of mahdrl "mahdrl | payments=bid" \
-        --seeds 5 --out scarce.csv
-    python research/mahdrl.py table research/results/mahdrl-trainings.csv --by-service
-
-`play` writes a CSV file, one line for each service of each run, and prints its table. An agent is named by its policy
-and the hyper-parameters that differ from the defaults; what follows a bar are options of the policy when it plays.
-Agents are kept in --agents and trained only once. Differences are paired: an agent and a policy play the same markets
-(with --rotate in the same seat). Both kinds of seeds are random; with fewer than three of either there is no interval.
+python research/mahdrl.py play paper --seeds 5 --markets 20 --out research/results/mahdrl-surrogate.csv
+python research/mahdrl.py table research/results/mahdrl-trainings.csv --by-service
 """
 
 import argparse
@@ -39,7 +32,7 @@ MEASURES = {
     "final": ("accuracy after the last round", 4),
     "rounds_to_target": ("rounds to target", 1),
 }
-"""Their titles, and the digits that they are told with."""
+"""Their titles, and the digits that they are shown with."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +154,8 @@ def summary(frame: pd.DataFrame, title: str = "policy") -> str:
     return markdown(heads, table) + "\n"
 
 
+# Differences are paired: an agent and a policy play the same markets (with --rotate in the same seat). Both kinds of
+# seeds are random; with fewer than three of either there is no interval.
 def _minus(entrants: Mapping[str, pd.DataFrame], name: str, measure: str) -> str:
     """Return `mahdrl` minus an entrant, with its interval; nothing where they cannot be paired."""
     if AGENT not in entrants or name == AGENT:

@@ -1,13 +1,7 @@
-r"""Does the market need reinforcement learning? What looking ahead earns, against one-line rules.
+"""Does the market need reinforcement learning? What looking ahead earns, against one-line rules: notebook/needs-rl.md.
 
-    python research/needs_rl.py --out research/results/needs-rl.csv        # trains and plays what the file lacks
-    python research/needs_rl.py --out research/results/needs-rl.csv --print
-
-In `paper`, nothing but the accuracy is carried from one round to the next: agents trained with their horizon cut to the
-round they decide in stand beside the same agents that look ahead. The other markets have a future that decisions
-change: money that has to last, data that lasts, rivals that answer. There, plans of eight numbers (`spending.Plan`) are
-learned by the cross-entropy method. Each number is credited with the accuracy of its own stretch of the run alone
-(myopic), or of all that follow, too (ahead): the same learner with gamma = 0 and gamma = 1.
+python research/needs_rl.py --out research/results/needs-rl.csv        # trains and plays what the file lacks
+python research/needs_rl.py --out research/results/needs-rl.csv --print
 """
 
 import json
@@ -38,6 +32,8 @@ STRETCHES = 8
 GENERATION, GENERATIONS, ELITES = 20, 10, 0.25
 """Episodes in a generation, generations, and the part of a generation's plans that the next is drawn around."""
 
+# Each number of a plan is credited with the accuracy of its own stretch of the run alone (myopic), or of all that
+# follow, too (ahead): the same learner with gamma = 0 and gamma = 1.
 HORIZONS = {"myopic": 1, "ahead": STRETCHES}
 MARKET_SEEDS = range(20)
 

@@ -1,7 +1,7 @@
 """A small rule for offers, for one service of many markets at once: what a best response is searched among.
 
 A service scores all clients, names a price for each, and offers the best scores their prices as far as its budget
-goes. Nine numbers say how; whoever is unprivileged could follow it. Of equal scores the client with the lower index
+goes. Nine numbers say how; an unprivileged policy could follow it. Of equal scores the client with the lower index
 comes first. ``standardised`` means: less the mean over the market's clients, in standard deviations.
 """
 
@@ -65,7 +65,7 @@ STARTS: dict[str, Weights] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What n services, one in each of n markets, know of an open round: what the paper's services see.
+    """An open round as n services see it, one in each of n markets, with the information of the paper's services.
 
     Attributes:
         dqi: [n, C].

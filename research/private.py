@@ -1,19 +1,8 @@
-r"""What secrets are worth: how well bids and DQI tell the data, and who wins where they do not. On the surrogate.
+"""The worth of secrets: how well bids and DQI reveal the data, and which policies win where they do not.
 
-    python research/private.py --out research/results/private.csv        # plays what the file lacks, prints the tables
-    python research/private.py --out research/results/private.csv --print
+    python research/private.py --out research/results/private.csv [--print]
 
-The first table is the share of clients, over all rounds and services, whose data a rule recovers that knows the
-scenario:
-
-* from a bid: the pair (D, EMD) whose cost is nearest to it, as a ratio;
-* from all bids of a client, where they are public: a client's noise is one factor for all services, so the pair that
-  best explains the bids by one factor;
-* from what the service sees of the DQI: the pair whose DQI is nearest, or that has the rank.
-
-In the second table all services play one policy; the score is the AUC (mean accuracy over the rounds), averaged over
-the services. All policies and markets meet the same data under one seed, so differences are paired by seed. One line of
-the CSV is one run.
+On the surrogate. The first table is the share of clients whose data a rule recovers that knows the scenario.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,8 +57,11 @@ def main() -> None:
     print(told(SEEDS), played(arguments.out), sep="\n\n")
 
 
-# ---- what bids and DQI tell
+# ---- what bids and DQI reveal
 
+# From a bid: the pair (D, EMD) whose cost is nearest to it, as a ratio. From all bids of a client, where they are
+# public: a client's noise is one factor for all services, so the pair that best explains the bids by one factor. From
+# what the service sees of the DQI: the pair whose DQI is nearest, or that has the rank.
 SOURCES = ("by the bid", "by all its bids", "by the DQI")
 
 
@@ -164,6 +156,8 @@ def name_of(entrant: str) -> str:
     return entrant.partition(",")[0]
 
 
+# All services play one policy; the score is the AUC (mean accuracy over the rounds), averaged over the services. All
+# policies and markets meet the same data under one seed, so differences are paired by seed.
 def played(path: Path) -> str:
     """Return the Markdown table of a file: a policy's mean AUC, and what it lacks to the baseline, in each market."""
     wide = pd.read_csv(path).pivot_table("auc", ["market", "seed"], "policy")

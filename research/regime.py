@@ -1,13 +1,8 @@
 """Finds the local training with which the best heuristics reach the paper's targets at about the paper's rounds.
 
-    python research/regime.py mnist 1:0.04 1:0.05          epochs:rate of the candidates (batch 10, no momentum)
-    python research/regime.py fashion-mnist --seeds 3 --policy d-first --policy hqfa
+    python research/regime.py fashion-mnist 1:0.04 1:0.05 --seeds 3 --policy d-first    # candidates as epochs:rate
 
-One service is alone in the market of the scenario ``paper-fitted`` (20 clients, budget 20, K = 2), for 80 rounds. A
-tenth of the training images is held out from clients, and what is chosen by is the accuracy on these (at most 6,000 of
-them): test images have no part in it. For each candidate and policy, one row of a Markdown table is printed as soon as
-it is measured: the first round at or above the target by seed, its restricted mean, the mean accuracy over all rounds
-(AUC) and over the last ten, and the CPU time of this process.
+One service is alone in the market of `paper-fitted` for 80 rounds. Test images have no part in the choice.
 """
 
 from dataclasses import replace

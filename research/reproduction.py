@@ -1,16 +1,8 @@
-r"""The tables and the figures of research/notebook/reproduction.md: what runs of the paper's Fig. 2 and Fig. 3 come to.
+"""The tables and the figures of research/notebook/reproduction.md, from runs of the paper's Fig. 2 and Fig. 3.
 
-    python research/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b fig3-paper
-    python research/reproduction.py table
-    python research/reproduction.py figures fig2 fig3-paper
-    python research/reproduction.py figures --logs agents/mahdrl-paper-seed*.csv
-
-`collect` reads the runs that the commands of the page made, and writes one line for each service of each run, by its
-accuracy on the test images. Then it prints what is on the page, as `table` does. `figures` keeps the accuracy after
-each round of the runs that are shown, in place of what it kept of them before, or the logs of trainings, and draws all
-figures. Intervals are 95 % t intervals over the market seeds; where an agent was trained several times, training seeds
-are crossed with them (`learning.intervals`). Differences are paired by seed, and their p-values adjusted by Holm's
-method within each table.
+python research/reproduction.py collect fig2 fig3a fig3a-mnist fig3a-fashion fig3b fig3-paper
+python research/reproduction.py table
+python research/reproduction.py figures fig2 fig3-paper [--logs agents/mahdrl-paper-seed*.csv]
 """
 
 import re
@@ -51,7 +43,7 @@ SWEEPS = {"services.emnist.budget": "(a) emnist, by its budget", "clients.cores"
 MEASURES = {
     "auc": ("AUC, %", 2), "final": ("accuracy after the last round, %", 2), "rounds": ("rounds to target", 1),
 }  # fmt: skip
-"""Measures of Fig. 2, and the digits that they are told with."""
+"""Measures of Fig. 2, and the digits that they are shown with."""
 KEYS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service"]
 CURVES = Path("research/results/reproduction-curves.csv")
 TRAININGS = Path("research/results/mahdrl-paper-trainings.csv")
@@ -201,6 +193,9 @@ def _by_part(frame: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
     return {part: by_entrant(rows) for part, rows in parts.items()}
 
 
+# Intervals are 95 % t intervals over the market seeds; where an agent was trained several times, training seeds are
+# crossed with them (`learning.intervals`). Differences are paired by seed; Holm's method adjusts p-values within each
+# table.
 def _differences(
     rows_of: Mapping[str, Mapping[str, pd.DataFrame]], compared: Sequence[tuple[str, str, str]]
 ) -> list[list[str]]:

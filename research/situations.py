@@ -1,12 +1,8 @@
-r"""What the shipped agent does in ten situations, and what it looks at: prints tables of notebook/any-market.md.
+"""The shipped agent in ten situations, and what it looks at: prints tables of notebook/any-market.md.
 
     python research/situations.py
 
-Situations: whom one service of each market took in the rounds named, all services being played by the agent, means over
-market seeds. DQI and bids are in standard deviations over the round's clients, payments in parts of the bid.
-What it looks at: each number of the context is replaced, one at a time, by its mean over all situations, and the
-learning curve of its data set by none; the table says which share of the offers then goes to other clients, and by how
-much offered sums change.
+DQI and bids are in standard deviations over the round's clients, payments in parts of the bid.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +38,7 @@ SITUATIONS = {
     "the paper's market, rounds 1-5": Situation(Point(3, 2, dqi="published"), EARLY),
     "the paper's market, rounds 30-40": Situation(Point(3, 2, dqi="published"), LATE),
     "the same with the fitted DQI": Situation(Point(3, 2)),
-    "alone, nobody can outbid": Situation(Point(1, 2)),
+    "alone, without rivals": Situation(Point(1, 2)),
     "six services, one core": Situation(Point()),
     "twelve services, one core": Situation(Point(12)),
     "six services, three cores": Situation(Point(cores=3)),
@@ -56,7 +52,7 @@ SITUATIONS = {
 
 @dataclass(frozen=True)
 class Decision:
-    """What a service saw, and did."""
+    """A service's observation and its decision."""
 
     observation: Observation
     memory: Memory
@@ -114,6 +110,8 @@ def what(decisions: Sequence[Decision]) -> list[str]:
     return [f"{offers:.1f}", f"{won:.0%}", f"{dqi.mean():+.2f}", f"{bid.mean():+.2f}", f"{paid:.1%}"]
 
 
+# Each number of the context is replaced, one at a time, by its mean over all situations, and the learning curve of its
+# data set by none.
 def looked_at(brain: Brain, decisions: dict[str, list[Decision]]) -> Iterator[tuple[str, float, float]]:
     """Yield what replacing each number of the context by its mean changes, and telling no learning curve."""
     rows = [it for found in decisions.values() for it in found]

@@ -1,11 +1,8 @@
-r"""Compares `mahdrl` in the suite with more than the frozen references: research/notebook/leaderboard.md.
+"""Compares `mahdrl` in the suite with more than the frozen references: research/notebook/leaderboard.md.
 
     python research/suite_pairs.py research/results/suite
 
-A submission is measured by the best of the four unprivileged references that were frozen with the suite. Here it also
-meets the best of all rules that have a submission in the folder, those that learn prices among them, the privileged
-`oracle`, and itself when it is told no learning curve. The best rule of a market is the one with the highest mean over
-the very seeds that it is compared in, which flatters it. Nothing is played.
+It meets the best of all rules with a submission, the `oracle`, and itself without a learning curve. Plays nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +51,8 @@ def table(folder: Path, suite: Suite) -> Table:
     return rows
 
 
+# The best rule of a market is the one with the highest mean over the very seeds that it is compared in, which flatters
+# it.
 def best_of(rules: Sequence[Standing]) -> Other:
     """Return what gives the AUC [S] of the best of some rules in the market and mode of a result."""
     aucs = [_aucs(it) for it in rules]

@@ -1,15 +1,8 @@
-r"""Tunes the rivals on drawn training markets, and prints the table of docs/decisions/rivals.md.
+"""Tunes the rivals on drawn training markets, and prints the table of docs/decisions/rivals.md.
 
-    python research/tune_rivals.py --out research/results/tune-rivals.csv        # plays what the file lacks
-    python research/tune_rivals.py --out research/results/tune-rivals.csv --print
+    python research/tune_rivals.py --out research/results/tune-rivals.csv [--print]
 
-The markets are `scenarios.drawn.draw(SEED, index)`, which nothing is compared in. One option at a time is moved away
-from a start that is the same for all, so the search is a star and no grid: its score is the AUC less that of the start
-in the same seats of the same market under the same seed; the score of the start is its AUC less that of `hqfa`.
-`resident`: all services play the setting. `visitor`: the first service does, the others play `hqfa` and `dearest` by
-turns. `whole run`: resident, and every service has a budget for the run of ten times that of a round, a quarter of what
-it could spend. One line of the CSV is one run. An interrupted search resumes: a setting is written when all its markets
-are played.
+An interrupted search resumes: a setting is written when all its markets are played.
 """
 
 import json
@@ -48,6 +41,9 @@ STARTS: dict[str, Options] = {
 }
 """Where the search starts, and `hqfa`, which is compared with."""
 
+# One option at a time is moved away from a start that is the same for all, so the search is a star and no grid: its
+# score is the AUC less that of the start in the same seats of the same market under the same seed; the score of the
+# start is its AUC less that of `hqfa`.
 MOVES: dict[str, list[Options]] = {
     "resolving": [
         {"steepness": 1.0}, {"steepness": 4.0}, {"trust": 1.0}, {"trust": 4.0}, {"prior": 3.0}, {"prior": 30.0},
@@ -110,6 +106,9 @@ def play(task: tuple[str, ...]) -> list[tuple[Any, ...]]:
     return lines
 
 
+# `resident`: all services play the setting. `visitor`: the first service does, the others play `hqfa` and `dearest` by
+# turns. `whole run`: resident, and every service has a budget for the run of ten times that of a round, a quarter of
+# what it could spend.
 def _market(index: int, mode: str) -> Scenario:
     scenario = draw(SEED, index)
     if mode != "whole run":

@@ -1,13 +1,7 @@
 """Does a rule that changes its mind once do what `mahdrl` does in `paper`? On the surrogate; notebook/needs-rl.md.
 
-    python research/two_phases.py --out research/results/two-phases.csv        # plays what the file lacks
-    python research/two_phases.py --out research/results/two-phases.csv --print
-    python research/two_phases.py --out tuning.csv --tune                  # how the rule's numbers were chosen
-
-A privileged rule ranks clients by log D - w * EMD - p * log(bid) and pays their bids. Until round `until` it has p = 0,
-and so buys the best data sets whatever they cost; then p > 0, and it buys what is good for its money. In `paper` a bid
-tells D and EMD, so that the rule could do without the privilege. One line of the CSV is one run; all services play the
-entrant.
+python research/two_phases.py --out research/results/two-phases.csv [--print]
+python research/two_phases.py --out tuning.csv --tune                  # how the rule's numbers were chosen
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,6 +49,7 @@ CANDIDATES: Entrants = {" ".join(f"{key}={value:g}" for key, value in it.items()
 """What the rule's numbers are chosen from."""
 
 
+# In `paper` a bid tells D and EMD, so that the rule could do without the privilege.
 class TwoPhases(Preference):
     """Ranks by log D - w * EMD - p * log(bid), where w and p change once."""
 

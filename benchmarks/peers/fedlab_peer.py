@@ -8,7 +8,7 @@ from workload import BATCH, CHOSEN, RATE, WARM_UP, Clock, LeNet, evaluate, read,
 
 if find_spec("torchvision") and not hasattr(torch.ops.torchvision, "nms"):
     # FedLab imports torchvision, for data sets that are not used here. A torchvision that was built for CUDA does not
-    # load its operators beside a torch that was built for CPUs, and then these two are missing.
+    # load its operators with a torch that was built for CPUs, and then these two are missing.
     OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
     for operator in ("nms", "qnms"):
         OPERATORS.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -23,7 +23,7 @@ CLOCK = Clock()
 
 
 class Images:
-    """What FedLab requires of a federated data set."""
+    """The interface that FedLab requires of a federated data set."""
 
     def __init__(self) -> None:
         self.parts = [TensorDataset(*client) for client in CLIENTS]

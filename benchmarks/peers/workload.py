@@ -1,4 +1,4 @@
-"""What every peer needs: the workload as tensors, the plain loop's model, and a clock that reports the result."""
+"""The workload of all peers as tensors, the plain loop's model, and a clock that reports the result."""
 
 import json
 import os

@@ -35,7 +35,7 @@ BRIEF = {"training.backend": "surrogate", "rounds": 6}
 
 
 def observed(bids: list[float], **changes: object) -> Observation:
-    """What a service sees that is alone with its clients."""
+    """The observation of a service that is alone with its clients."""
     seen = Observation(
         round=1, rounds=2, service="alpha", services=("alpha",), dqi=np.full(len(bids), 0.5), bids=np.array([bids]),
         budget=20.0, cores=1, accuracy=0.1, target_accuracy=0.9, key=b"",

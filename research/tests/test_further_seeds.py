@@ -20,7 +20,7 @@ SMALL = replace(frozen(), markets={name: frozen().market(name) for name in ("alo
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the references and another policy reached with other seeds."""
+    """The results of the references and another policy with other seeds."""
     found = tmp_path_factory.mktemp("further")
     suite = further.further(SMALL, SEEDS)
     for policy in (*further.references(suite), "ucb"):
@@ -44,7 +44,7 @@ def test_policies_are_measured_by_references_of_the_same_seeds(suite: Suite, fol
         own = play(name, suite, cells=cells).results
         assert aucs.tolist() == [own[cell] for cell in cells]
     with pytest.raises(InputError, match="is not a submission to version 1 of the suite"):
-        read_all([folder], SMALL)  # nobody takes them for submissions to the suite itself
+        read_all([folder], SMALL)  # they are not taken for submissions to the suite itself
 
 
 def test_what_the_folder_has_is_not_played_again(suite: Suite, folder: Path, tmp_path: Path) -> None:

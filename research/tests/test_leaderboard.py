@@ -74,7 +74,7 @@ def test_a_run_with_a_further_seed_can_be_played_again(suite: Suite, policy: str
 
 
 AGENTS = {agent_digest("mahdrl", str(file)): file for file in (KEPT / "agents").glob("*.safetensors")}
-"""Our trainings, which are kept beside their submissions, by their digests."""
+"""Our trainings, which are kept with their submissions, by their digests."""
 
 UNTOLD = sorted(KEPT.glob("mahdrl-untold@*.json"))
 """Submissions of a plug-in."""

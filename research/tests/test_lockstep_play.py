@@ -57,7 +57,7 @@ def test_the_other_policies_in_a_contested_market(policy: str) -> None:
 
 
 class Recorder(Policy):
-    """Offers at random, and keeps all that it is told."""
+    """Offers at random, and keeps all that it learns."""
 
     def __init__(self, context: PolicyContext) -> None:
         super().__init__(context)

@@ -21,7 +21,7 @@ CONTEXT = PolicyContext("s1", 3, 12, 2, 80, 20.0, 0.97, 60.0)
 
 
 def some(rng: np.random.Generator, rows: int = 5, services: int = 3, clients: int = 12) -> Seen:
-    """What some services see, without ties."""
+    """The view of some services, without ties."""
     there = np.arange(clients) < rng.integers(2, clients + 1, size=(rows, 1))
     bids = rng.integers(1, 10_000_000, size=(rows, services, clients)) * there[:, None]
     return Seen(
@@ -37,7 +37,7 @@ def some(rng: np.random.Generator, rows: int = 5, services: int = 3, clients: in
 
 
 def observation(seen: Seen, row: int) -> Observation:
-    """What a policy sees in the place of a row, all of whose clients are there."""
+    """The observation of a policy in the place of a row, all of whose clients are there."""
     return Observation(
         round=1, rounds=80, service=f"s{seen.seats[row]}", services=tuple(f"s{m}" for m in range(seen.bids.shape[1])),
         dqi=seen.dqi[row], bids=seen.bids[row] / 1_000_000, budget=int(seen.budget[row]) / 1_000_000,

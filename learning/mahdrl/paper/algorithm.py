@@ -1,12 +1,9 @@
 """Our reading of Algorithm 1 of the paper, line by line: one independent agent for each service (`mahdrl-paper`).
 
-The loops are those of every training, in ``learning.mahdrl.training``; what the agents do in them is here, in the order
-of the lines:
-
     1   initialise actor and critic, and their target networks        Learner.__init__
     2   initialise learning parameters and the replay buffer B        Settings, Learner.__init__, training.Plan
-    3   for each agent                                                below, (a)
-    4     obtain an initial state                                     below, (b)
+    3   for each agent                                                all agents step together
+    4     obtain an initial state                                     line 8 obtains it, too
     5     for each episode                                            training.train
     6       generate a random process xi; total reward R = 0          Learner.begin
     7       for each training step                                    training.play_episode
@@ -20,13 +17,7 @@ of the lines:
     15        update the target networks by (12)                      Learner.update
     18    return R                                                    the training log
 
-Two departures concern the loops. The others, and what we chose where the paper leaves something open, are described
-where they occur.
-
-(a) As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here
-    all agents step together. They stay independent: none sees another's parameters, transitions or rewards. Their
-    parameters are stacked, [A, P], only so that one batched operation serves them all.
-(b) The state of line 4 is not used again: line 8 obtains the first one, too.
+Departures, and what we chose where the paper leaves something open, are described where they occur.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +45,12 @@ from learning.mahdrl.training import Shape
 
 
 class Learner(training.Learner):
-    """The agents of all learning services."""
+    """The agents of all learning services.
+
+    As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here
+    all agents step together. They stay independent: none sees another's parameters, transitions or rewards. Their
+    parameters are stacked, [A, P], only so that one batched operation serves them all.
+    """
 
     def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> None:
         self.services, self.settings = tuple(services), settings
