@@ -41,7 +41,7 @@ class HalveByMax(nn.Module):
 
 
 def cnn(labels: int, shape: Shape) -> nn.Module:
-    """Return the paper's network: "two convolution layers and three full-connected layers", in LeNet's sizes.
+    """The paper's network: "two convolution layers and three full-connected layers", in LeNet's sizes.
 
     Images whose sides do not come out even get a border of zeros, the mean of all pixels.
 
@@ -70,7 +70,7 @@ def _even_side(side: int) -> int:
 
 
 def mlp(labels: int, shape: Shape) -> nn.Module:
-    """Return a perceptron with two hidden layers of 200, a common small baseline in federated learning."""
+    """A perceptron with two hidden layers of 200, a common small baseline in federated learning."""
     layers: list[nn.Module] = [nn.Flatten()]
     width = shape.channels * shape.height * shape.width
     for hidden in MLP_HIDDEN:

@@ -14,7 +14,7 @@ WIDTHS = (16, 32, 64)
 
 
 def resnet8(labels: int, shape: Shape) -> nn.Module:
-    """Return a convolution, three residual blocks of two convolutions each, and one fully connected layer.
+    """A convolution, three residual blocks of two convolutions each, and one fully connected layer.
 
     The second and third block halve height and width. The mean over what is left goes into the last layer, so that
     images of any size fit, and the number of parameters does not depend on it: 78,042 for ten labels and three

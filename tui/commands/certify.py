@@ -34,10 +34,10 @@ def certify(
     plugin: Plugins = None,
     _: Quiet = False,
 ) -> None:
-    """Attack a mechanism: does anybody gain by misreporting, and do prices keep bids, offers and budgets?
+    """Attack a mechanism: does misreporting pay, and do prices respect bids, offers and budgets?
 
     In small sampled markets each service reports other values, and each client other bids, while all others tell the
-    truth; the misreports are searched for. That no gain is found proves nothing, a gain does: the market that shows the
+    truth; the misreports are searched for. Finding no gain proves nothing; a gain is proof: the market that shows the
     largest one is written as a scenario.
     """
     from rich.table import Table

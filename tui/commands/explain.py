@@ -19,7 +19,7 @@ def explain(
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Say whom a service wanted in a round, whom it got, to whom it lost the others, and what it could have had."""
+    """Explain a service's round: the clients it wanted and got, its losses to rivals, and what it could have had."""
     from flmarket.core.files import asked_for
     from scenarios.judging.evidence import Logs
     from scenarios.judging.explain import Explanation

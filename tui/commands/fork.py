@@ -28,7 +28,7 @@ def fork(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="What is changed: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
+            help="The change: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
             "clients.offline. Repeatable.",
             show_default=False,
         ),

@@ -31,7 +31,7 @@ def suite(
     seed: Seed = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What the policies are called together: trainings of one method."),
+        typer.Option(metavar="NAME", help="A common name: the policies are trainings of one method."),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="FILE.json|FOLDER", help="The submission, or the folder for one of each policy.")
@@ -41,7 +41,7 @@ def suite(
         list[Path] | None,
         typer.Option("--leaderboard", metavar="PATH", help="Compare submissions, in a file or folder. Repeatable."),
     ] = None,
-    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a page of it.")] = None,
+    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as an HTML page.")] = None,
     plugin: Plugins = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
     quiet: Quiet = False,

@@ -44,7 +44,7 @@ def train(
         int | None, typer.Option(min=1, metavar="N", help="Also train in N markets drawn at random (docs/mahdrl.md).")
     ] = None,
     draw_seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="With --draw: which markets are drawn.")] = 0,
-    episodes: Annotated[int, typer.Option(min=1, help="How often a market is played to learn from it.")] = 200,
+    episodes: Annotated[int, typer.Option(min=1, help="Markets played while learning.")] = 200,
     backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[str | None, seeds_option("One training for each seed", "0")] = None,
     seed: Seed = None,
