@@ -19,8 +19,8 @@ from fl.elementary import rounded
 LARGEST = 200
 """Pairs of a service and a client, up to which the 0/1 program is solved; its time grows steeply with them."""
 
-NODES = 500  # branches that the solver may look at before the relaxation takes its place. A limit
-# on branches, not on time, so that every machine takes the same of the two.
+NODES = 500
+"""Branches that the solver may look at before the relaxation takes its place: no time, so that machines agree."""
 
 CUTS = 20  # rounds of cuts, one for each answer that exceeds a budget by some micro-units
 
