@@ -30,7 +30,7 @@ FREE = {
 without ``--rerun``."""
 
 SECONDS = "simulated seconds"
-NO_CLIENT = "no client served"
+NOBODY = "no client served"
 OUTBID = "the offer was outbid"
 UNSERVED = "the offer was not served"
 
@@ -75,12 +75,12 @@ ROUNDS = Table(
         Column("wanted", INTEGER, "offers that the service made", "totals", "offers"),
         Column("served", INTEGER, "offers that were served: the client trained and was paid", "totals", "offers"),
         Column("refused", INTEGER, "offers that were outbid or dropped", "totals", "offers"),
-        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", NO_CLIENT),
-        Column("mean_emd", NUMBER, "mean EMD of served clients' data (eq. 1)", "totals", "", NO_CLIENT),
-        Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NO_CLIENT),
-        Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "", NO_CLIENT),
-        Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "", NO_CLIENT),
-        Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NO_CLIENT),
+        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", NOBODY),
+        Column("mean_emd", NUMBER, "mean EMD of served clients' data (eq. 1)", "totals", "", NOBODY),
+        Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NOBODY),
+        Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "", NOBODY),
+        Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "", NOBODY),
+        Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
         Column(
             "test_accuracy",
             ACCURACY,
