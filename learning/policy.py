@@ -214,12 +214,15 @@ def agent_digest(name: str, checkpoint: str | None) -> str | None:
     """Return what a policy's ``Policy.agent_digest`` returns.
 
     Raises:
-        UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception.
+        UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception, or returns no text.
         InputError: the checkpoint cannot be read.
     """
     found = load(name)
     with plugin_code(f"policy {name!r}: agent_digest()", PluginError):
-        return found.agent_digest(checkpoint)
+        digest = found.agent_digest(checkpoint)
+    if not isinstance(digest, str | None):
+        raise PluginError(f"policy {name!r}: agent_digest() returned {digest!r}, which is neither a text nor None")
+    return digest
 
 
 def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None = None) -> Policy:

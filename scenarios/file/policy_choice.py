@@ -14,7 +14,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.options import option_problems
-from learning.policy import POLICIES
+from learning.policy import POLICIES, agent_digest
 from scenarios.file.schema import Scenario, Service
 
 _LONGEST_STEM = 24
@@ -59,7 +59,7 @@ class PolicyChoice:
         """
         if self.checkpoint is None:
             return self.name
-        digest = POLICIES.load(self.name).agent_digest(self.checkpoint) or ""
+        digest = agent_digest(self.name, self.checkpoint) or ""
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(self.checkpoint).stem)[:_LONGEST_STEM].strip("-")
         return f"{self.name}@{stem}-{digest[:8]}" if stem else f"{self.name}@{digest[:8]}"
 

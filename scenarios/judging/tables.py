@@ -12,7 +12,7 @@ from des.money import MICRO
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.table import INTEGER, MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
@@ -105,6 +105,9 @@ def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
         [f"{it['scenario']}-{it['hash']}", it["policy"], it["seed"], *(it["sweep"].get(name, np.nan) for name in names)]
         for it in metas
     ]
+    for run, row in zip(runs, rows, strict=True):
+        if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
+            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
     return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
 
 
