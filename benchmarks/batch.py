@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read
 from scenarios.build import Shelf
-from scenarios.judging.report import make_report
-from scenarios.judging.results import read
 from scenarios.loader import load
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
@@ -30,7 +30,7 @@ RUN = ["run", "quickstart", "--rounds", "300", *TARGETS, "--workers", "1", "-q"]
 def flmarket(*arguments: str) -> float:
     """Return how many seconds a command takes."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-P", "-m", "tui.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-P", "-m", "flmarket.cli.main", *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begun
 
 

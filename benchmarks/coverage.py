@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals: those of `learning.intervals`, and the percentile bootstrap for comparison.
+"""Coverage of 95 % intervals: those of `learning.statistics.intervals`, and the percentile bootstrap for comparison.
 
     python benchmarks/coverage.py --repeat 20000  # prints two tables in Markdown
 
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
-from fl.streams import stream
-from learning.intervals import FEWEST, paired_interval
+from learning.statistics.intervals import FEWEST, paired_interval
 
 Ends = tuple[float, float]
 

@@ -25,18 +25,18 @@ import plain
 import torch
 from measure import Report, Timing, numpy_alone, take_turns
 
-from fl import fused
+from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
-from fl.batched import ClientData
-from fl.dataset import Shape
-from fl.datasets import DatasetError, load
-from fl.engine import Engine, FusedTrainer
-from fl.federation import RealFederation, _Learner
-from fl.jobs import TrainingJob
-from fl.local import Trainer, visiting_order
-from fl.regime import Kernel, Regime
-from fl.streams import stream
-from fl.task import Task
+from fl.data.dataset import Shape
+from fl.data.registry import DatasetError, load
+from fl.training import fused
+from fl.training.batched import ClientData
+from fl.training.federation import RealFederation, _Learner
+from fl.training.jobs import TrainingJob
+from fl.training.local import Trainer, visiting_order
+from fl.training.regime import Kernel, Regime
+from fl.training.tasks import Task
+from fl.training.trainers import Engine, FusedTrainer
 from flmarket.core.cores import usable_cores
 from learning.episode import play_round
 from scenarios.build import Shelf, build

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from des.clients.data_tables import PopulationSpec
 from des.market import Market
-from des.population import PopulationSpec
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from fl.quality import PUBLISHED
-from learning.environment import MarketEnv
+from fl.data.quality import PUBLISHED
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
+from learning.environments.parallel_env import MarketEnv
+from learning.environments.service_env import ServiceEnv
 from learning.episode import play_round
 from learning.seats import seat
-from learning.service_env import ServiceEnv
 
 ROUNDS = 80
 SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "random")

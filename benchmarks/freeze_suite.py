@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from flmarket.benchmark.suite.playing import entry, play
+from flmarket.benchmark.suite.submission import Submission, continued
 from scenarios.suite.frozen import CONTENTS, FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, unfrozen
-from scenarios.suite.playing import entry, play
-from scenarios.suite.submission import Submission, continued
 
 GAP = 0.01
 """What the reference of residents must be above `random`, so that scores say something."""

@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from learning.environment import MarketEnv
+from learning.environments.parallel_env import MarketEnv
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import by_payment
 from learning.lockstep.vector_env import VectorMarketEnv

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from fl.streams import stream
+from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
 from learning.mahdrl import agent_file
 from learning.mahdrl.paper import algorithm, settings

@@ -19,7 +19,7 @@ import numpy as np
 from measure import Report, no_garbage_collection, numpy_alone, take_turns
 
 from des.market import Market
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.episode import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy

@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from des import allocation
-from fl import draws, elementary, fused, philox
+from fl.arithmetic import draws, elementary, philox
+from fl.training import fused
 from flmarket.core.cores import usable_cores
 
 RESULTS = Path(__file__).parent / "results"

@@ -18,11 +18,11 @@ from pathlib import Path
 from measure import Report
 from textual.pilot import Pilot
 
+from flmarket.cli.launch import collect_rarely
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
-from tui.commands.launch import collect_rarely
 from tui.screens.market import MarketScreen
-from tui.watching.session import Phase, Session
+from tui.state.watched_run import Phase, Session
 
 SIZE = (160, 48)
 SIZES = ((20, 3), (60, 12), (300, 3))
@@ -53,7 +53,7 @@ def written(folder: Path, text: str) -> Path:
     """Play a market headlessly; return its run directory."""
     scenario = folder / "scenario.toml"
     scenario.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "tui.cli", "run", str(scenario), "--out", str(folder / "runs")]
+    command = [sys.executable, "-P", "-m", "flmarket.cli.main", "run", str(scenario), "--out", str(folder / "runs")]
     subprocess.run(command, check=True, capture_output=True)
     [run] = (folder / "runs").glob("*/*/seed-*")
     return run

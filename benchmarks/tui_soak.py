@@ -18,9 +18,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 from tui_screens import market, shown
 
+from flmarket.cli.launch import collect_rarely
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
-from tui.commands.launch import collect_rarely
 from tui.screens.market import MarketScreen
 
 KEYS = (

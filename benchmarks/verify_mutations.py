@@ -20,9 +20,9 @@ from itertools import combinations
 from pathlib import Path
 
 import flmarket
+from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, tables_in
 from scenarios.logs.directory import RunDirectory

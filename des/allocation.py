@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from des.money import MicroArray
+from fl.arithmetic.draws import uniforms
+from fl.arithmetic.native import extension
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
-from fl.draws import uniforms
-from fl.native import extension
 
 NO_CORE = -1
 TIED = -2
@@ -82,7 +82,8 @@ def _ranked(
 
 
 def tie_order_of(
-    key: UInt32Array,  # the run's stream "ties" (``fl.draws``), or one [..., 2] for each client, of markets in lockstep
+    # the run's stream "ties" (``fl.arithmetic.draws``), or one [..., 2] for each client, of markets in lockstep
+    key: UInt32Array,
     round_: int | IntArray,  # n, from 1, or one for each client
     services: int,  # M
     client: int | IntArray,  # its index, or the indices [...] of many

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
+from des.clients.population import Population, Qualities
 from des.log_records import Kind, Outcome
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.mechanisms.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
 from des.memory import remembered
-from des.population import Population, Qualities
 from des.round import Round
 from des.schedule import Rules
 from des.timeline import Job, Timeline
+from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
-from fl.draws import draw_key
-from fl.jobs import TrainingJob
+from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method
 

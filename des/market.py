@@ -13,19 +13,20 @@ import simpy
 from des.availability import Availability
 from des.bidding import Bidding
 from des.clearing import Platform, training_jobs
+from des.clients.data_tables import PopulationSpec
+from des.clients.population import Population
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome, RoundReport
-from des.mechanism import Mechanism
+from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
 from des.participation import arrive, funded, observations, seated, steady, totals
-from des.population import Population, PopulationSpec
 from des.report import round_report
 from des.round import Round
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Timeline, Workforce
-from fl.jobs import Federation
+from fl.training.jobs import Federation
 from flmarket.core.names import unknown
 
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.random import Generator
 
+from fl.arithmetic.streams import generator
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.streams import generator
 from flmarket.core.counting import counted
 
 
@@ -37,7 +37,7 @@ class Observation:
     In the paper's market this hides less than it seems to. A truthful client's bid is a known function of its data, and
     all bids are public, to rivals as well: with the numbers of ``paper`` all 16 pairs (D, EMD) have different bids, so
     each bid tells the pair, for every service. That the DQI is private then protects nothing, and
-    a ``privileged`` policy knows little that is not public. A scenario can hide more: see ``des.disclosure``.
+    a ``privileged`` policy knows little that is not public. A scenario can hide more: see ``des.clients.disclosure``.
 
     Arrays are read-only.
 

@@ -13,8 +13,8 @@ from des.money import MICRO, Micro
 from des.observation import Observation, Privileged, Status
 from des.round import Round
 from des.service import ServiceSpec, ServiceState
+from fl.arithmetic.streams import stream_key
 from fl.arrays import FloatArray
-from fl.streams import stream_key
 
 
 def totals(specs: Sequence[ServiceSpec]) -> dict[str, Micro]:

@@ -5,15 +5,15 @@ from itertools import chain
 
 import numpy as np
 
+from des.clients.population import Qualities
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.money import MICRO, Micro
 from des.observation import Feedback
 from des.offer_checks import CheckedOffer
-from des.population import Qualities
 from des.round import Round
 from des.service import ServiceState, reward
 from des.timeline import Job
-from fl.jobs import TrainingOutcome
+from fl.training.jobs import TrainingOutcome
 
 
 def round_report(

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from des.mechanism import Asks
+from des.clients.population import Qualities
+from des.mechanisms.mechanism import Asks
 from des.offer_checks import CheckedOffer
-from des.population import Qualities
 from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray
-from fl.jobs import TrainingOutcome
+from fl.training.jobs import TrainingOutcome
 
 
 @dataclass(slots=True)

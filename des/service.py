@@ -6,10 +6,10 @@ from typing import Any, Self, overload
 
 from des.money import Micro
 from des.observation import Status
+from fl.arithmetic.elementary import power, rounded
 from fl.arrays import FloatArray
-from fl.elementary import power, rounded
-from fl.quality import DQIParameters
-from fl.surrogate import Curve
+from fl.data.quality import DQIParameters
+from fl.surrogate.curves import Curve
 
 
 @dataclass(frozen=True, slots=True)

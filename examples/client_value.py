@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from des.log_records import Outcome
+from flmarket.analysis.verification.evidence import Logs
 from scenarios.build import Shelf, build_federation
-from scenarios.judging.evidence import Logs
 from scenarios.logs.directory import RunDirectory
 
 

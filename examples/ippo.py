@@ -24,9 +24,9 @@ from torch.distributions import Bernoulli, Normal
 
 import flmarket
 from learning.evaluation import evaluate, everywhere
-from learning.intervals import paired_interval
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.statistics import area_under_curve
+from learning.statistics.curves import area_under_curve
+from learning.statistics.intervals import paired_interval
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 

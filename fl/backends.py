@@ -1,7 +1,7 @@
 """The backends, by name: what a market's federation can be. Light: torch is imported only where models are trained.
 
 Code that depends on a scenario's ``training.backend`` asks the backend itself, never its name. A new backend is a
-federation (``fl.jobs.Federation``), a class here that creates it, and an entry in ``BACKENDS``.
+federation (``fl.training.jobs.Federation``), a class here that creates it, and an entry in ``BACKENDS``.
 """
 
 from abc import ABC, abstractmethod
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from fl.datasets import Dataset
-from fl.fitted import Fit, FitError, shipped_curve, surrogate_fit
-from fl.jobs import Federation
-from fl.kernels import kernel_for, require_device
-from fl.regime import Device, Kernel, Regime
+from fl.data.registry import Dataset
+from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
+from fl.training.jobs import Federation
+from fl.training.kernels import kernel_for, require_device
+from fl.training.regime import Device, Kernel, Regime
 
 if TYPE_CHECKING:
-    from fl.surrogate import Curve
+    from fl.surrogate.curves import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class RealTraining(Backend):
         require_device(spec.device)
 
     def federation(self, spec: FederationSpec) -> Federation:
-        from fl.federation import RealFederation  # brings torch
-        from fl.task import Task
+        from fl.training.federation import RealFederation  # brings torch
+        from fl.training.tasks import Task
 
         tasks = [
             Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples, spec.validation) for it in spec.tasks
@@ -130,7 +130,7 @@ class FittedCurves(Backend):
         return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
-        from fl.surrogate import SurrogateFederation
+        from fl.surrogate.curves import SurrogateFederation
 
         return SurrogateFederation(self.curves(spec), spec.seed)
 
@@ -162,7 +162,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
 
 
 def _curve(fit: Fit) -> "Curve":
-    from fl.surrogate import Curve
+    from fl.surrogate.curves import Curve
 
     try:
         return Curve.of(fit.parameters)

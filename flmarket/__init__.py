@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from des.allocation import allocate
-    from des.behaviour import Behaviour, Outcomes, Setting, behaviour
-    from des.mechanism import Book, Clearing, Mechanism, mechanism
+    from des.behaviours.behaviour import Behaviour, Outcomes, Setting, behaviour
+    from des.mechanisms.mechanism import Book, Clearing, Mechanism, mechanism
     from des.observation import Feedback, Observation, Offer
-    from fl.datasets import dataset
-    from fl.model_names import model
-    from flmarket._face import load, parallel_env, read, run, service_env, train, vector_env
+    from fl.data.registry import dataset
+    from fl.training.models import model
     from flmarket._fork import fork
+    from flmarket.analysis.dataframes import Results
+    from flmarket.analysis.what_if.fork import Fork
+    from flmarket.api import load, parallel_env, read, run, service_env, train, vector_env
     from flmarket.core.errors import InputError, RunError
     from flmarket.core.plugins import PluginError
+    from learning.client_selection.selection import fill_budget
     from learning.policy import Policy, PolicyContext, policy
-    from learning.selection import fill_budget
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
-    from scenarios.fork import Fork
-    from scenarios.judging.dataframes import Results
     from scenarios.plugins import load_plugin
     from scenarios.running.batch import BatchFailed
 
@@ -70,40 +70,40 @@ __all__ = [
 
 _ELSEWHERE = {
     "BatchFailed": "scenarios.running.batch",
-    "Behaviour": "des.behaviour",
-    "Book": "des.mechanism",
-    "Clearing": "des.mechanism",
+    "Behaviour": "des.behaviours.behaviour",
+    "Book": "des.mechanisms.mechanism",
+    "Clearing": "des.mechanisms.mechanism",
     "Feedback": "des.observation",
-    "Fork": "scenarios.fork",
+    "Fork": "flmarket.analysis.what_if.fork",
     "InputError": "flmarket.core.errors",
-    "Mechanism": "des.mechanism",
+    "Mechanism": "des.mechanisms.mechanism",
     "Observation": "des.observation",
     "Offer": "des.observation",
-    "Outcomes": "des.behaviour",
+    "Outcomes": "des.behaviours.behaviour",
     "PluginError": "flmarket.core.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
-    "Results": "scenarios.judging.dataframes",
+    "Results": "flmarket.analysis.dataframes",
     "RunError": "flmarket.core.errors",
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",
-    "Setting": "des.behaviour",
+    "Setting": "des.behaviours.behaviour",
     "allocate": "des.allocation",
-    "behaviour": "des.behaviour",
-    "dataset": "fl.datasets",
-    "fill_budget": "learning.selection",
+    "behaviour": "des.behaviours.behaviour",
+    "dataset": "fl.data.registry",
+    "fill_budget": "learning.client_selection.selection",
     "fork": "flmarket._fork",
-    "load": "flmarket._face",
+    "load": "flmarket.api",
     "load_plugin": "scenarios.plugins",
-    "mechanism": "des.mechanism",
-    "model": "fl.model_names",
-    "parallel_env": "flmarket._face",
+    "mechanism": "des.mechanisms.mechanism",
+    "model": "fl.training.models",
+    "parallel_env": "flmarket.api",
     "policy": "learning.policy",
-    "read": "flmarket._face",
-    "run": "flmarket._face",
-    "service_env": "flmarket._face",
-    "train": "flmarket._face",
-    "vector_env": "flmarket._face",
+    "read": "flmarket.api",
+    "run": "flmarket.api",
+    "service_env": "flmarket.api",
+    "train": "flmarket.api",
+    "vector_env": "flmarket.api",
 }
 """Where a name comes from; it is imported when it is first used. The imports above and ``__all__`` name the same."""
 

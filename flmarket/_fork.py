@@ -5,13 +5,13 @@ from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from flmarket._face import Place, require_no_plugin_file
+from flmarket.api import Place, require_no_plugin_file
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.words import in_python, pythonic
 
 if TYPE_CHECKING:
-    from scenarios.fork import Fork
+    from flmarket.analysis.what_if.fork import Fork
 
 
 @in_python()
@@ -47,8 +47,8 @@ def fork(
         BatchFailed: a fork failed.
     """
     require_no_plugin_file("fork")
+    from flmarket.analysis.what_if.fork import fork as play
     from learning.policy import register_classes
-    from scenarios.fork import fork as play
 
     several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)
     wishes: list[Any] = list(changes) if several else [changes]

@@ -16,11 +16,11 @@ from des.money import MICRO
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
 from learning.episode import play
-from learning.intervals import Interval, paired_interval
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics import area_under_curve
-from learning.time_to_target import RoundsToTarget
+from learning.statistics.curves import area_under_curve
+from learning.statistics.intervals import Interval, paired_interval
+from learning.statistics.time_to_target import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Seats its policies in a market that has not begun, and returns the policy of every service."""

@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from des.observation import Observation, Offer
-from fl.streams import stream
+from fl.arithmetic.streams import stream
+from learning.client_selection.scaling import standardised
+from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
-from learning.scaling import standardised
-from learning.selection import fill_budget
 
 _RECIPES: tuple[tuple[float, float, float], ...] = (
     (0.0, 0.0, 0.0),  # random

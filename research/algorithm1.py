@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from experiment import by_entrant, command_line, markdown, matrix, plus_minus, told
 
-from learning.intervals import holm, paired_interval
+from learning.statistics.intervals import holm, paired_interval
 
 RESULTS = Path("research/results")
 TRIAL = {"surrogate": RESULTS / "algorithm1-trial.csv", "images": RESULTS / "algorithm1-trial-images.csv"}

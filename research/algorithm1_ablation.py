@@ -21,11 +21,11 @@ from experiment import SURROGATE, command_line, fill, surrogate_market
 
 from des.market import Market
 from des.observation import Observation, Offer
+from learning.client_selection.selection import fill_budget
 from learning.evaluation import Entrant, evaluate, everywhere
 from learning.mahdrl.paper import equations
 from learning.mahdrl.training import Plan
 from learning.policy import Policy
-from learning.selection import fill_budget
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import plan_training, run

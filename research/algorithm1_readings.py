@@ -23,10 +23,10 @@ from torch import Tensor
 import flmarket
 from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer, Status
+from fl.arithmetic.elementary import sigmoid
+from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from fl.elementary import sigmoid
-from fl.streams import stream
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
 from learning.mahdrl import agent_file
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress

@@ -13,7 +13,7 @@ import pandas as pd
 from experiment import SURROGATE, fill, gain, growing, markdown, plus_minus, starred, told
 
 from learning.evaluation import evaluate, lineup
-from learning.intervals import mean_interval
+from learning.statistics.intervals import mean_interval
 from scenarios.drawn import draw
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from fl.arrays import FloatArray
-from learning.intervals import Interval, paired_interval
 from learning.policy import is_privileged
 from learning.seats import MarketFactory
+from learning.statistics.intervals import Interval, paired_interval
 from scenarios.factory import market_factory
 from scenarios.loader import load
 

@@ -16,11 +16,11 @@ from experiment import growing, markdown, surrogate_market, told
 
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
+from learning.client_selection.preference import Preference
 from learning.evaluation import evaluate
-from learning.intervals import Interval, holm, paired_interval
 from learning.policy import POLICIES, Policy, PolicyContext, create
-from learning.ranking import Preference
 from learning.seats import seat
+from learning.statistics.intervals import Interval, holm, paired_interval
 
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 ROUNDS = (5, 15, 25, 35)

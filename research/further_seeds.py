@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from experiment import command_line
 
-from scenarios.judging.render import Table, markdown_table
-from scenarios.suite.board import leaderboard
+from flmarket.analysis.results.markdown import Table, markdown_table
+from flmarket.benchmark.suite.board import leaderboard
+from flmarket.benchmark.suite.playing import entry, play
+from flmarket.benchmark.suite.scoring import Standing, standings
+from flmarket.benchmark.suite.submission import continued, keep, read_all
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
 from scenarios.suite.frozen import read as frozen
-from scenarios.suite.playing import entry, play
-from scenarios.suite.scoring import Standing, standings
-from scenarios.suite.submission import continued, keep, read_all
 
 SEEDS = tuple(range(7201, 7211))
 METHOD = "mahdrl"

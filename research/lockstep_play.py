@@ -14,9 +14,9 @@ from des.market import Market
 from des.money import MICRO
 from des.observation import Feedback, Observation, Offer, Privileged
 from des.offer_checks import check_offer
+from fl.arithmetic.elementary import exp, log
+from fl.arithmetic.streams import stream_key
 from fl.arrays import AnyArray, FloatArray, IntArray
-from fl.elementary import exp, log
-from fl.streams import stream_key
 from flmarket.core.plugin_errors import plugin_code
 from learning.episode import Decision, decide
 from learning.evaluation import Entrant, Results, games, seated

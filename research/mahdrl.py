@@ -17,7 +17,7 @@ from experiment import SURROGATE, by_entrant, command_line, markdown, matrix, to
 
 from flmarket.core.installation import command
 from learning.evaluation import evaluate, lineup
-from learning.intervals import paired_interval
+from learning.statistics.intervals import paired_interval
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
@@ -57,7 +57,9 @@ class Agent:
         if not out.exists():
             options = [word for option in self.trained for word in ("--option", option)]
             backend = ("--backend", "surrogate", "--evaluate-every", "50", "--seed", str(seed), "--out", str(out))
-            train = command("tui.cli", "train", scenario, "--policy", self.policy, *backend, *options, *manner)
+            train = command(
+                "flmarket.cli.main", "train", scenario, "--policy", self.policy, *backend, *options, *manner
+            )
             subprocess.run([*train, "--resume", "--quiet"], check=True)
 
 

@@ -17,11 +17,11 @@ import spending
 from experiment import SURROGATE, fill, growing, markdown, matrix, told
 from mahdrl import Agent
 
+from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
-from fl.streams import stream
 from learning.evaluation import Results, evaluate, lineup
-from learning.intervals import holm, paired_interval
 from learning.mahdrl.advantages import progress
+from learning.statistics.intervals import holm, paired_interval
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load

@@ -11,8 +11,8 @@ import numpy as np
 
 from des.money import MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
+from learning.client_selection.scaling import NO_SPREAD
 from learning.policies.outbid import to_beat
-from learning.scaling import NO_SPREAD
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from experiment import SURROGATE, fill, gain, growing, markdown, plus_minus, starred
 
-from des.population import Population, Qualities
+from des.clients.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
 from learning.evaluation import evaluate, everywhere
-from learning.intervals import mean_interval
+from learning.statistics.intervals import mean_interval
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load

@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 from experiment import by_entrant, command_line, matrix, told
 
-from learning.intervals import Interval, holm, mean_band, mean_interval, paired_interval
-from scenarios.judging.drawing import Figure, images
-from scenarios.judging.results import RunResult, read
-from scenarios.judging.styles import style
+from flmarket.analysis.figures.drawing import Figure, images
+from flmarket.analysis.figures.styles import style
+from flmarket.analysis.results.run_results import RunResult, read
+from learning.statistics.intervals import Interval, holm, mean_band, mean_interval, paired_interval
 
 COLUMNS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service", "auc", "final", "rounds", "reached"]
 SHIPPED = {"mahdrl": 4, "mahdrl-paper": 0}
@@ -194,8 +194,8 @@ def _by_part(frame: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
 
 
 # Intervals are 95 % t intervals over the market seeds; where an agent was trained several times, training seeds are
-# crossed with them (`learning.intervals`). Differences are paired by seed; Holm's method adjusts p-values within each
-# table.
+# crossed with them (`learning.statistics.intervals`). Differences are paired by seed; Holm's method adjusts p-values
+# within each table.
 def _differences(
     rows_of: Mapping[str, Mapping[str, pd.DataFrame]], compared: Sequence[tuple[str, str, str]]
 ) -> list[list[str]]:

@@ -15,11 +15,11 @@ from experiment import command_line
 
 from des.observation import Observation, Offer
 from fl.arrays import Float32Array
+from learning.client_selection.scaling import standardised
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_file import load
 from learning.mahdrl.features import CONTEXT, Memory, context, knowledge
 from learning.mahdrl.settings import FORMER, Settings
-from learning.scaling import standardised
 from scenarios.build import Shelf, build_federation, build_market
 
 ROUNDS = range(1, 41)

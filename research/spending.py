@@ -11,8 +11,8 @@ from math import ceil
 import numpy as np
 
 from des.observation import Observation, Offer
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import POLICIES, Policy, PolicyContext
-from learning.selection import fill_budget, ranked
 
 
 class Spends(Policy):

@@ -13,10 +13,10 @@ from experiment import command_line
 from further_seeds import WITHIN
 
 from fl.arrays import FloatArray
-from scenarios.judging.render import Table, markdown_table
+from flmarket.analysis.results.markdown import Table, markdown_table
+from flmarket.benchmark.suite.scoring import Result, Standing, against_zero, standings
+from flmarket.benchmark.suite.submission import read_all
 from scenarios.suite.frozen import FLOOR, RESIDENT, VISITOR, Suite, read
-from scenarios.suite.scoring import Result, Standing, against_zero, standings
-from scenarios.suite.submission import read_all
 
 METHODS = ("mahdrl", "mahdrl-untold")
 ORACLE = "oracle"

@@ -15,7 +15,7 @@ import pandas as pd
 from experiment import fill, growing, markdown, plus_minus
 
 from learning.evaluation import evaluate, lineup
-from learning.intervals import mean_interval
+from learning.statistics.intervals import mean_interval
 from scenarios.drawn import ROUNDS, draw
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario

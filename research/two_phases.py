@@ -14,9 +14,9 @@ from experiment import fill, gain, growing, markdown, starred, surrogate_market,
 
 from des.observation import Observation
 from fl.arrays import FloatArray
+from learning.client_selection.preference import Preference
 from learning.evaluation import evaluate, everywhere
 from learning.policy import POLICIES, PolicyContext
-from learning.ranking import Preference
 
 SEEDS, TUNING = range(20), range(100, 106)
 BASELINE, RULE = "dearest", "two-phases"

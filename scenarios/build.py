@@ -4,22 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from des.behaviour import Behaviour
-from des.behaviour import create as create_behaviour
-from des.client_data import Lasting
-from des.disclosure import Disclosure
+from des.behaviours.behaviour import Behaviour
+from des.behaviours.behaviour import create as create_behaviour
+from des.clients.client_data import Lasting
+from des.clients.data_tables import PopulationSpec
+from des.clients.disclosure import Disclosure
 from des.market import Market
-from des.mechanism import create as create_mechanism
+from des.mechanisms.mechanism import create as create_mechanism
 from des.money import to_micro
-from des.population import PopulationSpec
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.datasets import Dataset, DatasetError, data_root, info, is_path, load
-from fl.fitted import Fit, dqi_fit
-from fl.jobs import Federation
-from fl.quality import PUBLISHED, DQIParameters
-from fl.surrogate import Curve
+from fl.data.quality import PUBLISHED, DQIParameters
+from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
+from fl.surrogate.curves import Curve
+from fl.surrogate.fitted import Fit, dqi_fit
+from fl.training.jobs import Federation
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.data_checks import check_supply

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from fl.arithmetic.elementary import exp, log
+from fl.arithmetic.ordered_sums import mean
+from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS
-from fl.elementary import exp, log
-from fl.ordered import mean
-from fl.streams import stream
 from flmarket.core.errors import InputError
 from scenarios.file.schema import Scenario
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from flmarket.core.errors import InputError
-from learning.environment import MarketEnv
+from learning.environments.parallel_env import MarketEnv
+from learning.environments.service_env import ServiceEnv
 from learning.lockstep.templates import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.service_env import ServiceEnv
 from scenarios.build import Shelf, backend_of, policy_options
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario

@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from fl.backends import BACKENDS
-from fl.regime import Regime
+from fl.training.regime import Regime
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown, unknown_plugin
 from scenarios.file import overrides as options

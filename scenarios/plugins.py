@@ -19,10 +19,10 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from des.behaviour import BEHAVIOURS
-from des.mechanism import MECHANISMS
-from fl.datasets import DATASETS
-from fl.model_names import MODELS
+from des.behaviours.behaviour import BEHAVIOURS
+from des.mechanisms.mechanism import MECHANISMS
+from fl.data.registry import DATASETS
+from fl.training.models import MODELS
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration, Registry

@@ -16,14 +16,14 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
-from des.mechanism import create as create_mechanism
+from des.mechanisms.mechanism import create as create_mechanism
 from des.observation import Observation, Offer
+from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS
-from fl.streams import stream
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
-from learning.checks import more_than_one_offer
+from learning.client_selection.checks import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import learner
 from learning.mahdrl import settings as mahdrl

@@ -7,11 +7,11 @@ so that no run is played in vain, and by ``flmarket validate``: both accept the 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from des.mechanism import create as create_mechanism
-from fl.datasets import info
-from fl.downloaded import AbsentError
-from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.model_names import require_fit
+from des.mechanisms.mechanism import create as create_mechanism
+from fl.data.downloaded import AbsentError
+from fl.data.registry import info
+from fl.training.models import BUILTIN as BUILTIN_MODELS
+from fl.training.models import require_fit
 from flmarket.core.errors import InputError
 from scenarios.build import (
     CreatePolicy,
@@ -94,7 +94,7 @@ def _is_here(name: str, shelf: Shelf) -> bool:
 
 
 def _build_model(model: str, dataset: str) -> None:
-    from fl.models import build  # brings torch
+    from fl.training.networks import build  # brings torch
 
     known = info(dataset)
     build(model, known.labels, known.shape, 0, "trial")

@@ -8,12 +8,12 @@ watches one in another process, sees the whole order book although the logs hold
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from des.behaviour import BehaviourError
+from des.behaviours.behaviour import BehaviourError
+from des.clients.population import Population, Qualities
 from des.log_records import OfferReport
 from des.money import to_micro
-from des.population import Population, Qualities
 from des.schedule import Conditions, Schedule
-from fl.datasets import info
+from fl.data.registry import info
 from flmarket.core.errors import InputError
 from scenarios.build import dqi_parameters, population_spec
 from scenarios.file.availability import availability_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fl import fused
+from fl.training import fused
 
 ROOT = Path(__file__).parents[1]
 

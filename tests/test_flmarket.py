@@ -400,7 +400,12 @@ def test_what_is_skipped_is_reported_in_pythons_words(
 
 @pytest.mark.parametrize("missing", ["pettingzoo", "gymnasium"])
 def test_an_environment_without_its_extra_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("scenarios.environments", "learning.environment", "learning.service_env", "learning.spaces"):
+    for module in (
+        "scenarios.environments",
+        "learning.environments.parallel_env",
+        "learning.environments.service_env",
+        "learning.environments.spaces",
+    ):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "learning.lockstep.vector_env", raising=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fl import fused
+from fl.training import fused
 from golden import Case, cases, digest, recorded
 
 ROOT = Path(__file__).parents[1]

@@ -39,11 +39,15 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in modules(ROOT)}
     assert {
         "des/market.py",
-        "fl/surrogate.py",
+        "fl/surrogate/curves.py",
         "learning/mahdrl/planning.py",
         "learning/mahdrl/paper/equations.py",
     } < found
-    assert {"learning/statistics.py", "scenarios/judging/measures.py", "scenarios/judging/offer_rules.py"} < found
+    assert {
+        "learning/statistics/curves.py",
+        "flmarket/analysis/results/measures.py",
+        "flmarket/analysis/verification/offer_rules.py",
+    } < found
     assert not {path for path in found if "calibrate" in path or path.startswith("tui")}
 
 

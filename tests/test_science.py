@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch.backends.cpu import get_cpu_capability
 
-from fl import fused
+from fl.training import fused
 from golden.science import agent, judged, logs, recorded, said
 from golden.science_cases import CASES, TRAININGS, Case
 from golden.values import holds

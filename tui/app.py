@@ -27,13 +27,13 @@ from tui.settings import Memory
 from tui.terminal import heed
 from tui.widgets.legible import with_legible_text
 from tui.widgets.printable import Printable
-from tui.widgets.scrollbar import ThinBar
+from tui.widgets.scroll_bar import ThinBar
 from tui.widgets.styled import Styled
 
 if TYPE_CHECKING:
-    from tui.screens.run import Choice
-    from tui.watching.runs import Runs
-    from tui.watching.session import Session
+    from tui.screens.start_run_dialog import Choice
+    from tui.state.runs import Runs
+    from tui.state.watched_run import Session
 
 
 _STYLED, _PRINTABLE = Styled(), Printable()
@@ -81,8 +81,8 @@ class MarketApp(App[None]):
     @property
     def runs(self) -> "Runs":
         if self._runs is None:
-            from tui.watching.feed import RUNNER
-            from tui.watching.runs import Runs
+            from tui.state.feed import RUNNER
+            from tui.state.runs import Runs
 
             self._runs = Runs(self._work, self._runner or RUNNER)
         return self._runs
@@ -219,7 +219,7 @@ class MarketApp(App[None]):
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""
         from scenarios.loader import ScenarioError, parse
-        from tui.screens.run import RunDialog
+        from tui.screens.start_run_dialog import RunDialog
 
         try:
             scenario = parse(text, file)
@@ -243,7 +243,7 @@ class MarketApp(App[None]):
         sessions += [self.runs.open(path) for path in choice.replay]
         self.runs.release()
         if choice.resumes and not known.issuperset(sessions):
-            from tui.screens.run import RESUMES
+            from tui.screens.start_run_dialog import RESUMES
 
             self.notify(RESUMES, title="Interrupted run", timeout=8)
         if len(sessions) == 1:

@@ -14,7 +14,7 @@ from tui.screens.navigation import Navigator
 from tui.widgets.keys import once, working
 
 if TYPE_CHECKING:
-    from tui.watching.catalogue import Entry
+    from tui.state.catalogue import Entry
 
 
 class Palette(CommandPalette):

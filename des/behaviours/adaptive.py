@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import Behaviour, Outcomes, Setting
+from des.behaviours.behaviour import Behaviour, Outcomes, Setting
 from des.behaviours.markup import LARGEST, is_share, marked_up
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key, uniforms
+from fl.arithmetic.elementary import exp
 from fl.arrays import FloatArray, IntArray
-from fl.draws import draw_key, uniforms
-from fl.elementary import exp
 
 __all__ = ["Adaptive"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import Behaviour, Setting
+from des.behaviours.behaviour import Behaviour, Setting
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import FloatArray
-from fl.draws import draw_key, uniforms
 
 __all__ = ["Markup"]
 

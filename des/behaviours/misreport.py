@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from des.behaviour import Behaviour, Setting
+from des.behaviours.behaviour import Behaviour, Setting
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key, uniforms
+from fl.arithmetic.elementary import rounded
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.draws import draw_key, uniforms
-from fl.elementary import rounded
 from flmarket.core.options import is_number
 
 __all__ = ["Misreport"]

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from des.behaviour import Behaviour, Setting
+from des.behaviours.behaviour import Behaviour, Setting
 from des.behaviours.markup import LARGEST, is_share, marked_up
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import BoolArray, IntArray
-from fl.draws import draw_key, uniforms
 
 __all__ = ["Ring"]
 

@@ -1,5 +1,5 @@
-"""Truthful, as in the paper: see ``des.behaviour``."""
+"""Truthful, as in the paper: see ``des.behaviours.behaviour``."""
 
-from des.behaviour import Truthful
+from des.behaviours.behaviour import Truthful
 
 __all__ = ["Truthful"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.mechanism import Book, Clearing, Mechanism, choose
+from des.mechanisms.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
 
 __all__ = ["ScoreAuction"]

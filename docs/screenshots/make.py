@@ -18,8 +18,8 @@ from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
+from tui.screens.intervention_dialog import ShockDialog
 from tui.screens.market import MarketScreen
-from tui.screens.shock import ShockDialog
 from tui.screens.training import TrainingScreen
 
 HERE = Path(__file__).parent
@@ -141,7 +141,7 @@ async def recording(folder: Path) -> None:
 @contextmanager
 def elsewhere(*arguments: str) -> Iterator[None]:
     """Run a command in a process of its own, and end it if it has not ended by itself."""
-    words = [sys.executable, "-P", "-m", "tui.cli", *arguments, "-q"]
+    words = [sys.executable, "-P", "-m", "flmarket.cli.main", *arguments, "-q"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)  # noqa: S603 - our own module
     try:
         yield

@@ -19,7 +19,7 @@ from textual.widgets import Input
 
 from scenarios.loader import builtin_text
 from tui.app import MarketApp
-from tui.watching.export import write_picture
+from tui.state.export import write_picture
 
 SIZES = ((80, 24), (120, 40), (160, 48), (200, 60))
 THEMES = {"dark": "textual-dark", "light": "textual-light"}
@@ -32,7 +32,7 @@ def played(out: Path) -> list[Path]:
     if not out.exists():
         flags = [word for name in POLICIES[1:] for word in ("--policy", name)]
         for more in ([], flags):
-            words = [sys.executable, "-P", "-m", "tui.cli", "run", SCENARIO, *more, "--seeds", str(SEEDS)]
+            words = [sys.executable, "-P", "-m", "flmarket.cli.main", "run", SCENARIO, *more, "--seeds", str(SEEDS)]
             subprocess.run([*words, "--out", str(out), "-q"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
         [whole] = out.glob("*/random/seed-0001")
         (whole / "meta.json").unlink()

@@ -16,19 +16,19 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import flmarket
-from tui import cli
-from tui.program import app
+from flmarket.cli import main as cli
+from flmarket.cli.program import app
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "research/README.md", "research/*/*.md")
 LINK = re.compile(r"\[([^][]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 SEAM_PACKAGES = ("fl", "des", "learning")
 FURTHER_SEAMS = (
-    "fl.dataset.Dataset",
-    "fl.dataset.DatasetInfo",
+    "fl.data.dataset.Dataset",
+    "fl.data.dataset.DatasetInfo",
     "des.market.Market",
-    "learning.environment.MarketEnv",
-    "learning.service_env.ServiceEnv",
+    "learning.environments.parallel_env.MarketEnv",
+    "learning.environments.service_env.ServiceEnv",
     "learning.lockstep.vector_env.VectorMarketEnv",
 )
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import Book, Clearing, ClearingError, Mechanism, clear, comes_with_flmarket
+from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, clear, comes_with_flmarket
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.draws import draw_key, integers, uniforms
-from fl.surrogate import Trained
+from fl.surrogate.curves import Trained
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import ENDLESS, Templates
 from learning.lockstep.worlds import World

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from fl.arithmetic.native import extension
 from fl.arrays import FloatArray, IntArray
-from fl.native import extension
-from fl.surrogate import Curve, Trained, follow, noise, noise_keys
+from fl.surrogate.curves import Curve, Trained, follow, noise, noise_keys
 from learning.lockstep.templates import Templates
 
 _native = extension("follow")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MicroArray, text
-from fl import selection
+from fl.arithmetic import serial_selection as selection
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
 
@@ -35,7 +35,7 @@ def by_payment(
     bids: MicroArray,  # [B, M, C] micro-units
     budget: MicroArray,  # [B, M] micro-units
 ) -> Offers:
-    """Return the offers that actions make, cut to the budgets by the rule of ``learning.projection``."""
+    """Return the offers that actions make, cut to the budgets by the rule of ``learning.environments.projection``."""
     return Offers(*selection.by_payment(select, payment, bids, budget))
 
 

@@ -1,7 +1,7 @@
 """Observations and actions of all services of all markets as flat buffers, one row for each, as learners take them.
 
-A row is what ``learning.spaces.FlatCodec`` makes for one service of one market, to the last bit. Markets that are
-smaller than the largest one fill its places and leave the others 0.
+A row is what ``learning.environments.spaces.FlatCodec`` makes for one service of one market, to the last bit. Markets
+that are smaller than the largest one fill its places and leave the others 0.
 """
 
 from typing import Any
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from des.money import MICRO
+from fl.arithmetic.native import extension
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
-from fl.native import extension
+from learning.environments.projection import ActionError
+from learning.environments.spaces import Scale, bounds
 from learning.lockstep.markets import TRAINING, WAITING, Lockstep, View
 from learning.lockstep.templates import ENDLESS
-from learning.projection import ActionError
-from learning.spaces import Scale, bounds
 
 _native = extension("observe", "decode")
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from des.disclosure import Disclosure
+from des.clients.disclosure import Disclosure
 from des.market import Market
 from des.money import MicroArray
 from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.surrogate import Curve, SurrogateFederation
+from fl.surrogate.curves import Curve, SurrogateFederation
 from flmarket.core.errors import InputError
 
 ENDLESS = 2**62  # in the place of a budget for the whole run, where there is none; micro-units

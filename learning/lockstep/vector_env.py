@@ -1,7 +1,7 @@
 """Markets in lockstep as a Gymnasium ``VectorEnv``: every service of every market is one of its environments.
 
-Each market is what ``learning.environment.MarketEnv(factory, seed=seed + b, flat=True)`` is, to the last bit. Needs the
-extra ``rl``.
+Each market is what ``learning.environments.parallel_env.MarketEnv(factory, seed=seed + b, flat=True)`` is, to the last
+bit. Needs the extra ``rl``.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from des.money import MICRO
+from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, BoolArray, Float32Array
-from fl.streams import stream
-from learning.checks import require_in_range
+from learning.client_selection.checks import require_in_range
+from learning.environments.projection import ActionError
 from learning.lockstep.markets import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
 from learning.lockstep.rows import Rows
-from learning.projection import ActionError
 from learning.seats import MarketFactory
 
 Infos = dict[str, Any]

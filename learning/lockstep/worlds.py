@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from des.client_data import draw_pairs
+from des.clients.client_data import draw_pairs
 from des.money import MicroArray
+from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
-from fl.draws import draw_key
 from learning.lockstep.templates import Templates
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.random import Generator
 
 from des.observation import Observation, Offer
+from fl.arithmetic.elementary import sigmoid
 from fl.arrays import Float32Array, FloatArray
-from fl.elementary import sigmoid
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget
 from learning.mahdrl.agent_file import Reasons
 from learning.mahdrl.features import (
     CLIENT_FEATURES,
@@ -26,7 +27,6 @@ from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.settings import DEFAULTS, Payments, Settings
 from learning.mahdrl.win_probability import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
-from learning.selection import fill_budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from math import sqrt
 import numpy as np
 
 from des.observation import Observation, Offer
+from fl.arithmetic.elementary import log
+from fl.arithmetic.ordered_sums import mean
 from fl.arrays import BoolArray, Float32Array, FloatArray
-from fl.elementary import log
-from fl.ordered import mean
-from fl.surrogate import Curve
+from fl.surrogate.curves import Curve
+from learning.client_selection.scaling import standardised
 from learning.mahdrl.win_probability import SMALLEST_PRICE, Rivals
-from learning.scaling import standardised
 
 CLIENT_FEATURES = 4
 """The client's DQI and bid among the round's clients, how much of the run is over, and what the budget can buy."""

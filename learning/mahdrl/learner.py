@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy
 
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
-from fl.streams import stream
 from flmarket.core.errors import RunError
 from learning.mahdrl import training
 from learning.mahdrl.adam import Adam

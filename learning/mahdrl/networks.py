@@ -1,8 +1,8 @@
 """Multi-layer perceptrons as flat parameter vectors, stacked over agents: [A, P].
 
 One batched matrix product serves all A agents, and a checkpoint is one tensor. The same forward pass runs on NumPy
-arrays (acting) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones (``fl.ordered``), so
-that an agent decides the same on every machine.
+arrays (acting) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones
+(``fl.arithmetic.ordered_sums``), so that an agent decides the same on every machine.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from fl.arithmetic.ordered_sums import exact_product
 from fl.arrays import AnyArray, Float32Array
-from fl.ordered import exact_product
 
 Tensors = Mapping[str, AnyArray]  # named arrays: what a checkpoint holds
 

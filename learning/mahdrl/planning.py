@@ -13,9 +13,9 @@ import numpy as np
 
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
+from fl.arithmetic.elementary import log
+from fl.arithmetic.ordered_sums import mean, quantile
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.elementary import log
-from fl.ordered import mean, quantile
 
 SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 """Values of money that are tried, in standard deviations of q per mean price: 0 ignores prices."""

@@ -17,8 +17,8 @@ import torch
 
 from des.market import Market
 from des.observation import Feedback, Observation, Offer
-from fl.streams import stream
-from fl.surrogate import Curve
+from fl.arithmetic.streams import stream
+from fl.surrogate.curves import Curve
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
 from learning.episode import decide

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from des.observation import Observation
+from fl.arithmetic.elementary import log, waves
+from fl.arithmetic.ordered_sums import mean
 from fl.arrays import FloatArray
-from fl.elementary import log, waves
-from fl.ordered import mean
 
 SMALLEST_PRICE = 1e-3  # money; keeps ratios of prices finite where a client asks for nothing
 

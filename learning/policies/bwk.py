@@ -8,15 +8,24 @@ import numpy as np
 
 from des.money import MICRO
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.ordered_sums import column_sums, inverse, product
 from fl.arrays import AnyArray, FloatArray
-from fl.ordered import column_sums, inverse, product
 from flmarket.core.options import in_range
-from learning.checks import require_finite
-from learning.client_values import Gains
-from learning.levels import affordable, best_levels, by_return, in_money, level_prices, level_rows, moved, offer_rows
+from learning.client_selection.budget_spreading import limit
+from learning.client_selection.checks import require_finite
+from learning.client_selection.client_values import Gains
+from learning.client_selection.price_levels import (
+    affordable,
+    best_levels,
+    by_return,
+    in_money,
+    level_prices,
+    level_rows,
+    moved,
+    offer_rows,
+)
+from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
-from learning.spreading import limit
 
 __all__ = ["ContextualKnapsack"]
 
@@ -27,10 +36,11 @@ CHANCE: Final = np.array([0.85, 0.3, 0.0, 0.0])
 class ContextualKnapsack(Policy):
     """Linear upper confidence bounds under a budget, with a price of money.
 
-    An arm is a client at a price (``learning.levels``), and its context is what is known of both: DQI, bid, and the
-    price relative to the bid. Two things are learned: whether an offer is accepted, linear in the context, by ridge
-    regression; and what the client is worth (``learning.client_values``), where the feedback is one number for all that
-    served. The index of an arm is optimistic about both what it brings and what it takes:
+    An arm is a client at a price (``learning.client_selection.price_levels``), and its context is what is known of
+    both: DQI, bid, and the price relative to the bid. Two things are learned: whether an offer is accepted, linear in
+    the context, by ridge regression; and what the client is worth (``learning.client_selection.client_values``), where
+    the feedback is one number for all that served. The index of an arm is optimistic about both what it brings and what
+    it takes:
 
         value+ * chance+ - money * price * chance-
 

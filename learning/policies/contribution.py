@@ -6,13 +6,13 @@ import numpy as np
 
 from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.elementary import log
+from fl.arithmetic.ordered_sums import mean
 from fl.arrays import AnyArray, FloatArray
-from fl.elementary import log
-from fl.ordered import mean
 from flmarket.core.options import is_number
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget, ranked
 
 __all__ = ["Contribution"]
 

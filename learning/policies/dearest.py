@@ -2,9 +2,9 @@
 
 from des.observation import Observation, Offer
 from flmarket.core.options import is_count
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget, ranked
 
 __all__ = ["Dearest"]
 

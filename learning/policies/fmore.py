@@ -7,9 +7,9 @@ from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from flmarket.core.options import is_count, is_number
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import ranked
 
 __all__ = ["FMore"]
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.elementary import log, power
+from fl.arithmetic.ordered_sums import quantile
 from fl.arrays import AnyArray, FloatArray, IntArray
-from fl.elementary import log, power
-from fl.ordered import quantile
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
 
 __all__ = ["OortLike"]
 

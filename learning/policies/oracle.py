@@ -7,8 +7,8 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
-from learning.checks import require_finite
-from learning.knapsack import knapsack
+from learning.client_selection.checks import require_finite
+from learning.client_selection.knapsack import knapsack
 from learning.policy import Policy
 
 __all__ = ["BestResponse"]

@@ -5,9 +5,9 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray, IntArray
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy
-from learning.selection import fill_budget, ranked
 
 __all__ = ["OutbidBids"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget, ranked
 
 __all__ = ["RefusalPacing"]
 

@@ -7,16 +7,16 @@ import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.elementary import sigmoid
+from fl.arithmetic.ordered_sums import column_sums, product
 from fl.arrays import AnyArray, FloatArray
-from fl.elementary import sigmoid
-from fl.ordered import column_sums, product
 from flmarket.core.options import in_range
-from learning.checks import require_finite
-from learning.client_values import Gains
-from learning.knapsack import knapsack
-from learning.levels import affordable, best_levels, level_prices, level_rows, offer_rows
+from learning.client_selection.budget_spreading import limit
+from learning.client_selection.checks import require_finite
+from learning.client_selection.client_values import Gains
+from learning.client_selection.knapsack import knapsack
+from learning.client_selection.price_levels import affordable, best_levels, level_prices, level_rows, offer_rows
 from learning.policy import Policy, PolicyContext
-from learning.spreading import limit
 
 __all__ = ["Resolving"]
 
@@ -32,7 +32,8 @@ class Resolving(Policy):
 
     In each round:
 
-    * Values are those of ``learning.client_values``: a prior from bids and DQI, corrected by the service's own learning
+    * Values are those of ``learning.client_selection.client_values``: a prior from bids and DQI, corrected by the
+    service's own learning
       curve.
     * The chance that an offer is accepted is logistic in the markup and in the client's standardised bid and DQI, which
       say whom rivals want; fitted online to the offers that were accepted and refused, by gradient steps.
@@ -41,13 +42,13 @@ class Resolving(Policy):
       and the set is the exact 0/1 knapsack at these prices (the relaxation's choice of a multiple-choice knapsack:
       Sinha and Zoltners, "The multiple-choice knapsack problem", Operations Research 27, 1979).
     * Where the service has a budget for the whole run, what is left of it is spread over the rounds left
-      (``learning.spreading``), by what is expected to be paid: refused offers cost nothing. Solving the relaxation of
-      the remaining run again in every round loses little on knowing the future: Jasin and Kumar, "A re-solving
-      heuristic with bounded revenue loss for network revenue management with customer choice", Mathematics of
-      Operations Research 37, 2012; Balseiro, Besbes and Pizarro, "Survey of dynamic resource-constrained reward
-      collection problems: unified model and analysis", Operations Research 72, 2024. Their guarantees assume known
-      distributions and additive values, which a market of learning rivals does not have. A budget that lapses leaves
-      nothing to spread.
+      (``learning.client_selection.budget_spreading``), by what is expected to be paid: refused offers cost nothing.
+      Solving the relaxation of the remaining run again in every round loses little on knowing the future: Jasin and
+      Kumar, "A re-solving heuristic with bounded revenue loss for network revenue management with customer choice",
+      Mathematics of Operations Research 37, 2012; Balseiro, Besbes and Pizarro, "Survey of dynamic resource-constrained
+      reward collection problems: unified model and analysis", Operations Research 72, 2024. Their guarantees assume
+      known distributions and additive values, which a market of learning rivals does not have. A budget that lapses
+      leaves nothing to spread.
     """
 
     summary = "re-solves a knapsack each round: learned values, learned chances to be served, the money left"

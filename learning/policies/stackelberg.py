@@ -4,13 +4,13 @@ import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
+from fl.arithmetic.elementary import log
+from fl.arithmetic.ordered_sums import mean
 from fl.arrays import FloatArray
-from fl.elementary import log
-from fl.ordered import mean
 from flmarket.core.options import is_number
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
+from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import ranked
 
 __all__ = ["Stackelberg"]
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from des.money import to_micro
 from des.observation import Feedback, Observation, Offer
+from fl.arithmetic.elementary import log
+from fl.arithmetic.ordered_sums import column_sums, inverse, product
 from fl.arrays import FloatArray
-from fl.elementary import log
-from fl.ordered import column_sums, inverse, product
-from learning.checks import require_finite
-from learning.knapsack import knapsack
+from learning.client_selection.checks import require_finite
+from learning.client_selection.knapsack import knapsack
+from learning.client_selection.scaling import standardised
 from learning.policy import Policy, PolicyContext
-from learning.scaling import standardised
 
 __all__ = ["BudgetedUCB"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
+from fl.arithmetic.ordered_sums import mean
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.ordered import mean
+from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget, ranked
 
 __all__ = ["Worth"]
 

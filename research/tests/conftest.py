@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from scenarios.league.league import League
+from flmarket.benchmark.league.league import League
 from scenarios.loader import load
 
 

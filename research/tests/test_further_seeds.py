@@ -6,11 +6,11 @@ from pathlib import Path
 import further_seeds as further
 import pytest
 
+from flmarket.benchmark.suite.playing import play
+from flmarket.benchmark.suite.submission import read, read_all
 from flmarket.core.errors import InputError
 from scenarios.suite.frozen import Suite
 from scenarios.suite.frozen import read as frozen
-from scenarios.suite.playing import play
-from scenarios.suite.submission import read, read_all
 
 SEEDS = (11, 12, 13)
 PAIR = "starved"

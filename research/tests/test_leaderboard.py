@@ -7,12 +7,12 @@ import further_seeds as further
 import pytest
 import suite_pairs as pairs
 
+from flmarket.analysis.results.markdown import markdown_table
+from flmarket.benchmark.suite.playing import play
+from flmarket.benchmark.suite.scoring import standings
+from flmarket.benchmark.suite.submission import read_all
 from learning.policy import agent_digest
-from scenarios.judging.render import markdown_table
 from scenarios.suite.frozen import Suite, read
-from scenarios.suite.playing import play
-from scenarios.suite.scoring import standings
-from scenarios.suite.submission import read_all
 from support.shell import flmarket
 
 ROOT = Path(__file__).parents[2]

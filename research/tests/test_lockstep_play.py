@@ -15,12 +15,12 @@ from des.observation import Feedback, Observation, Offer
 from des.offer_checks import OfferError
 from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
+from learning.client_selection.selection import fill_budget
 from learning.evaluation import Entrant, Results, everywhere, lineup
 from learning.lockstep.markets import Lockstep
 from learning.lockstep.offers import Offers
 from learning.lockstep.templates import LockstepError
 from learning.policy import Policy, PolicyContext
-from learning.selection import fill_budget
 from scenarios.factory import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain

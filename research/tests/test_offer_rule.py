@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers, standardised_rows
 
 from des.observation import Observation
-from fl.streams import stream_key
+from fl.arithmetic.streams import stream_key
+from learning.client_selection.scaling import standardised
 from learning.policies.greedy import QualityPerCost
 from learning.policies.hqfa import HighQualityFirst
 from learning.policies.lcfa import LowCostFirst
 from learning.policies.outbid import OutbidBids
 from learning.policy import Policy, PolicyContext
-from learning.scaling import standardised
 
 CONTEXT = PolicyContext("s1", 3, 12, 2, 80, 20.0, 0.97, 60.0)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fl.calibrate_dqi import Experiment, Point, fit, grid, measure, quality, rounded
-from fl.datasets import Dataset
-from fl.fitted import Fit, add, own_folder
-from fl.quality import largest_emd
-from fl.regime import Regime
+from fl.calibration.dqi_fit import Experiment, Point, fit, grid, measure, quality, rounded
+from fl.data.quality import largest_emd
+from fl.data.registry import Dataset
+from fl.surrogate.fitted import Fit, add, own_folder
+from fl.training.regime import Regime
 from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import WriteError, asked_for

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import FloatArray
-from fl.calibrate_dqi import Point
-from fl.quality import DQIParameters, dqi
+from fl.calibration.dqi_fit import Point
+from fl.data.quality import DQIParameters, dqi
 from flmarket.core.files import replacing
 
 

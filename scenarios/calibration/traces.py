@@ -9,7 +9,7 @@ from pathlib import Path
 
 from des.market import Market
 from fl.backends import REAL
-from fl.calibrate_surrogate import Recorder, Trace
+from fl.calibration.curve_fit import Recorder, Trace
 from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import require_folder, write_durably

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from des.behaviour import BEHAVIOURS, TRUTHFUL
-from des.mechanism import DEFAULT, MECHANISMS
+from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL
+from des.mechanisms.mechanism import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS
-from fl.fitted import FitError, dqi_fit
-from fl.model_names import BUILTIN as BUILTIN_MODELS
-from fl.own_files import is_path
+from fl.data.own_files import is_path
+from fl.surrogate.fitted import FitError, dqi_fit
+from fl.training.models import BUILTIN as BUILTIN_MODELS
 from flmarket.core.errors import InputError
 from scenarios.file.availability import trace_of
 from scenarios.file.data_checks import DatasetFacts, check_data
@@ -55,8 +55,8 @@ class Catalogue:
 def installed(*, fits: bool = True) -> Catalogue:
     """Return what a scenario may name in this installation. ``fits`` as in ``Catalogue``."""
     # Not at the top: scenarios with problems of an earlier kind do without these imports.
-    from fl.datasets import info, names
-    from fl.model_names import MODELS
+    from fl.data.registry import info, names
+    from fl.training.models import MODELS
     from learning.policy import POLICIES
 
     return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), BEHAVIOURS.names(), fits=fits)
@@ -67,7 +67,7 @@ def played() -> Catalogue:
 
     Of data sets, those that come with flmarket alone are looked at: a user's own may be gone, or others by now.
     """
-    from fl.datasets import BUILTIN
+    from fl.data.registry import BUILTIN
 
     return replace(installed(fits=False), datasets=tuple(BUILTIN), played=True)
 

@@ -7,10 +7,10 @@ Only names are checked here, and the values of built-in mechanisms and behaviour
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from des.behaviour import BEHAVIOURS, TRUTHFUL
-from des.behaviour import create as create_behaviour
-from des.mechanism import DEFAULT, MECHANISMS
-from des.mechanism import create as create_mechanism
+from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL
+from des.behaviours.behaviour import create as create_behaviour
+from des.mechanisms.mechanism import DEFAULT, MECHANISMS
+from des.mechanisms.mechanism import create as create_mechanism
 from flmarket.core.errors import InputError
 from flmarket.core.options import option_problems
 from flmarket.core.plugins import Registry

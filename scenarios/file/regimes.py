@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from fl.fitted import shipped_regime
-from fl.regime import Regime
+from fl.surrogate.fitted import shipped_regime
+from fl.training.regime import Regime
 
 Origin = Literal["scenario", "fits", "default"]  # where the value of a key comes from
 

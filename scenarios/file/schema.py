@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
 
-from des.behaviour import TRUTHFUL
-from des.mechanism import DEFAULT
+from des.behaviours.behaviour import TRUTHFUL
+from des.mechanisms.mechanism import DEFAULT
 from fl.backends import BACKENDS
-from fl.dirichlet import LEAST, MOST
-from fl.own_files import is_path
-from fl.quality import largest_emd
-from fl.regime import Device, Kernel, Regime
-from fl.split import LARGEST_SHARE
+from fl.data.dirichlet import LEAST, MOST
+from fl.data.own_files import is_path
+from fl.data.quality import largest_emd
+from fl.data.split import LARGEST_SHARE
+from fl.training.regime import Device, Kernel, Regime
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from scenarios.file.regimes import KEYS, Chosen, choose
 
@@ -240,7 +240,7 @@ class Market(Table):
 
 
 def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
-    """Return the fields of ``fl.regime.Regime`` as keys of a table; ``absent`` words what a default means in it."""
+    """Return the fields of ``Regime`` as keys of a table; ``absent`` words what a default means in it."""
     keys = {}
     for field in fields(Regime):
         kind: Any = ModelName if field.type is str else field.type
@@ -266,7 +266,7 @@ class TrainingOverride(_PartOfRegimeTable):
 
 
 class Training(_RegimeTable):
-    """Local training and evaluation: the keys of a regime (``fl.regime``), and these.
+    """Local training and evaluation: the keys of a regime (``fl.training.regime``), and these.
 
     A key of the regime that is absent is as the data set's fits were measured; see ``scenarios.file.regimes``.
     """

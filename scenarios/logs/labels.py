@@ -7,7 +7,7 @@ again from these.
 from collections.abc import Container, Mapping
 from typing import Any
 
-from fl.datasets import is_path, load
+from fl.data.registry import is_path, load
 from flmarket.core.errors import InputError
 
 _MOST = 10_000  # labels of a data set; a meta.json that somebody made up must not cost its reader more

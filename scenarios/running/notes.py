@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
-from fl import fused
-from fl.datasets import info
-from fl.model_names import BUILTIN as BUILTIN_MODELS
+from fl.data.registry import info
+from fl.training import fused
+from fl.training.models import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from des.behaviour import BehaviourOptionsError
+from des.behaviours.behaviour import BehaviourOptionsError
 from des.log_records import RoundReport
-from des.mechanism import MechanismOptionsError
-from fl.datasets import info
+from des.mechanisms.mechanism import MechanismOptionsError
+from fl.data.registry import info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
 from flmarket.core.plugin_errors import PluginFailed, blame

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from functools import cache
 
-from fl import fused
+from fl.training import fused
 from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError, version
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from des.log_records import RoundReport
-from fl.datasets import Dataset, load
+from fl.data.registry import Dataset, load
 from flmarket.core.cores import usable_cores
 from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError

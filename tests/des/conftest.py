@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from des.clients.data_tables import PopulationSpec
 from des.market import Market
-from des.mechanism import Mechanism
+from des.mechanisms.mechanism import Mechanism
 from des.observation import Observation, Offer
-from des.population import PopulationSpec
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from fl.quality import PUBLISHED
+from fl.data.quality import PUBLISHED
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 
 PLAIN_SERVICE = ServiceSpec(
     name="?",

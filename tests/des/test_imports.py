@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MODULES = ["des.market", "learning.policy", "learning.policies.lcfa", "fl.jobs", "fl.datasets"]
+MODULES = ["des.market", "learning.policy", "learning.policies.lcfa", "fl.training.jobs", "fl.data.registry"]
 
 
 def test_federated_learning_alone_loads_the_base_and_nothing_of_the_market() -> None:
     others = "('des', 'learning', 'scenarios', 'tui', 'flmarket')"
-    code = f"import sys, fl.jobs; print(sorted(m for m in sys.modules if m.partition('.')[0] in {others}))"
+    code = f"import sys, fl.training.jobs; print(sorted(m for m in sys.modules if m.partition('.')[0] in {others}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert all(name.startswith("'flmarket.core") for name in done.stdout.strip("[]\n").split(", ")[1:])

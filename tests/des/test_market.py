@@ -8,7 +8,7 @@ import pytest
 from des.log_records import Kind
 from des.market import MarketError
 from des.observation import Offer, Status
-from fl.jobs import Diverged
+from fl.training.jobs import Diverged
 
 
 def play(market, act) -> list:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.client_data import draw_pairs
+from des.clients.client_data import draw_pairs
+from des.clients.population import Population
 from des.observation import Observation, Offer
-from des.population import Population
-from fl.draws import draw_key
-from fl.quality import PUBLISHED
-from fl.streams import stream
+from fl.arithmetic.draws import draw_key
+from fl.arithmetic.streams import stream
+from fl.data.quality import PUBLISHED
 from support.emd import emd
 
 

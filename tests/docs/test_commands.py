@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import flmarket
-from fl import fused
+from fl.training import fused
+from flmarket.analysis.figures import drawing
 from flmarket.core.installation import command
 from scenarios.file.problems import ScenarioError
-from scenarios.judging import drawing
 from scenarios.loader import load, parse
 from support import shell
 from support.benchmarks import printed
@@ -65,7 +65,7 @@ SHORT = {
     ],
 }
 SCREENS = {"tui", "replay"}
-LONG = {"calibrate"}  # hours of training; tests/tui/commands/test_calibrate.py runs small ones
+LONG = {"calibrate"}  # hours of training; tests/flmarket/cli/test_calibrate.py runs small ones
 
 
 ALL = [(of(page), words) for page in PAGES for words in commands(page.read_text()) if of(page) not in OWN_TEST]
@@ -304,7 +304,7 @@ def test_the_first_page_shows_what_make_run_prints(tmp_path: Path) -> None:
     text = START.read_text()
     assert "flmarket run quickstart --fresh" in (ROOT / "Makefile").read_text()
     done = subprocess.run(
-        command("tui.cli", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
+        command("flmarket.cli.main", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     shown = next(block for block in blocks(text, "") if "quickstart (as-configured)" in block)

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from torch import nn
 
-from fl.dataset import Shape
-from fl.models import build
+from fl.data.dataset import Shape
+from fl.training.networks import build
 from support.shell import flmarket, process
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.cli.main import main
 from flmarket.core import plugins
 from scenarios.plugins import REGISTRIES
-from tui.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour")]

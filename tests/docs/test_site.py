@@ -11,10 +11,10 @@ import pytest
 import typer
 
 import flmarket
+from flmarket.cli.program import app
 from scenarios.file.reference import reference
 from scenarios.logs.columns import ALL_TABLES
 from support.pages import ROOT
-from tui.program import app
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.judging.render import markdown_table
-from scenarios.suite.board import contents
+from flmarket.analysis.results.markdown import markdown_table
+from flmarket.benchmark.suite.board import contents
 from scenarios.suite.frozen import Suite, read
 from support.pages import ROOT
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Select
 
-from fl import fused
+from fl.training import fused
 from flmarket.core.installation import command
 from support.screens import painted, until
 from tui.app import MarketApp
+from tui.screens.intervention_dialog import ShockDialog
 from tui.screens.market import MarketScreen
-from tui.screens.shock import ShockDialog
 
 PAGE = Path(__file__).parents[2] / "docs/tui.md"
 RUNNERS = Path(__file__).parents[1] / "tui/runners"
@@ -29,7 +29,7 @@ async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
     if not fused.available():
         pytest.skip("the page's numbers were made with the compiled kernel, which is not here")
     done = subprocess.run(
-        command("tui.cli", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
+        command("flmarket.cli.main", "run", "quickstart", "--quiet"), cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     [run] = tmp_path.glob("runs/quickstart-*/as-configured/seed-0000")

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from des.clients.data_tables import PopulationSpec
 from des.market import Market
-from des.mechanism import Mechanism
+from des.mechanisms.mechanism import Mechanism
 from des.observation import Observation, Privileged
-from des.population import PopulationSpec
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
-from fl.quality import PUBLISHED
-from fl.streams import stream_key
+from fl.arithmetic.streams import stream_key
+from fl.data.quality import PUBLISHED
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.policy import PolicyContext
 
 CLIENTS = PopulationSpec(

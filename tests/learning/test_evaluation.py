@@ -7,9 +7,9 @@ import pytest
 
 from des.market import MarketError
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.intervals import paired_interval
 from learning.policy import PolicyOptionsError, names
 from learning.seats import context, seat
+from learning.statistics.intervals import paired_interval
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from des.money import to_micro
 from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
-from learning.checks import ObservationError
+from learning.client_selection.checks import ObservationError
 from learning.episode import play, play_round
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices

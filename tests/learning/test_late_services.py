@@ -14,8 +14,8 @@ pytest.importorskip("pettingzoo")
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
-from learning.environment import MarketEnv
-from learning.service_env import ServiceEnv
+from learning.environments.parallel_env import MarketEnv
+from learning.environments.service_env import ServiceEnv
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def acme(install_package: Callable[..., None]) -> None:
     """Install a package of somebody else that registers policies, as far as Python can tell."""
     source = dedent("""
         from learning.policy import Policy
-        from learning.selection import fill_budget
+        from learning.client_selection.selection import fill_budget
 
         class Generous(Policy):
             summary = "pays a markup"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.disclosure import Disclosure
+from des.clients.disclosure import Disclosure
 from des.money import to_micro
 from des.offer_checks import check_offer
 from learning.episode import play_round
@@ -116,7 +116,7 @@ def test_agents_that_learn_nothing_yet_explore_within_the_rules(make_market):
 
 @pytest.mark.parametrize("flat", [False, True], ids=["dict", "flat"])
 def test_environments_show_what_services_see(make_market, flat):
-    environment = pytest.importorskip("learning.environment", reason="needs the extra rl")
+    environment = pytest.importorskip("learning.environments.parallel_env", reason="needs the extra rl")
 
     def factory(seed):
         return make_market(seed=seed, rounds=4, cost_noise=0.6, disclosure=SECRETS, targets={"beta": 0.15})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.dataset import DatasetError
+from fl.data.dataset import DatasetError
 from scenarios.file.checks import Catalogue
 
 

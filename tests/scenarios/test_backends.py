@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.datasets import load as load_dataset
-from fl.fitted import FitError
-from fl.regime import Regime
+from fl.data.registry import load as load_dataset
+from fl.surrogate.fitted import FitError
+from fl.training.regime import Regime
 from scenarios.build import backend_of, fits_of, images_of
 from scenarios.loader import ScenarioError, load
 
@@ -59,7 +59,7 @@ def test_a_third_backend_is_a_federation_and_its_name() -> None:
     program = """
 import sys
 from fl import backends
-from fl.jobs import Federation, TrainingOutcome
+from fl.training.jobs import Federation, TrainingOutcome
 
 class Still(Federation):
     kernels = {}

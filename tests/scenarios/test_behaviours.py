@@ -12,13 +12,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.behaviour import BEHAVIOURS
+from des.behaviours.behaviour import BEHAVIOURS
+from flmarket.analysis.results.run_results import read
+from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
 from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
-from scenarios.judging.results import read
-from scenarios.judging.verify import verify
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text

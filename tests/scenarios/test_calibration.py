@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl.calibrate_dqi import Point
-from fl.calibrate_surrogate import Trace
+from fl.calibration.curve_fit import Trace
+from fl.calibration.dqi_fit import Point
 from flmarket.core.errors import InputError
 from scenarios.calibration import traces
 from scenarios.calibration.dqi import PointLog

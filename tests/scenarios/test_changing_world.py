@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import flmarket
+from flmarket.analysis.results.markdown import markdown
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.rerun import rerun
+from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.explain import Explanation
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build
-from scenarios.judging.evidence import Logs
-from scenarios.judging.explain import Explanation
-from scenarios.judging.render import markdown
-from scenarios.judging.report import make_report
-from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
@@ -25,7 +25,7 @@ from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 from scenarios.world import World
 from support.runs import interrupt, reseal
-from tui.watching.book import Book
+from tui.state.order_book import Book
 from tui.widgets.preview import story
 
 CHANGING = """

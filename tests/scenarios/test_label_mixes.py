@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import flmarket
+from flmarket.analysis.verification.rerun import rerun
+from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
-from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, load, parse, points
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint

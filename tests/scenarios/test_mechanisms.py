@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from des.allocation import allocate
-from des.mechanism import MECHANISMS, Clearing, Mechanism, MechanismOptionsError, create
+from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism, MechanismOptionsError, create
 from flmarket.core.plugins import PluginError
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError

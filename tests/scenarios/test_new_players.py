@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.environments import parallel_env
 from scenarios.file.schema import Scenario
-from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import play_batch

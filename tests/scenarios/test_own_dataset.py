@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl.dataset import Shape
-from fl.datasets import dataset
-from fl.kernels import kernel_for
+from fl.data.dataset import Shape
+from fl.data.registry import dataset
+from fl.training.kernels import kernel_for
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugins import load_plugin
@@ -112,7 +112,7 @@ def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
     file = tmp_path / "mine.py"
     file.write_text(
         "import numpy as np\n"
-        "from fl.datasets import dataset\n\n"
+        "from fl.data.registry import dataset\n\n"
         f"{inspect.getsource(lamps)}\n"
         '@dataset("more-lamps")\n'
         "def more_lamps():\n"

@@ -7,14 +7,14 @@ from textwrap import dedent
 
 import pytest
 
-from des.mechanism import MECHANISMS
-from fl.datasets import DATASETS
-from fl.model_names import MODELS
+from des.mechanisms.mechanism import MECHANISMS
+from fl.data.registry import DATASETS
+from fl.training.models import MODELS
+from flmarket.analysis.verification.rerun import rerun
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
-from scenarios.judging.rerun import rerun
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, RunDirectoryError, State
 from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded

@@ -9,12 +9,12 @@ import pytest
 
 import flmarket
 from des.money import to_micro
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.rerun import rerun
+from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.agent_view import looked_at
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
-from scenarios.judging.agent import looked_at
-from scenarios.judging.evidence import Logs
-from scenarios.judging.rerun import rerun
-from scenarios.judging.verify import verify
 from scenarios.loader import ScenarioError, dumps, load, parse
 from scenarios.logs.directory import CHECKPOINT, RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
@@ -25,7 +25,7 @@ from scenarios.train import Training
 from scenarios.train import run as train
 from scenarios.world import World
 from support.runs import interrupt, reseal
-from tui.watching.book import Book
+from tui.state.order_book import Book
 from tui.widgets.preview import story
 
 SECRETS = ("clients.cost.noise", "market.bids", "market.dqi", "market.dqi_noise")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.cli.arguments import parse_options
 from flmarket.core.errors import InputError
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import Training, run
-from tui.commands.arguments import parse_options
 
 
 def test_hyper_parameters_are_checked():

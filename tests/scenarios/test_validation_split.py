@@ -6,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.analysis.results.markdown import introduction
+from flmarket.analysis.results.measures import MARKET, MEASURES, values
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read
+from flmarket.analysis.verification.rerun import rerun
+from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build_federation
-from scenarios.judging.measures import MARKET, MEASURES, values
-from scenarios.judging.render import introduction
-from scenarios.judging.report import make_report
-from scenarios.judging.rerun import rerun
-from scenarios.judging.results import read
-from scenarios.judging.verify import verify
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import SCENARIO, State

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 import flmarket
-from fl import vision
-from fl.calibrate_dqi import Point
-from fl.quality import DQIParameters
+from fl.calibration.dqi_fit import Point
+from fl.data import vision
+from fl.data.quality import DQIParameters
+from flmarket.analysis.figures.drawing import save
+from flmarket.analysis.figures.report_figures import figures
 from flmarket.core.errors import InputError
 from scenarios.calibration.figures import draw_dqi
-from scenarios.judging.drawing import save
-from scenarios.judging.figures import figures
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
-from tui.watching.export import write_picture
+from tui.state.export import write_picture
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from des.market import Market
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.episode import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.columns import round_text
 from tui.app import MarketApp
-from tui.watching.session import Phase, Session
+from tui.state.watched_run import Phase, Session
 
 RUNNERS = Path(__file__).parent / "runners"
 

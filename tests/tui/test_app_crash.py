@@ -9,7 +9,7 @@ from textual.events import Key
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 
 def fail(*_: object, **__: object) -> Any:

@@ -14,7 +14,7 @@ from support.screens import until
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.settings import Settings, SettingsError, load, save, settings_file
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 

@@ -11,11 +11,11 @@ from textual.widgets import Static
 
 from flmarket.core.counting import counted
 from tui.screens.following import FollowingScreen
-from tui.watching import standing as states
-from tui.watching.folder import Look, RunLine, RunsFolder
-from tui.watching.ranking import ORDERS, RunGroup, grouped, ordered
-from tui.widgets.batchtable import COLORS, BatchTable
-from tui.widgets.keybar import KeyBar
+from tui.state import run_state as states
+from tui.state.batch_folder import Look, RunLine, RunsFolder
+from tui.state.ranking import ORDERS, RunGroup, grouped, ordered
+from tui.widgets.batch_table import COLORS, BatchTable
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.look import duration, plain, tint
 

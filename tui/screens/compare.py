@@ -14,20 +14,20 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from flmarket.core.counting import counted
-from learning.intervals import FEWEST
+from learning.statistics.intervals import FEWEST
+from tui.panels.status_line import SIGNS
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
-from tui.watching.history import COMPARED
-from tui.watching.seeds import Group, groups, over_seeds
-from tui.watching.session import Phase, Session, SessionChanged
-from tui.widgets.comparecurves import CompareCurves
-from tui.widgets.comparetable import CompareTable
-from tui.widgets.keybar import KeyBar
+from tui.state.comparison import caveats, common_rounds, compare, name_of, original
+from tui.state.history import COMPARED
+from tui.state.seeds import Group, groups, over_seeds
+from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.widgets.compare_curves import CompareCurves
+from tui.widgets.compare_table import CompareTable
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.look import plain, series_color, sign, tint
 from tui.widgets.redraw import Redraw
-from tui.widgets.statusline import SIGNS
 
 
 class CompareScreen(Screen[None]):

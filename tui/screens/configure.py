@@ -26,7 +26,7 @@ from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
 from tui.widgets.field import FieldRow
-from tui.widgets.keybar import KeyBar
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.preview import scenario_preview
 

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 from textual.widgets.button import ButtonVariant
 
-from tui.widgets.keybar import KeyBar
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.marks import MarkList
 
 Result = TypeVar("Result")

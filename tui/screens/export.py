@@ -8,12 +8,12 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.behaviour import TRUTHFUL
-from scenarios.judging.tables import TableName
+from des.behaviours.behaviour import TRUTHFUL
+from flmarket.analysis.tables import TableName
 from scenarios.logs.columns import tables_of
 from tui.screens.dialog import Box, Dialog
-from tui.watching.export import write_csv, write_picture
-from tui.watching.session import Session
+from tui.state.export import write_csv, write_picture
+from tui.state.watched_run import Session
 
 PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, PNG"}
 

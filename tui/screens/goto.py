@@ -9,7 +9,7 @@ from textual.widgets import Button, Input, Static
 
 from flmarket.core.counting import counted
 from tui.screens.dialog import Box, Dialog
-from tui.watching.history import History
+from tui.state.history import History
 
 
 class GotoDialog(Dialog[int]):

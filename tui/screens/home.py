@@ -16,13 +16,13 @@ from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from tui.screens.latest import hand_over
 from tui.widgets.entries import SECTIONS, Cells, EntryList, Section, cells, matches
-from tui.widgets.keybar import KeyBar
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
-    from tui.watching.catalogue import Entry
-    from tui.watching.session import Session
+    from tui.state.catalogue import Entry
+    from tui.state.watched_run import Session
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
 
@@ -83,7 +83,7 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        from tui.watching.catalogue import builtins, own_files, recent_runs, trainings
+        from tui.state.catalogue import builtins, own_files, recent_runs, trainings
 
         folder = self._navigator.folder
         found = [*builtins(), *own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
@@ -104,13 +104,13 @@ or in the folder given with --out. The newest come first."""
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
     def _say(self, entry: "Entry") -> Cells:
-        from tui.watching.standing import SIGNS
+        from tui.state.run_state import SIGNS
 
         state = entry.state and f"{SIGNS.get(entry.state, '✘')} {entry.state}"  # a file's is that it has problems
         return cells(entry.name, state, entry.age, entry.result, marked=entry.path in self.marked)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
-        from tui.widgets.statusline import SIGNS
+        from tui.panels.status_line import SIGNS
 
         for place, session in enumerate(self._navigator.runs.sessions):
             if matches(session.label, words):
@@ -127,7 +127,7 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self) -> None:
-        from tui.watching.session import Session
+        from tui.state.watched_run import Session
         from tui.widgets.preview import preview
 
         chosen = self.chosen
@@ -165,7 +165,7 @@ or in the folder given with --out. The newest come first."""
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:
-        from tui.watching.catalogue import Entry
+        from tui.state.catalogue import Entry
 
         match self.chosen:
             case Entry(kind="training", path=log):
@@ -208,7 +208,7 @@ or in the folder given with --out. The newest come first."""
     def _scenario_file(self) -> Path | None:
         """Return the scenario file of what is chosen; tell the user if there is none."""
         from scenarios.logs.directory import SCENARIO
-        from tui.watching.catalogue import Entry
+        from tui.state.catalogue import Entry
 
         chosen = self.chosen
         if isinstance(chosen, Entry) and chosen.kind == "training":
@@ -225,7 +225,7 @@ or in the folder given with --out. The newest come first."""
 
     def _read(self, file: Path) -> str | None:
         """Return a scenario file's text; notify the user if it cannot be read."""
-        from tui.watching.catalogue import read_scenario
+        from tui.state.catalogue import read_scenario
 
         try:
             return read_scenario(file)
@@ -235,7 +235,7 @@ or in the folder given with --out. The newest come first."""
             return None
 
     def action_replay(self) -> None:
-        from tui.watching.session import Session
+        from tui.state.watched_run import Session
 
         chosen = self.chosen
         if isinstance(chosen, Session):
@@ -250,7 +250,7 @@ or in the folder given with --out. The newest come first."""
             )
 
     def action_mark(self) -> None:
-        from tui.watching.session import Session
+        from tui.state.watched_run import Session
 
         chosen = self.chosen
         if chosen is None:

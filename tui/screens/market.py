@@ -8,24 +8,24 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from scenarios.logs.reading import LogError
+from tui.panels.curves import CurvesPanel
+from tui.panels.event_log import EventsPanel
+from tui.panels.layout import PANELS, Panels
+from tui.panels.opening import Opening
+from tui.panels.order_book import BookPanel
+from tui.panels.seek_bar import SeekBar
+from tui.panels.services import ServicesPanel
+from tui.panels.status_line import StatusLine
 from tui.screens.export import ExportDialog
-from tui.screens.moving import TimeScreen
+from tui.screens.intervention_dialog import ShockDialog
 from tui.screens.navigation import Navigator
-from tui.screens.pick import PickRuns
-from tui.screens.shock import ShockDialog
-from tui.watching.session import Phase, Session, SessionChanged
-from tui.watching.view import View
-from tui.widgets.curves import CurvesPanel
-from tui.widgets.eventlog import EventsPanel
-from tui.widgets.keybar import KeyBar
+from tui.screens.pick_runs_dialog import PickRuns
+from tui.screens.seeking import TimeScreen
+from tui.state.view import View
+from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
 from tui.widgets.messages import PanelWanted, Seek, Selected
-from tui.widgets.opening import Opening
-from tui.widgets.orderbook import BookPanel
-from tui.widgets.panels import PANELS, Panels
-from tui.widgets.seekbar import SeekBar
-from tui.widgets.services import ServicesPanel
-from tui.widgets.statusline import StatusLine
 
 OPENING = "-opening"  # the class of a screen whose run has no round yet
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from tui.settings import Settings
 
 if TYPE_CHECKING:
-    from tui.watching.runs import Runs
-    from tui.watching.session import Session
+    from tui.state.runs import Runs
+    from tui.state.watched_run import Session
 
 
 class Navigator(Protocol):

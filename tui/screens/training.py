@@ -11,13 +11,13 @@ from textual.widgets import Static
 
 from flmarket.core.counting import counted
 from tui.screens.following import FollowingScreen
-from tui.watching.standing import COMPLETE, INTERRUPTED, RUNNING
-from tui.watching.training import METRICS, TrainingFeed
-from tui.widgets.keybar import KeyBar
+from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING
+from tui.state.training import METRICS, TrainingFeed
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.keys import named
-from tui.widgets.learning import LearningCurves, PreferenceTable, TrainingTable, in_words
 from tui.widgets.look import plain, tint
 from tui.widgets.table import TableView
+from tui.widgets.training_chart import LearningCurves, PreferenceTable, TrainingTable, in_words
 
 NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
-from fl.own_files import is_path
+from fl.data.own_files import is_path
 from scenarios.file.keys import Key
 from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text

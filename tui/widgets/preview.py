@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.app import App
 
 from des.money import MICRO, to_micro
-from fl.datasets import info
+from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from scenarios.build import population_spec
@@ -23,10 +23,10 @@ from scenarios.file.toml_text import value_text
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
-from tui.watching.catalogue import Entry
-from tui.watching.standing import run_state
-from tui.watching.tail import last_services
-from tui.watching.training import TrainingFeed
+from tui.state.catalogue import Entry
+from tui.state.log_follower import last_services
+from tui.state.run_state import run_state
+from tui.state.training import TrainingFeed
 from tui.widgets.look import percent, plain, sign, tint
 from tui.widgets.words import accuracy_column
 

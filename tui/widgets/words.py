@@ -8,6 +8,13 @@ from fl.backends import BACKENDS
 from scenarios.file.schema import Scenario
 from tui.widgets.look import percent
 
+CURVES = {
+    "reward": "reward per round",
+    "spent": "money spent per round",
+    "mean_payment": "mean price of a client",
+}
+"""Titles of the curves, but for that of accuracies."""
+
 
 def accuracy_words(scenarios: Iterable[Scenario | None]) -> str:
     """Return what the accuracies that scenarios report are, as reports name them; None is one that is not known yet."""

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from torch import Tensor
 
 from des.observation import Observation
+from fl.arithmetic.elementary import sigmoid
 from fl.arrays import Float32Array
-from fl.elementary import sigmoid
 from learning.mahdrl.features import CLIENT_FEATURES, client_features
 from learning.mahdrl.networks import Mlp
 

@@ -29,9 +29,9 @@ from numpy.random import Generator
 from torch import Tensor
 
 from des.observation import Feedback, Observation, Offer, Status
+from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from fl.streams import stream
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
 from learning.mahdrl import training
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Lived

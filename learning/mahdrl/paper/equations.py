@@ -9,8 +9,8 @@ from torch import Tensor, no_grad, zeros_like
 
 from des.observation import Observation, Offer
 from fl.arrays import Float32Array, FloatArray
+from learning.client_selection.selection import fill_budget
 from learning.mahdrl.paper.actor_critic import Weights
-from learning.selection import fill_budget
 
 Batch = Mapping[str, Tensor]
 """A mini-batch: ``state`` [A, B, C, F], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:

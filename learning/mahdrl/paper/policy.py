@@ -3,7 +3,7 @@
 import numpy as np
 
 from des.observation import Observation, Offer
-from learning.checks import require_finite
+from learning.client_selection.checks import require_finite
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent_file import Reasons
 from learning.mahdrl.paper.actor_critic import Networks

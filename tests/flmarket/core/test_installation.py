@@ -67,7 +67,7 @@ def test_the_command_says_what_is_in_its_way(own: str, tmp_path: Path) -> None:
     """One line and exit status 2, no traceback."""
     (tmp_path / own).mkdir()
     (tmp_path / own / "__init__.py").touch()
-    code = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from tui.cli import main; main()"
+    code = f"import sys; sys.path.insert(1, {str(ROOT)!r}); from flmarket.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "policies"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des import allocation
-from fl import draws, elementary, philox, selection
+from fl.arithmetic import draws, elementary, philox
+from fl.arithmetic import serial_selection as selection
 from fl.arrays import AnyArray
 from implementations import vectors, without_extension
 from learning.lockstep import curves, rows

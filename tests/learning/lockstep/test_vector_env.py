@@ -9,11 +9,11 @@ pytest.importorskip("pettingzoo")
 
 from gymnasium.vector import AutoresetMode
 
-from fl.dataset import Dataset
-from learning.environment import MarketEnv
+from fl.data.dataset import Dataset
+from learning.environments.parallel_env import MarketEnv
+from learning.environments.projection import ActionError
 from learning.lockstep.templates import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.projection import ActionError
 from learning.seats import MarketFactory
 from scenarios.build import Shelf
 from scenarios.environments import vector_env

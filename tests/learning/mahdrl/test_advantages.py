@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from des.observation import Offer
-from fl.surrogate import SurrogateFederation, Trained, added
+from fl.surrogate.curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.learner import Learner
 from learning.mahdrl.settings import Settings

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fl.streams import stream
+from fl.arithmetic.streams import stream
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.planning import price_levels
 from learning.mahdrl.settings import Settings

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from fl.streams import stream
+from fl.arithmetic.streams import stream
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_file import CheckpointError, load, shipped

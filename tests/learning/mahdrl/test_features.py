@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from des.observation import Offer
-from fl import fits
-from fl.fitted import read
-from fl.streams import stream
-from fl.surrogate import Curve
+from fl.arithmetic.streams import stream
+from fl.surrogate import fits
+from fl.surrogate.curves import Curve
+from fl.surrogate.fitted import read
 from flmarket.core.errors import InputError
+from learning.client_selection.scaling import standardised
 from learning.mahdrl import agent_file
 from learning.mahdrl.agent import START, Brain
 from learning.mahdrl.features import CONTEXT, NUMBERS, Memory, client_features, context, knowledge, means
@@ -20,7 +21,6 @@ from learning.mahdrl.policy import Player
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.training import Shape
 from learning.policy import create
-from learning.scaling import standardised
 from support.curves import CURVE
 
 

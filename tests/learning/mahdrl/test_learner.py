@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fl.streams import stream, stream_key
+from fl.arithmetic.streams import stream, stream_key
 from learning.mahdrl import learner as selves
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Baseline, advantages, progress

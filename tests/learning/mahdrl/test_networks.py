@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from fl.elementary import sigmoid
-from fl.streams import stream
+from fl.arithmetic.elementary import sigmoid
+from fl.arithmetic.streams import stream
 from learning.mahdrl.adam import Adam
 from learning.mahdrl.networks import Mlp
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fl.streams import stream
+from fl.arithmetic.streams import stream
 from learning.mahdrl.replay import Replay
 
 

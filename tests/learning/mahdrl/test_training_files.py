@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from des.observation import Feedback, Observation, Offer, Status
+from flmarket.cli.program import app
 from flmarket.core.errors import InputError
 from learning.mahdrl.preferences import Preferences, fifths
 from learning.mahdrl.training import Plan
@@ -24,7 +25,6 @@ from learning.mahdrl.training_files import (
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import Training, run
-from tui.program import app
 
 NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
 

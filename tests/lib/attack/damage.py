@@ -9,19 +9,19 @@ from random import Random
 from tempfile import mkdtemp
 
 from attack.campaign import Campaign
+from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read
+from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.judging.export import export_file
-from scenarios.judging.report import make_report
-from scenarios.judging.results import read
-from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
-from tui.watching.session import Phase, Session
-from tui.watching.tail import DirectoryFeed
+from tui.state.log_follower import DirectoryFeed
+from tui.state.watched_run import Phase, Session
 
 BATCH = 50
 """Damages of one attempt."""

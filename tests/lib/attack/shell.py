@@ -46,7 +46,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 def start(*arguments: str, folder: Path, extra: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
     """Start a command in a session of its own."""
     return subprocess.Popen(
-        [*command("tui.cli"), *arguments],
+        [*command("flmarket.cli.main"), *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

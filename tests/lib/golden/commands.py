@@ -98,8 +98,8 @@ def seal(folder: Path) -> None:
 
 def verdicts(folders: list[Path], count: int) -> Iterator[tuple[str, bool]]:
     """Yield what was changed in logs, and whether verify finds it."""
+    from flmarket.analysis.verification.verify import verify
     from flmarket.core.errors import InputError
-    from scenarios.judging.verify import verify
     from scenarios.logs.directory import RunDirectory
 
     for seed, folder in enumerate(folders):

@@ -9,12 +9,12 @@ MODULES = (
     "des/*.py",
     "fl/*.py",
     "flmarket/core/*.py",
-    "learning/statistics.py",
-    "learning/time_to_target.py",
+    "learning/statistics/curves.py",
+    "learning/statistics/time_to_target.py",
     "learning/mahdrl/**/*.py",
-    "scenarios/judging/measures.py",
-    "scenarios/judging/verify.py",
-    "scenarios/judging/evidence.py",
+    "flmarket/analysis/results/measures.py",
+    "flmarket/analysis/verification/verify.py",
+    "flmarket/analysis/verification/evidence.py",
     "scenarios/judging/*rules.py",
 )
 
@@ -31,8 +31,8 @@ ELSEWHERE = {
     "des/market.py": ("des",),  # what the whole folder is about
     "fl/backends.py": ("scenarios/test_backends.py",),
     "flmarket/core/plugin_errors.py": ("flmarket/core/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
-    "fl/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
-    "fl/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
+    "fl/data/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
+    "fl/data/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
     "flmarket/core/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),
     "flmarket/core/names.py": (
         "flmarket/core/test_names.py",
@@ -41,12 +41,12 @@ ELSEWHERE = {
     ),
     "learning/mahdrl/training.py": TRAINING,
     "learning/mahdrl/training_files.py": TRAINING,
-    "scenarios/judging/evidence.py": RULES,
-    "scenarios/judging/offer_rules.py": RULES,
-    "scenarios/judging/row_rules.py": RULES,
-    "scenarios/judging/findings.py": RULES,
-    "scenarios/judging/time_rules.py": RULES,
-    "scenarios/judging/verify.py": RULES,
+    "flmarket/analysis/verification/evidence.py": RULES,
+    "flmarket/analysis/verification/offer_rules.py": RULES,
+    "flmarket/analysis/verification/row_rules.py": RULES,
+    "flmarket/analysis/verification/findings.py": RULES,
+    "flmarket/analysis/verification/time_rules.py": RULES,
+    "flmarket/analysis/verification/verify.py": RULES,
 }
 """Modules whose nearest tests have other names, or are in the folder of a package above."""
 

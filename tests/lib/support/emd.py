@@ -1,4 +1,4 @@
-"""Equation (1), for one data set: what the arrays of ``fl.dirichlet`` and ``fl.partition`` are compared with."""
+"""Equation (1), for one data set: the reference of ``fl.data.dirichlet`` and ``fl.data.partition``."""
 
 from collections.abc import Sequence
 

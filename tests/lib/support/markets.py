@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
-from des.behaviour import create as create_behaviour
+from des.behaviours.behaviour import create as create_behaviour
+from des.clients.data_tables import PopulationSpec
 from des.market import Market
-from des.mechanism import create as create_mechanism
-from des.population import PopulationSpec
+from des.mechanisms.mechanism import create as create_mechanism
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.fitted import surrogate_fit
-from fl.quality import PUBLISHED
-from fl.surrogate import Curve, SurrogateFederation
+from fl.data.quality import PUBLISHED
+from fl.surrogate.curves import Curve, SurrogateFederation
+from fl.surrogate.fitted import surrogate_fit
 from scenarios.loader import load
 
 PAPER = load("paper")

@@ -12,8 +12,8 @@ import click
 import pytest
 import typer
 
+from flmarket.cli.program import app
 from support.benchmarks import printed
-from tui.program import app
 
 ROOT = Path(__file__).parents[3]
 RESEARCH = ROOT / "research"

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from scenarios.running.protocol import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""

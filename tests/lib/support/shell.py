@@ -10,10 +10,10 @@ from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+from flmarket.cli.main import main
 from scenarios.plugins import REGISTRIES
-from tui.cli import main
 
-CLI = [sys.executable, "-P", "-m", "tui.cli"]
+CLI = [sys.executable, "-P", "-m", "flmarket.cli.main"]
 """The command of a real process."""
 
 Done = subprocess.CompletedProcess[str]

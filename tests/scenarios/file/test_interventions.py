@@ -10,7 +10,7 @@ from des.market import Market
 from des.observation import Offer
 from des.offer_checks import OfferError
 from des.schedule import Conditions, Intervention
-from fl.jobs import Federation, TrainingJob, TrainingOutcome
+from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from flmarket.core.errors import InputError
 from learning.episode import play
 from learning.policy import names

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fl.regime import Regime
+from fl.training.regime import Regime
 from scenarios.file.keys import keys, schema_at
 from scenarios.file.problems import Path
 from scenarios.file.reference import SECTIONS, reference, renewed

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fl.backends import BACKENDS
-from fl.datasets import names
-from fl.fitted import Fit, add, dqi_fit, shipped_regime
-from fl.regime import Regime
+from fl.data.registry import names
+from fl.surrogate.fitted import Fit, add, dqi_fit, shipped_regime
+from fl.training.regime import Regime
 from scenarios.file.problems import ScenarioError
 from scenarios.file.regimes import KEYS
 from scenarios.file.schema import Scenario

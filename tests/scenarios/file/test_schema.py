@@ -6,7 +6,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from fl.regime import Regime
+from fl.training.regime import Regime
 from scenarios.file.checks import Catalogue
 from scenarios.loader import parse
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from des.log_records import Kind, MarketEvent, OfferReport, ServiceReport
+from flmarket.analysis.reference import reference
 from scenarios.file.reference import renewed
-from scenarios.judging.reference import reference
 from scenarios.logs.columns import AMOUNTS, EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import MONEY, TableError, micro
 
@@ -28,7 +28,7 @@ def test_the_columns_are_the_fields_of_the_records_in_their_order() -> None:
 
 
 def test_the_reference_page_is_what_the_declaration_says() -> None:
-    """If this fails: ``python -m scenarios.judging.reference docs/logs.md``."""
+    """If this fails: ``python -m flmarket.analysis.reference docs/logs.md``."""
     page = PAGE.read_text()
     assert renewed(page, reference()) == page
 
@@ -74,9 +74,9 @@ from pathlib import Path
 
 import scenarios
 from scenarios.build import Shelf
-from scenarios.judging.export import export_file
-from scenarios.judging.tables import read_table
-from scenarios.judging.verify import verify
+from flmarket.analysis.results.export import export_file
+from flmarket.analysis.tables import read_table
+from flmarket.analysis.verification.verify import verify
 from scenarios.loader import load
 from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.running.planning import plan

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.analysis.dataframes import Results
+from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.run_results import read
+from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
-from scenarios.judging.dataframes import Results
-from scenarios.judging.export import export_file
-from scenarios.judging.results import read
-from scenarios.judging.verify import verify
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import TableError
@@ -19,8 +19,8 @@ from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
-from tui.watching.session import Phase, Session
-from tui.watching.tail import DirectoryFeed
+from tui.state.log_follower import DirectoryFeed
+from tui.state.watched_run import Phase, Session
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_it_is_refused(look: Callable[[Run, Path], object], run: Run, tmp_path: 
 
 def test_parquet_refuses_it(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
-    from scenarios.judging.export import export_parquet
+    from flmarket.analysis.results.export import export_parquet
 
     with pytest.raises(TableError) as error:
         export_parquet([run.directory.path], tmp_path / "all.parquet", "offers")

@@ -9,8 +9,8 @@ import pytest
 
 from des.log_records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
 from des.observation import Status
+from flmarket.analysis.results.export import export, export_file
 from flmarket.core.errors import InputError
-from scenarios.judging.export import export, export_file
 from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import rounds_text

@@ -14,9 +14,9 @@ import pytest
 from des.log_records import RoundReport
 from des.observation import Feedback, Observation, Offer
 from flmarket.core.errors import RunError
+from learning.client_selection.selection import fill_budget
 from learning.episode import Stopped
 from learning.policy import Policy, PolicyContext, policy
-from learning.selection import fill_budget
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse

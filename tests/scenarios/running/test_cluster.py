@@ -118,7 +118,7 @@ def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
     copy_of_the_code(tmp_path)
     (tmp_path / "small.toml").write_text(one_service)
     for options in (["--engine", "ray", "--out", "ray"], ["--out", "here"]):
-        run = command("tui.cli", "run", "small.toml", "--workers", "1", "--quiet", *options)
+        run = command("flmarket.cli.main", "run", "small.toml", "--workers", "1", "--quiet", *options)
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert files_of(tmp_path / "ray") == files_of(tmp_path / "here")
@@ -145,7 +145,7 @@ from pathlib import Path
 from flmarket.core.installation import ROOT
 from scenarios.running.same_code import fingerprint
 from scenarios.running import cluster
-from tui.cli import main
+from flmarket.cli.main import main
 
 fingerprint()
 changed = Path(ROOT, "scenarios", "running", "cluster.py")

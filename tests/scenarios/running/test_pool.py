@@ -192,7 +192,7 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     files_of: Callable[[Path], dict[str, bytes]],
 ) -> None:
     (tmp_path / "batch.toml").write_text(dumps(parse(text, overrides=SURROGATE)))
-    command = [sys.executable, "-P", "-m", "tui.cli", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
+    command = [sys.executable, "-P", "-m", "flmarket.cli.main", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
     slowly = os.environ | {"SLOW_SECONDS": "1"}  # on a busy machine, too, the signal comes before the last round
     process = subprocess.Popen(command, cwd=tmp_path, env=slowly, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

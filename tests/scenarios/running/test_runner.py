@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from des.observation import Observation, Offer
-from fl.datasets import Dataset, DatasetError
-from fl.datasets import load as load_dataset
+from fl.data.registry import Dataset, DatasetError
+from fl.data.registry import load as load_dataset
 from learning.episode import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build
@@ -123,7 +123,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_worker
             sys.executable,
             "-P",
             "-m",
-            "tui.cli",
+            "flmarket.cli.main",
             "run",
             str(file),
             "--out",

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.benchmark.suite.playing import play
+from flmarket.benchmark.suite.submission import read_all
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.interventions import new_players
 from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
-from scenarios.suite.playing import play
-from scenarios.suite.submission import read_all
 from scenarios.trial import obstacles
 from support.benchmarks import benchmark
 

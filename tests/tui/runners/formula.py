@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import scenarios.build as build
-from fl.jobs import Federation, TrainingOutcome
+from fl.training.jobs import Federation, TrainingOutcome
 from scenarios.running import time_limit
 from scenarios.running.serve import main
 

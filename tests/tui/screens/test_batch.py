@@ -22,9 +22,9 @@ from tui.screens.compare import CompareScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.watching.folder import Look, RunsFolder
-from tui.watching.session import Phase
-from tui.widgets.batchtable import BatchTable
+from tui.state.batch_folder import Look, RunsFolder
+from tui.state.watched_run import Phase
+from tui.widgets.batch_table import BatchTable
 
 BREAKS = """
 from flmarket import Offer, Policy, policy

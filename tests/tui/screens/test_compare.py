@@ -13,14 +13,14 @@ from scenarios.running.protocol import Start
 from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
+from tui.panels.curves import Plot
 from tui.screens.compare import CompareScreen
 from tui.screens.export import ExportDialog
 from tui.screens.market import MarketScreen
-from tui.screens.pick import PickRuns
-from tui.watching.comparison import caveats, common_rounds, compare, name_of, original
-from tui.watching.session import Phase, Session
-from tui.widgets.comparetable import CompareTable
-from tui.widgets.curves import Plot
+from tui.screens.pick_runs_dialog import PickRuns
+from tui.state.comparison import caveats, common_rounds, compare, name_of, original
+from tui.state.watched_run import Phase, Session
+from tui.widgets.compare_table import CompareTable
 
 Play = Callable[..., Session]
 

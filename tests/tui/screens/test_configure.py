@@ -9,9 +9,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
-from des.mechanism import MECHANISMS
+from des.mechanisms.mechanism import MECHANISMS
 from des.mechanisms.pay_as_offered import PayAsOffered
-from fl.model_names import MODELS
+from fl.training.models import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, parse
 from support.screens import until

@@ -8,10 +8,10 @@ from textual.widgets import Input, Static
 from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
+from tui.panels.status_line import StatusLine
 from tui.screens.goto import GotoDialog
-from tui.watching.pace import Pace
-from tui.watching.session import Phase, Session
-from tui.widgets.statusline import StatusLine
+from tui.state.pace import Pace
+from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
 

@@ -11,7 +11,7 @@ from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "Copy selected text", "Move cursor")

@@ -21,9 +21,9 @@ from tui.screens.configure import ConfigureScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.screens.run import RunDialog
-from tui.watching.catalogue import Entry, age, recent_runs
-from tui.watching.session import Session
+from tui.screens.start_run_dialog import RunDialog
+from tui.state.catalogue import Entry, age, recent_runs
+from tui.state.watched_run import Session
 from tui.widgets.preview import preview
 
 

@@ -11,18 +11,18 @@ from textual.widgets import Input, Static
 import flmarket
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
+from tui.panels.best_offer_line import BestLine, best_words
+from tui.panels.curves import CurvesPanel
+from tui.panels.event_log import EventLines
+from tui.panels.gantt import CoreLines
+from tui.panels.grid import ClientGrid
+from tui.panels.opening import Opening
+from tui.panels.order_book import BookPanel
+from tui.panels.services import ServicesTable
+from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
-from tui.watching.book import ORDER, Verdict
-from tui.watching.session import Phase, Session
-from tui.widgets.bestline import BestLine, best_words
-from tui.widgets.curves import CurvesPanel
-from tui.widgets.eventlog import EventLines
-from tui.widgets.gantt import CoreLines
-from tui.widgets.grid import ClientGrid
-from tui.widgets.opening import Opening
-from tui.widgets.orderbook import BookPanel
-from tui.widgets.services import ServicesTable
-from tui.widgets.statusline import StatusLine
+from tui.state.order_book import ORDER, Verdict
+from tui.state.watched_run import Phase, Session
 from tui.widgets.table import TableView
 
 Play = Callable[..., Session]

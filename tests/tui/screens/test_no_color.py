@@ -9,7 +9,7 @@ from rich.style import Style
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 
 def styles(app: MarketApp) -> set[Style | None]:

@@ -14,18 +14,18 @@ import flmarket
 from support.scenarios import SMALL, TWO_SERVICES
 from support.screens import until, watching
 from tui.app import MarketApp
+from tui.panels.curves import CurvesPanel
+from tui.panels.rivalry import RivalryLines
+from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.watching.catalogue import recent_runs
-from tui.watching.seeds import mean_series
-from tui.watching.session import Phase, Session
-from tui.watching.standing import standing
-from tui.widgets.comparecurves import CompareCurves
-from tui.widgets.comparetable import CompareTable
-from tui.widgets.curves import CurvesPanel
+from tui.state.catalogue import recent_runs
+from tui.state.run_state import standing
+from tui.state.seeds import mean_series
+from tui.state.watched_run import Phase, Session
+from tui.widgets.compare_curves import CompareCurves
+from tui.widgets.compare_table import CompareTable
 from tui.widgets.preview import preview
-from tui.widgets.rivalry import RivalryLines
-from tui.widgets.services import ServicesTable
 
 SPLIT = SMALL.replace("[20]", "[200]").replace("budget = 3", "budget = 30") + "[training]\nvalidation = 0.3\n"
 

@@ -8,13 +8,13 @@ import pytest
 from flmarket.core.counting import counted
 from support.screens import hold, until, watching
 from tui.app import MarketApp
+from tui.panels.event_log import EventsPanel
+from tui.panels.gantt import CoresPanel
+from tui.panels.rivalry import RivalryLines, RivalryPanel
+from tui.panels.rivalry_pages import PAGES, Earnings, Money, Rivals, Summary
+from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
-from tui.watching.session import Phase, Session
-from tui.widgets.eventlog import EventsPanel
-from tui.widgets.gantt import CoresPanel
-from tui.widgets.rivalry import RivalryLines, RivalryPanel
-from tui.widgets.rivalrypages import PAGES, Earnings, Money, Rivals, Summary
-from tui.widgets.statusline import StatusLine
+from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -155,7 +155,7 @@ async def test_the_summary_of_a_live_run_ends_with_the_round_that_is_shown(app: 
 async def test_a_long_run_is_read_in_pieces_that_leave_room_for_keys(
     app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.watching.rivalry import Rivalry
+    from tui.state.rivalry import Rivalry
 
     read, pieces = Rivalry.read, []
 

@@ -9,12 +9,12 @@ from textual.widgets import Button
 from support.screens import painted, until, watching
 from support.tiers import slow
 from tui.app import MarketApp
+from tui.panels.event_log import EventLines
+from tui.panels.services import ServicesTable
 from tui.screens.goto import GotoDialog
-from tui.screens.run import RunDialog
-from tui.watching.session import Session
-from tui.widgets.eventlog import EventLines
+from tui.screens.start_run_dialog import RunDialog
+from tui.state.watched_run import Session
 from tui.widgets.marks import MarkList
-from tui.widgets.services import ServicesTable
 
 Play = Callable[..., Session]
 SIZES = [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))]

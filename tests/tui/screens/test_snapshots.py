@@ -13,15 +13,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-import tui.watching.catalogue
+import tui.state.catalogue
 from support.shell import flmarket
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
+from tui.screens.intervention_dialog import ShockDialog
 from tui.screens.market import MarketScreen
-from tui.screens.shock import ShockDialog
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 
 DARK, LIGHT = "textual-dark", "textual-light"
 LOOKS = [((80, 24), DARK), ((160, 48), DARK), *slow(((120, 40), DARK), ((120, 40), LIGHT), ((200, 60), DARK))]
@@ -57,7 +57,7 @@ def still(small: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp
     for path in (small / "runs").rglob("*"):
         os.utime(path, (ago, ago))
     monkeypatch.chdir(small)  # paths are shown
-    monkeypatch.setattr(tui.watching.catalogue, "builtins", list)
+    monkeypatch.setattr(tui.state.catalogue, "builtins", list)
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.delenv("NO_COLOR", raising=False)  # some machines that run tests set it, and a user may
     app = MarketApp(out=Path("runs"), folder=Path())

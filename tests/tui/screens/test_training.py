@@ -16,8 +16,8 @@ from tui.app import MarketApp
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.training import TrainingScreen
-from tui.watching.training import TrainingFeed
-from tui.widgets.learning import LearningCurves, PreferenceTable, bars
+from tui.state.training import TrainingFeed
+from tui.widgets.training_chart import LearningCurves, PreferenceTable, bars
 
 REGION = Region(0, 0, 60, 10)
 

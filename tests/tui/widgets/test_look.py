@@ -10,8 +10,8 @@ from textual.theme import BUILTIN_THEMES
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.watching.session import Session
-from tui.widgets.keybar import KeyBar
+from tui.state.watched_run import Session
+from tui.widgets.key_bar import KeyBar
 from tui.widgets.look import ANSI_SERIES, SERIES, STATUS_COLOR, per_second, series_color, tint
 
 Play = Callable[..., Session]

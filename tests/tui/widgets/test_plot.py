@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.watching.session import Session
+from tui.state.watched_run import Session
 from tui.widgets.look import ANSI_SERIES
 from tui.widgets.plot import ACROSS, DASH, UP, Axis, Plot, axis, rounded
 

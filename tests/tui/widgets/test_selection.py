@@ -10,13 +10,13 @@ from textual.widget import Widget
 
 from support.screens import until, watching
 from tui.app import MarketApp
+from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
-from tui.watching.session import Session
-from tui.widgets.comparetable import CompareTable
+from tui.state.watched_run import Session
+from tui.widgets.compare_table import CompareTable
 from tui.widgets.entries import EntryList
 from tui.widgets.legible import contrast
 from tui.widgets.selection import BAR
-from tui.widgets.services import ServicesTable
 
 Play = Callable[..., Session]
 ANSI = sorted(name for name, theme in BUILTIN_THEMES.items() if theme.ansi)

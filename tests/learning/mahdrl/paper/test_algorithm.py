@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fl.streams import stream
+from fl.arithmetic.streams import stream
 from learning.mahdrl.paper.actor_critic import Networks, Weights
 from learning.mahdrl.paper.algorithm import Learner
 from learning.mahdrl.paper.equations import (

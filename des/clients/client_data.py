@@ -1,0 +1,102 @@
+"""The data that each client holds in each round: fresh, as in the paper, or lasting.
+
+A client's data for a service is one of a few (D, EMD) pairs, and with a pair comes its label mix: which labels have too
+many images. The images themselves are new in each round. All of it is a function of (seed, round, service, client)
+alone, whatever rounds were asked for before.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from fl.arithmetic.draws import draw_key, integers, uniforms
+from fl.arrays import BoolArray, IntArray, UInt32Array
+
+BLOCK = 4096
+"""Draws that are made ahead at once: as many rounds as that takes, because a call costs more than its numbers."""
+
+FRESH = -1  # in place of a round, for a pair that was drawn for the present round alone
+
+STRETCH = 64  # rounds that are searched at once for the last drift before a round that was not reached step by step
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """The extent to which data lasts."""
+
+    # the probability that a round keeps a client's lasting pair for a service, rather than draw another one for that
+    # round alone; 0 as in the paper
+    persistence: float = 0.0
+    drift: float = 0.0  # in each round, the probability that a client's lasting pairs are drawn again, and stay
+
+
+def draw_pairs(
+    # [..., 2] a stream "quality" (``fl.arithmetic.draws``), or many: markets in lockstep are drawn together
+    key: UInt32Array,
+    rounds: IntArray,  # [...] one for each key; the shapes broadcast
+    services: int,  # M
+    clients: int,  # C
+    pairs: int | IntArray,  # how many pairs there are, in each market [..., 1, 1] if they differ
+) -> IntArray:
+    """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely."""
+    return integers(
+        key[..., None, None, :], pairs, rounds[..., None, None], np.arange(services)[:, None], np.arange(clients)
+    )
+
+
+class Holdings:
+    """Draws the pair that each client holds for each service in a round."""
+
+    def __init__(self, services: int, clients: int, pairs: int, lasting: Lasting, seed: int) -> None:
+        self._clients, self._pairs, self._lasting = np.arange(clients), pairs, lasting
+        self._services = np.arange(services)[:, None]
+        self._row = self._services * pairs  # where each service's pairs begin in a flat table
+        names = ("quality", "lasting", "persistence", "drift")
+        self._fresh, self._types, self._keeping, self._drift = (draw_key(seed, name) for name in names)
+        self._ahead = max(1, BLOCK // (services * clients))
+        self._drawn = lru_cache(maxsize=2)(self._draw_ahead)
+        self._reached: tuple[int, IntArray] | None = None  # the last block that was drawn, and its last row of drifts
+
+    def at(self, round_: int) -> tuple[IntArray, IntArray | None]:
+        """Return what clients hold in a round."""
+        block, position = divmod(round_, self._ahead)
+        places, since = self._drawn(block)
+        return places[position], None if since is None else since[position]
+
+    def _draw_ahead(self, block: int) -> tuple[IntArray, IntArray | None]:
+        """Return both arrays of ``at`` for the rounds of a block, [rounds, M, C]."""
+        rounds = np.arange(block * self._ahead, (block + 1) * self._ahead)
+        fresh = draw_pairs(self._fresh, rounds, len(self._row), len(self._clients), self._pairs) + self._row
+        if not self._lasting.persistence:
+            return fresh, None
+        since = self._since(block, rounds)[:, None, :]
+        stays = integers(self._types, self._pairs, since, self._services, self._clients) + self._row
+        drawn = uniforms(self._keeping, rounds[:, None, None], self._services, self._clients)[0]
+        kept = drawn < self._lasting.persistence
+        return np.where(kept, stays, fresh), np.where(kept, since, FRESH)
+
+    def _since(self, block: int, rounds: IntArray) -> IntArray:
+        """Return the round in which each client's lasting pairs were last drawn, [rounds, C]."""
+        last = np.where(self._drifts(rounds, self._clients), rounds[:, None], 0)
+        last[0] = np.maximum(last[0], self._before(block, int(rounds[0])))
+        since: IntArray = np.maximum.accumulate(last, axis=0)
+        self._reached = block, since[-1]
+        return since
+
+    def _before(self, block: int, first: int) -> IntArray:
+        """Return the last drift of each client [C] before a block that begins with round ``first``; 0 for none."""
+        if self._reached is not None and self._reached[0] == block - 1:
+            return self._reached[1]
+        found, waiting = np.zeros_like(self._clients), self._clients
+        while first > 0 and waiting.size and self._lasting.drift:
+            rounds = np.arange(max(0, first - STRETCH), first)
+            drifts = self._drifts(rounds, waiting)
+            found[waiting] = np.where(drifts, rounds[:, None], 0).max(axis=0)
+            waiting, first = waiting[~drifts.any(axis=0)], int(rounds[0])
+        return found
+
+    def _drifts(self, rounds: IntArray, clients: IntArray) -> BoolArray:
+        """Return whether the lasting pairs of each client are drawn again in each round, [rounds, clients]."""
+        drifts: BoolArray = uniforms(self._drift, rounds[:, None], 0, clients)[0] < self._lasting.drift
+        return drifts

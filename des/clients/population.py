@@ -1,0 +1,205 @@
+"""The clients as a population: the data they hold in each round, its quality, and their bids.
+
+Data and costs are functions of (seed, round, service, client) alone: no policy can change the data that the others
+meet, services that have left are drawn like the rest, and clients or services added at the end change no others.
+Reports and bids follow by the clients' behaviour and, where clients learn, from the outcomes of earlier bids.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
+from des.clients.client_data import FRESH, Holdings
+from des.clients.data_tables import PopulationSpec, Table, Valuation
+from des.clients.disclosure import Lens, Moods
+from des.clients.label_mixes import LabelMixes, MixedData
+from des.memory import remembered
+from des.money import Micro, MicroArray
+from fl.arithmetic.draws import draw_key, integers, uniforms
+from fl.arrays import FloatArray, IntArray
+from fl.data.quality import DQIParameters
+from fl.training.jobs import TrainingJob
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The data that clients hold in a round, read-only: arrays [M, C] over services and clients."""
+
+    data_size: IntArray  # D, images
+    emd: FloatArray  # the realised EMD (eq. 1)
+    cost: MicroArray  # what training on them costs the client, in micro-units
+    # the round in which the label mix was drawn, or ``des.clients.client_data.FRESH``; None if all are fresh, or in
+    # ``labels``
+    mix: IntArray | None = None
+    labels: LabelMixes | None = None  # the label mixes, where they are drawn from a Dirichlet distribution
+
+    def jobs(
+        self,
+        service: str,
+        m: int,  # its index
+        clients: Sequence[int],  # indices of the clients
+        claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
+    ) -> list[TrainingJob]:
+        """Return the jobs of clients that train on what they hold, in their order."""
+        size, emd = self.data_size[m], self.emd[m]
+        sizes: list[int] = [size.item(client) for client in clients]
+        unknown = [None] * len(clients)
+        mixes = unknown if self.mix is None else [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
+        counts = unknown if self.labels is None else self.labels.counts(m, clients, np.array(sizes))
+        columns = zip(clients, sizes, claimed or unknown, mixes, counts, strict=True)
+        return [TrainingJob(service, c, own, emd.item(c), said, mix, of) for c, own, said, mix, of in columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Qualities:
+    """One round's world as clients report it, read-only: arrays [M, C] over services and clients."""
+
+    data_size: IntArray  # D, images, as the client reports it
+    emd: FloatArray  # the EMD (eq. 1) that the client reports; the realised one, unless it misreports
+    dqi: FloatArray  # Psi (eq. 6) of the data that is reported, 12 significant digits
+    bid: MicroArray  # O, in micro-units
+    held: Held  # the truth, which services do not see
+    seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
+
+
+class Population:
+    """Draws the world of each round."""
+
+    def __init__(
+        self,
+        spec: PopulationSpec,  # the clients; their behaviour begins again
+        labels: Sequence[int],  # [M] L of each service's data set
+        parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
+        seed: int,  # the run's seed
+    ) -> None:
+        """Tabulate the quality and the cost of every (D, EMD) pair for every service, or draw them in each round."""
+        self.spec = spec
+        self._departure = draw_key(seed, "departure")
+        self._departing = lru_cache(maxsize=2)(self._draw_departures)
+        valuation, a = Valuation(spec, labels, parameters), spec.concentration
+        pairs = len(spec.data_sizes) * (len(spec.emds) if a is None else 1)
+        self._holdings = Holdings(len(labels), spec.count, pairs, spec.lasting, seed)
+        self._data: Callable[[int], tuple[Table, IntArray, IntArray | LabelMixes | None]]
+        if a is None:
+            self._table, self._ranges = valuation.listed()
+            self._data = self._listed
+        else:
+            self._ranges = valuation.continuous()
+            self._data = MixedData(self._holdings, valuation, spec.data_sizes, labels, a, seed).at
+        self._moods = Moods(spec.cost_noise, spec.count, seed)
+        self._costs = self._moods.limits(*self._ranges.cost)
+        self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
+        self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._costs[1])
+        self.reset()
+        draw = integers(draw_key(seed, "speed"), len(spec.speeds), 0, 0, np.arange(spec.count))
+        self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
+
+    def reset(self) -> None:
+        """Let the clients forget what they have learned, as before the first round."""
+        self.spec.behaviour.begin(self._setting)
+
+    @property
+    def pairs(self) -> Qualities:
+        """The pairs that ``client_data.draw_pairs`` draws from, as truthful clients report them: [M, pairs]."""
+        table = self._table
+        held = Held(table.size[0], table.emd[0], table.cost[0])
+        return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])
+
+    def draw(self, round_: int) -> Qualities:
+        """Return the data, DQI and bids of all clients for all services in a round.
+
+        Where clients learn, bids follow from the rounds that were closed so far.
+        """
+        table, at, mix = self._data(round_)
+        held = self._held(round_, table, at, mix)
+        size, emd, costs = held.data_size, held.emd, held.cost
+        if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
+            at = at + liars * table.size[0].size
+            size, emd, costs = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
+            for array in (size, emd, costs):
+                array.setflags(write=False)
+        dqi = table.dqi.take(at)
+        dqi.setflags(write=False)
+        bids = asked(self.spec.behaviour, round_, costs)
+        bids.setflags(write=False)
+        return Qualities(size, emd, dqi, bids, held, self._lens.seen(dqi, round_))
+
+    def held(self, round_: int) -> Held:
+        """Return what data clients hold in a round, whatever they say of it."""
+        return self._held(round_, *self._data(round_))
+
+    def _held(self, round_: int, table: Table, at: IntArray, mix: IntArray | LabelMixes | None) -> Held:
+        size, emd, cost = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
+        for array in (size, emd, cost):
+            array.setflags(write=False)
+        return Held(size, emd, cost, None, mix) if isinstance(mix, LabelMixes) else Held(size, emd, cost, mix)
+
+    def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
+        """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""
+        return self._table, *self._holdings.at(round_)
+
+    def close(
+        self,
+        round_: int,  # n; every round is closed once, in order
+        # service, client, and what it was paid, None if it did not serve; in the order of offers.csv
+        offers: Iterable[tuple[str, int, Micro | None]],
+        names: Sequence[str],  # of the services
+    ) -> None:
+        """Let clients learn from a round."""
+        if self.learns:
+            self.spec.behaviour.close(round_, Outcomes.of(offers, names, self.held(round_).cost))
+
+    @property
+    def truthful(self) -> bool:
+        """Whether clients bid their costs and report what they hold, as in the paper."""
+        return type(self.spec.behaviour) is Truthful  # a class of a plug-in may only begin as Truthful does
+
+    @property
+    def learns(self) -> bool:
+        return self.spec.behaviour.learns
+
+    def state(self) -> dict[str, Any]:
+        """Return what the clients have learned so far."""
+        return remembered(self.spec.behaviour, "behaviour", BehaviourError)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``. Errors as there."""
+        self.spec.behaviour.restore(state)
+
+    @property
+    def data_sizes(self) -> Collection[int]:
+        return self._ranges.data_sizes
+
+    def cost_factors(self, round_: int) -> FloatArray:
+        """Return what multiplies each client's costs in a round, [C]; ones without noise."""
+        return self._moods.factors(round_)
+
+    def _draw_departures(self, round_: int) -> FloatArray:
+        """Return [2, C]: a client leaves if its first number is below the rate; the second says when."""
+        return uniforms(self._departure, round_, 0, np.arange(self.spec.count))
+
+    @property
+    def dqi_range(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest [M] and the highest [M] DQI that a client's data can have for each service."""
+        return self._ranges.dqi
+
+    @property
+    def seen_range(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest [M] and the highest [M] value that a service can see in place of a client's DQI."""
+        return self._lens.range
+
+    @property
+    def bid_range(self) -> tuple[MicroArray, MicroArray]:
+        """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
+        return self.spec.behaviour.bid_range(*self._costs)
+
+    def departs(self, round_: int, client: int) -> float | None:
+        """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""
+        if not self.spec.departure_rate:
+            return None
+        leaves, part = self._departing(round_)[:, client].tolist()
+        return part if leaves < self.spec.departure_rate else None

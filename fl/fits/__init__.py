@@ -1,1 +1,0 @@
-"""Fits that come with flmarket, as package data: ``dqi.json`` and ``surrogate.json`` (read by ``fl.fitted``)."""

@@ -1,0 +1,1 @@
+"""Fits that come with flmarket, package data that ``fl.surrogate.fitted`` reads: ``dqi.json``, ``surrogate.json``."""

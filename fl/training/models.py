@@ -1,0 +1,70 @@
+"""The models that services can train, by name. Light: checking a scenario needs the names, not torch."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fl.data.dataset import Shape
+from flmarket.core.errors import InputError
+from flmarket.core.plugins import Registry
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+BUILTIN: Mapping[str, str] = {
+    "cnn": "fl.training.networks:cnn",
+    "mlp": "fl.training.networks:mlp",
+    "resnet8": "fl.training.resnet:resnet8",
+}
+"""The models that come with flmarket, as module:function; imported when used."""
+
+
+CNN_SHORTEST = 8
+"""Pixels of a side: the ``cnn`` sees at least 16 x 16, of a smaller image mostly the border that fills these up."""
+
+
+class ModelError(InputError):
+    """A built-in model does not fit the images; the message says what to do."""
+
+
+def require_fit(name: str, shape: Shape) -> None:
+    """Raise if images are too small for a built-in model.
+
+    Raises:
+        ModelError: they are.
+    """
+    if name == "cnn" and min(shape.height, shape.width) < CNN_SHORTEST:
+        raise ModelError(
+            f"model 'cnn' needs images of at least {CNN_SHORTEST} x {CNN_SHORTEST} pixels, not {shape}; enlarge them, "
+            'or choose model = "mlp" or "resnet8"'
+        )
+
+
+def _problem(found: Any) -> str | None:
+    return None if callable(found) else f"{found!r} cannot be called"
+
+
+MODELS: "Registry[Callable[..., Module]]" = Registry("model", "flmarket.models", BUILTIN, _problem)
+"""All models, by name: ``(labels: int)`` or ``(labels: int, shape: Shape)`` to a module."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def model(name: str) -> Callable[[F], F]:
+    """Return a decorator that registers a model, whose name then works as ``model = "..."`` in a scenario.
+
+    The model is a function of the number of labels and, if it has a parameter ``shape``, of the images' shape
+    (``fl.data.dataset.Shape``), so that one model fits data sets of all shapes:
+
+        @flmarket.model("linear")
+        def linear(labels, shape):
+            channels, height, width = shape
+            return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+
+    It returns a ``torch.nn.Module`` that maps images to logits [n, labels]. Only parameters travel between clients and
+    server, and results must not depend on which thread trained what: buffers that training changes (``BatchNorm``'s
+    running means; ``GroupNorm`` has none) and random layers (``Dropout``) are refused.
+
+    Raises:
+        PluginError: the name is taken or invalid, or what is decorated cannot be called.
+    """
+    return MODELS.decorator(name)

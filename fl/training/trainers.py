@@ -1,0 +1,106 @@
+"""The choice of the code that trains: picks the kernel for a model and a data set, and creates its trainers.
+
+``fused`` is the compiled kernel (``fl.training.fused``), for ``cnn`` on images of two shapes and ``mlp`` on any;
+``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import nn
+
+from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
+from fl.data.registry import Dataset
+from fl.training import fused
+from fl.training.batched import BatchedTrainer
+from fl.training.kernels import kernel_for, require_device
+from fl.training.local import ReferenceTrainer, Trainer
+from fl.training.networks import MLP_HIDDEN, build
+from fl.training.regime import Kernel, Regime
+
+
+class FusedTrainer:
+    """Local training in the compiled kernel."""
+
+    def __init__(self, architecture: fused.Architecture, scale: float, offset: float) -> None:
+        self._architecture, self._scale, self._offset = architecture, scale, offset
+
+    def train(
+        self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
+    ) -> tuple[Float32Array, float]:
+        """See ``Trainer.train``."""
+        return fused.train(
+            self._architecture,
+            parameters,
+            self._images(pixels),
+            labels,
+            order,
+            batch_size=regime.batch_size,
+            learning_rate=regime.learning_rate,
+            momentum=regime.momentum,
+            scale=self._scale,
+            offset=self._offset,
+        )
+
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
+        """See ``Trainer.correct``."""
+        return fused.correct(
+            self._architecture,
+            parameters,
+            self._images(pixels),
+            labels,
+            scale=self._scale,
+            offset=self._offset,
+        )
+
+    def _images(self, pixels: Pixels) -> ByteArray:
+        """The pixels [n, channels, height, width] as the kernel wants them: a single channel is no dimension."""
+        shape = self._architecture.shape
+        return pixels.reshape(-1, *(shape if shape.channels > 1 else shape[1:]))
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Creates trainers for one data set and model."""
+
+    dataset: Dataset  # what is learned
+    regime: Regime  # how it is learned
+    wanted: Kernel = "auto"  # the requested kernel
+
+    @cached_property
+    def kernel(self) -> str:
+        """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``."""
+        return kernel_for(self.regime.model, self.dataset.info.shape, self.wanted)
+
+    @property
+    def evaluation_chunk(self) -> int:
+        """Test images to evaluate at once: torch slows down beyond a few hundred, the fused kernel does not."""
+        return 250 if self.kernel == "reference" else 1000
+
+    def trainer(self) -> Trainer:
+        """Return a new trainer, for one thread."""
+        if self.kernel == "reference":
+            return self._reference(0)
+        return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
+
+    def batched(self, device: str) -> BatchedTrainer:
+        """Return a trainer that trains all clients of a service together on ``device``."""
+        require_device(device)
+        return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
+
+    def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
+        """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
+        return self._reference(seed, *purpose).parameters
+
+    @property
+    def _architecture(self) -> fused.Architecture:
+        labels, shape = self.dataset.info.labels, self.dataset.info.shape
+        if self.regime.model == "cnn":
+            return fused.Architecture("cnn", labels, shape=shape)
+        return fused.Architecture("mlp", labels, MLP_HIDDEN, shape)
+
+    def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
+        return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)
+
+    def _module(self, seed: int, *purpose: str | int) -> nn.Module:
+        return build(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, seed, *purpose)

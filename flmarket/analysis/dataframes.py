@@ -1,0 +1,159 @@
+"""Complete runs as data frames: what a notebook or a script works with."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from flmarket.analysis.figures.learning_curves import curves
+from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import RunResult, mixed, read
+from flmarket.analysis.tables import TableName, beside, identities, in_units, read_table
+from flmarket.core.counting import counted
+from flmarket.core.words import in_python
+
+LINE = 120
+"""Characters of a line in which a summary shows itself as text."""
+
+
+class Summary(pd.DataFrame):
+    """A table that shows all of its columns, in several blocks where they are too wide for one."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        """The class of a selection of columns or rows."""
+        return Summary
+
+    def __repr__(self) -> str:
+        return self.to_string(float_format="{:.4g}".format, line_width=LINE)
+
+
+class Results:
+    """The results of complete runs. Logs are read when they are first asked for, and kept.
+
+    ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
+    ``scenario``, ``policy`` and ``seed`` in front and one more for each swept key, NaN for runs without it. In
+    ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
+    """
+
+    @in_python()
+    def __init__(self, sources: Sequence[Path | str]) -> None:
+        """Find the complete runs among and below the sources.
+
+        Raises:
+            InputError: there is none, or a log is damaged.
+
+        Warns:
+            UserWarning: runs of one scenario were trained in different arithmetic, or played by different versions.
+        """
+        self.runs: list[RunResult] = read([Path(source) for source in sources])
+        for text in mixed(self.runs):
+            warnings.warn(text, stacklevel=3)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __repr__(self) -> str:
+        policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
+        scenarios = ", ".join(dict.fromkeys(run.setting.label for run in self.runs))
+        return f"<Results: {counted(len(self), 'run')} of {scenarios}; {policies}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row for each run, round and service."""
+        return self._table("rounds")
+
+    @cached_property
+    def offers(self) -> pd.DataFrame:
+        """One row for each offer."""
+        return self._table("offers")
+
+    @cached_property
+    def clients(self) -> pd.DataFrame:
+        """One row for each offer: what it is to its client; only of runs whose clients are not truthful.
+
+        Raises:
+            InputError: a run has none.
+        """
+        return self._table("clients")
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row for each event on the market's timeline."""
+        return self._table("events")
+
+    @property
+    def paths(self) -> list[Path]:
+        """The runs' directories."""
+        return [run.directory.path for run in self.runs]
+
+    @in_python()
+    def summary(self) -> pd.DataFrame:
+        """Return the mean of each measure over seeds, one row for each scenario, policy and service.
+
+        The row of the service ``market`` is the whole market's. ``flmarket report`` prints the same means with their
+        intervals, and says what each measure is.
+
+        ``rounds to target`` is NaN where no run met the target. Where ``target met`` is below 100, it is a lower bound:
+        runs that did not meet the target count with their last round.
+        """
+        rows: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in make_report(self.runs).estimates:
+            found = rows.setdefault((row.setting.label, row.policy, row.service), {"service_policy": row.played})
+            found["seeds"] = row.seeds
+            never = row.to_target is not None and not row.to_target.reached.any()
+            found[row.measure.name] = math.nan if never else row.interval.estimate
+        index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
+        columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
+        return Summary(list(rows.values()), index=index, columns=columns)
+
+    @in_python()
+    def compare(self, baseline: str) -> pd.DataFrame:
+        """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
+
+        Columns: ``seeds`` that both have, the mean ``difference`` (policy minus baseline), the ends ``low`` and
+        ``high`` of its 95 % interval (missing for fewer than three seeds), ``improvement``, the probability that a run
+        of the policy beats one of the baseline (missing where neither more nor less is better), and ``p_holm``, the
+        p-value of the paired t test, corrected for the measures and policies of the service (Holm).
+
+        Raises:
+            InputError: no run has that policy, or none shares scenario and seed with another policy.
+        """
+        names = ["scenario", "policy", "service", "measure"]
+        rows = [
+            (
+                *(row.setting.label, row.policy, row.service, row.measure.name),
+                *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement, row.adjusted),
+            )
+            for row in make_report(self.runs, baseline).differences
+        ]
+        columns = [*names, "seeds", "difference", "low", "high", "improvement", "p_holm"]
+        return pd.DataFrame(rows, columns=columns).set_index(names)
+
+    @in_python()
+    def plot(self, what: str = "accuracy") -> Any:
+        """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
+
+        Curves are means over seeds, bands their 95 % intervals.
+
+        Args:
+            what: ``accuracy``, ``reward``, ``spent``, ``wanted``, ``served`` or ``refused``.
+
+        Raises:
+            InputError: there is no such quantity.
+        """
+        return curves(self.runs, what)
+
+    def _table(self, table: TableName) -> pd.DataFrame:
+        fronts = identities([run.directory for run in self.runs]).infer_objects()
+        frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
+        parts = [beside(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
+        return pd.concat(parts, ignore_index=True)

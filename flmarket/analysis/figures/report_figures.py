@@ -1,0 +1,218 @@
+"""Figures of a report."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from des.money import MICRO
+from fl.arrays import FloatArray
+from flmarket.analysis.figures.drawing import Figure, images
+from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
+from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
+from flmarket.analysis.results.setting import Setting
+from flmarket.core.tracking import tracked
+from learning.statistics.intervals import FEWEST, mean_band, mean_interval
+
+_MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
+
+
+def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
+    """Yield every figure for which the runs have data. A policy looks the same in all of them."""
+    settings, styles = by_setting(runs), numbered(runs)
+    accuracy, reward, cost = (partial(draw, styles=styles) for draw in (_accuracy, _reward, _cost))
+    for folder, members in settings.items():
+        name, label, backend = folder.name, members[0].setting.label, members[0].setting.backend
+        final = "final accuracy" if backend.trains else f"final {backend.accuracy}"
+        for kind, caption, draw in (
+            (
+                "accuracy",
+                f"{backend.accuracy} of each service by round; bands are 95 % intervals of the mean",
+                accuracy,
+            ),
+            ("reward", "normalised reward (reward / Omega^target, mean over services) by round", reward),
+            ("payments", "payments against bids, of served and of refused offers", _payments),
+            ("allocation", "times that each client served each service, mean over seeds", _allocation),
+            ("cost", f"{final} against money spent, each mark one run of one service", cost),
+        ):
+            yield Figure(f"{name}-{kind}", f"{label}: {caption}", lambda draw=draw, of=members: draw(of))  # type: ignore[misc]
+    yield from _sweeps(list(settings.values()), styles)
+
+
+def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
+    """Return every figure's caption and SVG, by name."""
+    drawn = tracked(list(figures(runs)), "figures")
+    return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
+
+
+def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
+    from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
+
+    columns = min(count, 4)
+    rows = -(-count // columns)
+    figure = Canvas(figsize=(width * columns, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
+    flat = list(axes.flat)
+    for unused in flat[count:]:
+        unused.set_visible(False)
+    return figure, flat[:count]
+
+
+def _whole_ticks(axes: Any) -> None:
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def draw_service(
+    axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray], styles: Styles
+) -> None:
+    """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
+    for policy, own in by_policy(runs).items():
+        _curves(axes, policy, styles[policy], np.array([values(run)[:, m] for run in own]))
+    axes.set(title=runs[0].setting.services[m], xlabel="round")
+
+
+def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
+    """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
+    draw_service(axes, m, runs, lambda run: 100 * run.reported, styles)
+    axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+
+
+def accuracy_label(setting: Setting) -> str:
+    """Return what an axis of a scenario's accuracies is called."""
+    return f"{setting.backend.accuracy}, %"
+
+
+def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
+    """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
+    rounds = np.arange(1, curves.shape[1] + 1)
+    mean, low, high = mean_band(curves)
+    axes.plot(rounds, mean, label=label, **style(index))
+    _whole_ticks(axes)
+    if len(curves) >= FEWEST:
+        axes.fill_between(rounds, low, high, color=colour(index), alpha=0.2, linewidth=0)
+
+
+def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
+    figure, panels = _panels(len(runs[0].setting.services))
+    for m, axes in enumerate(panels):
+        draw_accuracy(axes, m, runs, styles)
+    panels[0].set_ylabel(accuracy_label(runs[0].setting))
+    panels[0].legend()
+    return figure
+
+
+def _normalised(run: RunResult) -> FloatArray:
+    """Return [N] reward / Omega^target, mean over services."""
+    means: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=1)
+    return means
+
+
+def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
+    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    for policy, own in by_policy(runs).items():
+        _curves(axes, policy, styles[policy], np.array([_normalised(run) for run in own]))
+    axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
+    axes.legend()
+    return figure
+
+
+def _payments(runs: Sequence[RunResult]) -> Any:
+    groups = by_policy(runs)
+    figure, panels = _panels(len(groups))
+    for axes, (policy, own) in zip(panels, groups.items(), strict=True):
+        offers = pd.concat(run.offers for run in own)
+        offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
+        served = offers["outcome"] == "served"
+        for chosen, label, shape, tint in (
+            (served, "served", "o", colour(0)),
+            (~served, "refused", "x", colour(1)),
+        ):
+            part = offers[chosen]
+            axes.scatter(
+                part["bid"] / MICRO, part["payment"] / MICRO, s=10, marker=shape, color=tint, label=label, alpha=0.6
+            )
+        axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
+        axes.set(title=policy, xlabel="bid, money")
+    panels[0].set_ylabel("payment, money")
+    panels[0].legend()
+    return figure
+
+
+def _allocation(runs: Sequence[RunResult]) -> Any:
+    groups, setting = by_policy(runs), runs[0].setting
+    figure, panels = _panels(len(groups), height=1.2 + 0.3 * len(setting.services))
+    counts = [_served(own, setting) for own in groups.values()]
+    image = None
+    for axes, policy, count in zip(panels, groups, counts, strict=True):
+        top = max(float(np.max(counts)), 1.0)
+        image = axes.imshow(count, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
+        axes.grid(visible=False)
+        _whole_ticks(axes)
+        axes.set(title=policy, xlabel="client", yticks=range(len(setting.services)), yticklabels=setting.services)
+    figure.colorbar(image, ax=panels, label="times served")
+    return figure
+
+
+def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
+    """Return [M, C] how often each client served each service, mean over runs."""
+    count = np.zeros((len(setting.services), setting.clients))
+    place = {service: m for m, service in enumerate(setting.services)}
+    for run in runs:
+        np.add.at(count, (run.earnings["service"].map(place), run.earnings["client"]), 1)
+    return count / len(runs)
+
+
+def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
+    setting = runs[0].setting
+    figure, panels = _panels(len(setting.services))
+    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
+        for policy, own in by_policy(runs).items():
+            index = styles[policy]
+            axes.scatter(
+                [run.spent[:, m].sum() for run in own],
+                [100 * run.reported[-1, m] for run in own],
+                color=colour(index),
+                marker=mark(index),
+                label=policy,
+            )
+        axes.set(title=service, xlabel="spent, money")
+    panels[0].set_ylabel("final accuracy, %")
+    panels[0].legend()
+    return figure
+
+
+def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Figure]:
+    """Yield a figure for each key with numbers that was swept alone: Figs. 3a and 3b of the paper."""
+    points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
+    for runs in settings:
+        setting = runs[0].setting
+        if len(setting.sweep) == 1:
+            [(key, value)] = setting.sweep.items()
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                points[setting.name, key].append(runs)
+    for (name, key), found in points.items():
+        if len(found) > 1:
+            caption = f"{name}: normalised reward, mean over services and rounds, against {key}"
+            yield Figure(f"{name}-sweep-{key}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
+
+
+def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
+    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    for policy in dict.fromkeys(run.policy for runs in points for run in runs):
+        index, found = styles[policy], []
+        for runs in points:
+            scores = np.array([_normalised(run).mean() for run in runs if run.policy == policy])
+            if len(scores):
+                interval = mean_interval(scores)
+                found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
+        x, mean, low, high = np.array(sorted(found)).T
+        spread = [mean - low, high - mean]
+        axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
+    if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
+        _whole_ticks(axes)
+    axes.set(title="mean over services and rounds", xlabel=key, ylabel="reward / Omega^target")
+    axes.legend()
+    return figure

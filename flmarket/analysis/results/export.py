@@ -1,0 +1,127 @@
+"""Many runs' logs in one file: CSV with the text of the runs' own files, or Parquet (extra ``parquet``)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Literal
+
+import pandas as pd
+
+from flmarket.analysis.tables import (
+    TableName,
+    beside,
+    having,
+    identities,
+    in_units,
+    read_table,
+    sweep_text,
+    written,
+)
+from flmarket.core.errors import InputError, shortened
+from flmarket.core.extras import needs_extra
+from flmarket.core.files import asked_for, replacing
+from flmarket.core.tracking import tracked
+from scenarios.logs.columns import ALL_TABLES
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import complete_runs
+from scenarios.logs.outside import require_outside_runs
+
+Shape = Literal["long", "wide"]
+
+
+def export(
+    sources: Sequence[Path],  # run directories, or directories with runs at any depth below them
+    target: IO[str],  # an open text file
+    table: TableName = "rounds",  # the table to write
+    # ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``
+    shape: Shape = "long",
+    notify: Callable[[str], None] = lambda _: None,  # called with a line if some runs do not have the table
+    damaged: Callable[[str], None] | None = None,  # as in ``complete_runs``
+) -> int:
+    """Write one table of all complete runs below the sources that have it, with the run in front of each row.
+
+    In front stand ``scenario`` (the name with its hash, so that sweep points stay apart), ``policy``, ``seed``, and a
+    column for each swept key, empty for runs without it. The service's own policy becomes ``service_policy``.
+    """
+    if shape == "wide" and table != "rounds":
+        raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
+    runs = having(complete_runs(sources, damaged), table, notify)
+    fronts = identities(runs).map(sweep_text)
+    frames = _long(runs, fronts, table) if shape == "long" else _wide(runs, fronts)
+    for place, frame in enumerate(frames):
+        frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
+    return len(runs)
+
+
+def export_file(
+    sources: Sequence[Path],
+    path: Path,
+    table: TableName = "rounds",
+    shape: Shape = "long",
+    notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
+) -> int:
+    """Export into a file. An existing file is replaced only when the new one is complete."""
+    require_outside_runs(path)
+    with asked_for(path) as file:
+        return export(sources, file, table, shape, notify, damaged)
+
+
+def export_parquet(
+    sources: Sequence[Path],
+    path: Path,
+    table: TableName = "rounds",
+    notify: Callable[[str], None] = lambda _: None,
+    damaged: Callable[[str], None] | None = None,
+) -> int:
+    """Write as ``export`` does; numbers are 64-bit, what is empty in the logs is null. One run is in memory at a time.
+
+    A swept key has numbers or booleans if all of its values are, else the text that it has in CSV.
+    """
+    with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
+        import pyarrow as pa
+        from pyarrow import parquet
+    require_outside_runs(path)
+    runs = having(complete_runs(sources, damaged), table, notify)
+    fronts = identities(runs).convert_dtypes()
+    for name in fronts.select_dtypes(object):
+        fronts[name] = fronts[name].map(sweep_text, na_action="ignore").convert_dtypes()
+    # pandas' Int64 may be missing
+    types = {it.name: it.type.dtype.replace("int64", "Int64") for it in ALL_TABLES[table].columns}
+    schema = None
+    try:
+        with replacing(path) as file, ExitStack() as stack:
+            for place, run in enumerate(tracked(runs, "runs")):
+                frame = in_units(read_table(run, table), table).astype(types)
+                part = pa.Table.from_pandas(beside(fronts.iloc[[place]], frame), schema, preserve_index=False)
+                part = part.replace_schema_metadata()  # which would bring pandas' own types back
+                if schema is None:
+                    schema = part.schema
+                    writer = stack.enter_context(parquet.ParquetWriter(file, schema))
+                writer.write_table(part)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error}") from error
+    return len(runs)
+
+
+def _long(runs: Sequence[RunDirectory], fronts: pd.DataFrame, table: TableName) -> Iterator[pd.DataFrame]:
+    for place, run in enumerate(tracked(runs, "runs")):
+        yield beside(fronts.iloc[[place]], written(read_table(run, table), table))
+
+
+def _wide(runs: Sequence[RunDirectory], fronts: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield all runs' rounds as one table, because their services may differ."""
+    index, frames = ["round", "sim_time"], []
+    for place, run in enumerate(tracked(runs, "runs")):
+        rounds = written(read_table(run, "rounds"), "rounds").rename(columns={"policy": "service_policy"})
+        services = rounds["service"].unique()
+        values = [name for name in rounds.columns if name not in {*index, "service"}]
+        columns = [(value, service) for service in services for value in values]
+        try:
+            wide = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
+            wide = wide[columns].sort_index(key=lambda level: level.astype(float))
+        except (ValueError, KeyError) as error:  # no number, or two rows for one service
+            raise InputError(f"{run.path}: rounds.csv: cannot be exported: {shortened(error)}") from error
+        wide.columns = pd.Index([f"{service}.{value}" for value, service in columns])
+        frames.append(beside(fronts.iloc[[place]], wide.reset_index()))
+    yield pd.concat(frames, ignore_index=True)

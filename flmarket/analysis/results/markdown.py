@@ -1,0 +1,232 @@
+"""A report's tables and words, as Markdown and as CSV; ``flmarket.analysis.results.page`` makes a page of them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from flmarket.analysis.results.measures import MARKET, Measure
+from flmarket.analysis.results.report import Difference, Estimate, Report
+from flmarket.analysis.results.run_results import mixed
+from flmarket.analysis.results.sentences import ranked, sentences
+from flmarket.analysis.results.setting import Setting
+from flmarket.core.errors import InputError
+from flmarket.core.printable import printable
+from learning.policy import is_privileged
+from learning.statistics.intervals import FEWEST
+
+Table = list[list[str]]  # rows of cells; the first row is the header
+
+_Row = TypeVar("_Row", Estimate, Difference)
+
+DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "price of anarchy")
+"""The measures that tables show first."""
+
+COLUMNS = (
+    "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
+    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
+    "backend",
+)  # fmt: skip
+
+
+def csv_text(report: Report) -> str:
+    """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision."""
+    found = {_key(row): row for row in report.differences}
+    lines: list[list[object]] = []
+    for row in report.estimates:
+        sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
+        line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
+        line += [row.interval.estimate, row.interval.low, row.interval.high]
+        if difference := found.get(_key(row)):
+            interval = difference.interval
+            line += [report.baseline, difference.seeds, interval.estimate, interval.low, interval.high]
+            line += [difference.improvement, interval.p, difference.adjusted]
+        else:
+            line += [None] * 8
+        lines.append([*line, row.setting.backend.name])
+    return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table of a report."""
+
+    setting: Setting | None  # whose first table it is; None for the others
+    title: str  # what it shows
+    table: Table  # the deciding measures
+    more: Table | None  # the other measures; None if there are none
+
+
+def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
+    parts = ["# Report", *map(_literal, introduction(report))]
+    for part in tables(report):
+        if part.setting:
+            found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
+            remark = [f"**{_literal(remark)}**"] if (remark := part.setting.backend.remark) else []
+            parts += [f"## {_literal(part.setting.label)}", *remark, found]
+        parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
+        if part.more:
+            parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
+    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in glossary(report))]
+    if made_by:
+        parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
+    return "\n\n".join(parts) + "\n"
+
+
+def introduction(report: Report) -> list[str]:
+    """Return what must be known to read the tables, one paragraph each."""
+    count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
+    text = [
+        f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
+        "A service that left keeps its accuracy and reward until the last round."
+    ]
+    if any((run.setting.arrivals > 1).any() for run in report.runs):
+        text.append(
+            "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
+            "the rounds that AUC and normalised reward are means of."
+        )
+    trained = [run for run in report.runs if run.setting.backend.trains]
+    if trained:
+        where = "Accuracies" if len(trained) == len(report.runs) else "Where models are trained, accuracies"
+        text.append(f"{where} are measured on test images.")
+    if any(run.setting.split for run in trained):
+        others = (
+            "" if all(run.setting.split for run in trained) else "; in scenarios without these, on test images, too"
+        )
+        text[-1] += f" Targets, exits and rewards go by the accuracy on validation images, which no client has{others}."
+    if report.baseline:
+        text.append(
+            f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
+            f"policy beats one of {report.baseline}."
+        )
+    if report.points:
+        text.append("Points of a sweep are compared with its first one, paired by seed.")
+    if any(row.interval.known for row in (*report.differences, *report.points)):
+        text.append(
+            "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
+            "Holm's correction)."
+        )
+    text += [*mixed(report.runs), *report.notes]
+    if any(_privileged(row.played) for row in report.estimates):
+        text.append("Policies marked * see what the paper hides from services.")
+    return text
+
+
+def tables(report: Report) -> Iterator[Part]:
+    """Yield the tables, setting by setting, policies in the order of their AUC; comparisons of sweeps come last."""
+    for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
+        estimates = list(rows)
+        setting = estimates[0].setting
+        order = {policy: place for place, policy in enumerate(ranked(report, setting))}
+        estimates.sort(key=lambda row: order[row.policy])
+        differences = [row for row in report.differences if row.setting.folder == setting.folder and row.measure.better]
+        differences.sort(key=lambda row: order[row.policy])
+        for service in (MARKET, *setting.services):
+            own = [row for row in estimates if row.service == service]
+            title = "Whole market" if service == MARKET else f"Service {service}"
+            yield _part(setting if service == MARKET else None, title, own, _shown, report.measures)
+            if against := [row for row in differences if row.service == service]:
+                yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
+    for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
+        title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
+        yield _part(None, title, list(points), _compared, report.measures, "point", lambda row: row.setting.label)
+
+
+def _part(
+    setting: Setting | None,
+    title: str,
+    rows: Sequence[_Row],
+    write: Callable[[_Row], str],
+    measures: Sequence[Measure],
+    head: str = "policy",
+    named: Callable[[_Row], str] | None = None,
+) -> Part:
+    """Return a table in two: the measures that decide, and the others."""
+    few = [measure for measure in measures if measure.name in DECIDING]
+    others = [measure for measure in measures if measure.name not in DECIDING]
+    more = _table(rows, write, others, head, named)
+    return Part(setting, title, _table(rows, write, few, head, named), more if len(more[0]) > 2 else None)
+
+
+def _table(
+    rows: Sequence[_Row],  # the cells
+    write: Callable[[_Row], str],  # returns the text of one
+    measures: Sequence[Measure],  # in the order of the columns
+    head: str,  # what names a row of the table
+    named: Callable[[_Row], str] | None,  # returns a row's name; policies, if not given
+) -> Table:
+    name = named or _named
+    measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
+    cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}
+    table = [[head, "seeds", *(measure.name for measure in measures)]]
+    for label in dict.fromkeys(name(row) for row in rows):
+        own: list[_Row | None] = [cells.get((label, measure.name)) for measure in measures]
+        first = next(row for row in rows if name(row) == label)
+        table.append([label, _seeds(first), *("" if row is None else write(row) for row in own)])
+    return table
+
+
+def _seeds(row: Estimate | Difference) -> str:
+    return str(row.seeds) if row.seeds == 1 or row.interval.known else f"{row.seeds} (no interval)"
+
+
+def _named(row: Estimate | Difference) -> str:
+    """Return the policy of a row, and the one that played for the service where that is another."""
+    if isinstance(row, Difference):
+        return row.policy + ("*" if _privileged(row.policy) else "")
+    played = row.played + ("*" if _privileged(row.played) else "")
+    if row.policy.partition("@")[0] == row.played:  # the label also names the agent
+        return row.policy + played.removeprefix(row.played)
+    return f"{row.policy}: {played}"
+
+
+def _privileged(policy: str) -> bool:
+    try:
+        return is_privileged(policy.partition("@")[0])
+    except InputError:  # as-configured, or a policy that is not installed here
+        return False
+
+
+def _shown(row: Estimate) -> str:
+    interval = _interval(row)
+    if row.to_target is not None:
+        return row.to_target.text(interval)
+    return row.measure.text(row.interval.estimate) + interval
+
+
+def _compared(row: Difference) -> str:
+    mark = f"{row.bound} " if row.bound else ""
+    text = mark + row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
+    return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
+
+
+def _interval(row: Estimate | Difference) -> str:
+    """Return the interval as it follows a mean; nothing for too few seeds."""
+    interval, text = row.interval, row.measure.text
+    return f" [{text(interval.low)}, {text(interval.high)}]" if interval.known else ""
+
+
+def _key(row: Estimate | Difference) -> tuple[Path, str, str, str]:
+    return row.setting.folder, row.policy, row.service, row.measure.name
+
+
+def glossary(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield each measure's name and meaning."""
+    for measure in report.measures:
+        yield measure.name, measure.meaning
+
+
+def markdown_table(table: Table) -> str:
+    """Return a table as Markdown that shows its cells as they are."""
+    header, *rows = [[_literal(cell) for cell in row] for row in table]
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _literal(text: str) -> str:
+    """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
+    return re.sub(r"[\\`|<]|\](?=[(\[])", r"\\\g<0>", printable(text))

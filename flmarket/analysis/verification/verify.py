@@ -1,0 +1,72 @@
+"""``flmarket verify``: does a run's log keep every constraint, and does its money add up?
+
+The rules are in ``flmarket.analysis.verification.rules``. What cannot be derived from the logs is checked by
+``flmarket verify --rerun``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+from des.money import Micro
+from flmarket.analysis.tables import UnreadableError, written
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.rules import RULES
+from flmarket.core.errors import InputError
+from scenarios.logs.columns import ALL_TABLES, tables_of
+from scenarios.logs.directory import RunDirectory, State
+
+_LONGEST = 200  # characters of a line in a message
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The findings in one run."""
+
+    path: Path  # the run's directory
+    rounds: int = 0  # how many rounds there are
+    offers: int = 0  # how many offers there are
+    paid: Micro = 0  # what all clients were paid, micro-units
+    problems: list[str] = field(default_factory=list)  # one sentence each; none for a valid run
+
+
+def verify(run: RunDirectory) -> Verdict:
+    """Check a run's logs. The plug-ins that it was played with are not needed."""
+    verdict = Verdict(run.path)
+    if run.state is not State.COMPLETE:
+        raise InputError(f"{run.path}: {run.unfinished()}")
+    verdict.problems += run.damage(digests=True)
+    try:
+        logs = Logs.read(run)
+    except UnreadableError as error:
+        verdict.problems.append(str(error))
+        return verdict
+    except InputError:
+        if verdict.problems:  # the damage says why
+            return verdict
+        raise
+    for name in tables_of(truthful=logs.clients is None):
+        verdict.problems += _spelling(logs, run, name)
+    misshapen = list(RULES["shape"](logs))
+    verdict.problems += misshapen or [problem for rule in RULES.values() for problem in rule(logs)]
+    verdict.rounds = logs.rounds["round"].nunique()
+    verdict.offers = len(logs.offers)
+    verdict.paid = int(logs.rounds["spent"].sum())
+    return verdict
+
+
+def _spelling(logs: Logs, run: RunDirectory, name: str) -> Iterator[str]:
+    """Yield the first line of a table that flmarket would write differently, its values being what they are."""
+    with ALL_TABLES[name].path(run.path).open(encoding="utf-8", newline="") as file:
+        text = file.read()
+    right = written(getattr(logs, name), name).to_csv(index=False, lineterminator="\n")
+    lines = enumerate(zip_longest(text.split("\n"), right.split("\n")), start=1)
+    for line, (one, other) in lines if text != right else ():
+        if one != other:
+            yield f"{name}.csv, line {line}: {_short(one)} should be written {_short(other)}"
+            return
+
+
+def _short(line: str | None) -> str:
+    return "nothing" if line is None else repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")

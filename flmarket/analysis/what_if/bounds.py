@@ -1,0 +1,194 @@
+"""``flmarket report --bounds``: what a run's services got, against what they could have had.
+
+See docs/bounds.md. What was reported and bid counts, as services know nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, inf
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from des.clients.population import Qualities
+from des.log_records import Outcome
+from des.mechanisms.mechanism import DEFAULT
+from des.money import MicroArray
+from des.observation import Status
+from fl.arrays import BoolArray, FloatArray, IntArray
+from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_market
+from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if.explain import offers_by
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, possible
+from flmarket.analysis.what_if.welfare import Bound, joint_bound
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import tracked
+from scenarios.file.interventions import mechanisms_over_time
+
+
+@dataclass(frozen=True, slots=True)
+class RunBounds:
+    """A run's welfare and its bounds. Arrays have the axes [round, service], over the rounds that were played."""
+
+    bound: FloatArray  # [N] the most that all services could have had together
+    exact: BoolArray  # [N] whether that is reached by an allocation, or is the bound of the relaxation
+    realised: FloatArray  # the DQI of the clients that served
+    best: FloatArray  # the DQI of the best set that each service could have had by itself; NaN where not worked out
+    active: BoolArray  # whether each service took part
+    why_not: str = ""  # why the best sets are not worked out; empty if they are
+
+    @property
+    def anarchy(self) -> float:
+        """The bound over what was realised, both summed over the rounds; infinite where no client served."""
+        bound, realised = fsum(self.bound.tolist()), fsum(self.realised.ravel().tolist())
+        if not bound:
+            return 1.0
+        return bound / realised if realised else inf
+
+    @property
+    def share(self) -> FloatArray:
+        """The share of its best that each service got over the run, % [M]; 100 where there was nothing to get."""
+        best = self.best.sum(axis=0)
+        share: FloatArray = np.where(best > 0, 100 * self.realised.sum(axis=0) / np.where(best > 0, best, 1.0), 100.0)
+        return share
+
+    @property
+    def regret(self) -> FloatArray:
+        """The regret of each service in each round, its best less what it got, DQI; 0 where it did not take part."""
+        regret: FloatArray = self.best - self.realised
+        return regret
+
+    @property
+    def mean_regret(self) -> FloatArray:
+        """The mean of a service's regret over the rounds in which it took part [M]; 0 if there were none."""
+        mean: FloatArray = self.regret.sum(axis=0) / np.maximum(self.active.sum(axis=0), 1)
+        return mean
+
+
+def run_bounds(logs: Logs) -> RunBounds:
+    """Return a run's bounds."""
+    if not logs.known or logs.behaviour is None:
+        what = "a data set" if not logs.known else "the clients' behaviour"
+        raise InputError(f"{what} of the run is not known here, or has changed, so its bids cannot be drawn")
+    why_not, bounds = _why_not(logs), []
+    shape = len(logs.numbers), len(logs.places)
+    budgets = logs.rounds["budget"].to_numpy().reshape(shape)
+    active = ~logs.rounds["status"].isin([Status.LEFT, Status.WAITING]).to_numpy().reshape(shape)
+    realised, best = np.zeros(shape), np.full(shape, np.nan if why_not else 0.0)
+    for at, (number, world) in zip(tracked(range(shape[0]), "rounds"), logs.worlds(), strict=True):
+        there = np.flatnonzero(active[at])
+        bounds.append(_bound(logs, number, world, there, budgets[at, there]))
+        for name, m in logs.places.items():
+            offers = logs.offers_of(number, name)
+            realised[at, m] = fsum(offers["dqi"][offers["outcome"] == Outcome.SERVED].clip(0))
+            if active[at, m] and not why_not:
+                best[at, m] = _best(logs, number, world, name, int(budgets[at, m]))
+    value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
+    return RunBounds(value, exact, realised, best, active, why_not)
+
+
+def _why_not(logs: Logs) -> str:
+    others = {rules.mechanism for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
+    clients = logs.scenario.clients.count
+    if others:
+        return f"{DEFAULT} only; these runs are cleared by {', '.join(sorted(others))}"
+    if clients > MOST_CLIENTS:
+        return f"up to {MOST_CLIENTS} clients; these runs have {clients}"
+    return ""
+
+
+def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
+    now, worth = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
+    worth[:, list(now.offline)] = 0.0
+    return joint_bound(worth, world.bid[there], budgets, now.cores)
+
+
+def _best(logs: Logs, number: int, world: Qualities, name: str, budget: int) -> float:
+    now, m = logs.conditions(number), logs.places[name]
+    rivals = offers_by(logs.offers_of(number), name)
+    return possible(world.bid[m], world.dqi[m], rivals, cores=now.cores, budget=budget, offline=now.offline).quality
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of runs, as measures."""
+
+    of: Mapping[Path, RunBounds]  # each run's, by its path
+
+    @classmethod
+    def read(cls, runs: Sequence[RunResult]) -> "Bounds":
+        """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
+        found = {}
+        for run in tracked(runs, "runs bounded"):
+            path = run.directory.path
+            try:
+                found[path] = run_bounds(Logs.read_whole(run.directory))
+            except InputError as error:
+                raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+        return cls(found)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """All measures of a report with bounds."""
+        of = self._run
+        return (
+            *MEASURES,
+            Measure(
+                "welfare",
+                "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
+                "zero counts as zero, and DQI is not accuracy", 1,
+                lambda run: of(run).realised.mean(axis=0),
+                lambda run: float(of(run).realised.sum(axis=1).mean()), digits=4,
+            ),
+            of_market(
+                "welfare bound",
+                "the most that welfare could have been under K and the budgets, every served client being paid its "
+                "bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
+            ),
+            of_market(
+                "bound exact",
+                "rounds whose bound is an optimum, %; in the others it is that of the linear relaxation, which is "
+                "never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
+            ),
+            of_market(
+                "price of anarchy", "welfare bound / welfare, at least 1; undefined for runs in which no client served",
+                -1, lambda run: of(run).anarchy, digits=4, applies=lambda run: bool(np.isfinite(of(run).anarchy)),
+            ),
+            averaged(
+                "hindsight share",
+                "DQI of the service's clients, % of that of the best set that it could have bought for sure within its "
+                "budget, rivals' offers being what they were; of the market: mean over services; pay-as-offered only",
+                1, lambda run: of(run).share, digits=1, applies=lambda run: not of(run).why_not,
+            ),
+            averaged(
+                "regret",
+                "DQI of the best set that the service could have bought for sure, less that of its clients, mean over "
+                "the rounds in which it took part; of the market: mean over services; pay-as-offered only", -1,
+                lambda run: of(run).mean_regret, digits=4, applies=lambda run: not of(run).why_not, limits=(-inf, inf),
+            ),
+        )  # fmt: skip
+
+    def left_out(self, runs: Sequence[RunResult]) -> list[str]:
+        """Return one line for each scenario for which hindsight is not worked out."""
+        found = {run.setting.label: why for run in runs if (why := self._run(run).why_not)}
+        return [
+            f"{label}: no hindsight share and no regret: they are worked out for {why}." for label, why in found.items()
+        ]
+
+    def table(self, runs: Sequence[RunResult]) -> pd.DataFrame:
+        """Return a line for each run, round and service that took part; NaN where hindsight is not worked out."""
+        frames = []
+        for run in runs:
+            found = self._run(run)
+            rounds, services = np.nonzero(found.active)
+            columns = {"realised": found.realised, "best": found.best, "regret": found.regret}
+            values = {name: value[rounds, services] for name, value in columns.items()}
+            front = {"scenario": run.setting.label, "policy": run.policy, "seed": run.seed}
+            places = {"round": rounds + 1, "service": np.array(run.setting.services)[services]}
+            frames.append(pd.DataFrame({**front, **places, **values}, index=range(len(rounds))))
+        return pd.concat(frames, ignore_index=True)
+
+    def _run(self, run: RunResult) -> RunBounds:
+        return self.of[run.directory.path]

@@ -1,0 +1,127 @@
+"""Why a service got the clients that it got in a round, and what it could have had.
+
+Everything follows from the logs and the world that the run's seed draws. What could have been had is worked out for the
+paper's mechanism only (``possible``).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from des.log_records import Outcome
+from des.money import MICRO, Micro, to_micro
+from des.money import text as money
+from des.observation import Status
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if.agent_view import looked_at
+from flmarket.analysis.what_if.possible import Possible, possible
+from flmarket.analysis.what_if.reasons import DROPPED, refused
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
+
+
+class Explanation:
+    """One service's round."""
+
+    def __init__(self, logs: Logs, number: int, service: str) -> None:
+        if service not in logs.places:
+            raise InputError(unknown("service", service, list(logs.places)))
+        if number not in logs.numbers:
+            raise InputError(f"unknown round {number}; the run has rounds 1 to {logs.numbers[-1]}")
+        if not logs.known:
+            raise InputError("a data set of the run is not known here, or has changed, so its bids cannot be drawn")
+        status = logs.rounds_of(number).loc[service, "status"]
+        if status in (Status.WAITING, Status.LEFT):
+            when = "arrives after" if status == Status.WAITING else "had left before"
+            raise InputError(f"service {service!r} {when} round {number}")
+        self._logs, self._number, self._service = logs, number, service
+        self._m = logs.places[service]
+        self._world = logs.world(number)
+        self._offers = logs.offers_of(number)
+        self._own = logs.offers_of(number, service)
+        self._now = logs.conditions(number)
+        self._budget: Micro = to_micro(self._now.budgets[service])
+
+    def possible(
+        self,
+        *,
+        budget: Micro = 0,  # how much more money than it had, micro-units
+        cores: int = 0,  # how many more cores than each client had
+        without: str | None = None,  # a rival that makes no offers
+    ) -> Possible:
+        """Return the best set that the service could have had."""
+        return possible(
+            self._world.bid[self._m],
+            self._world.dqi[self._m],
+            offers_by(self._offers, self._service, without),
+            cores=self._now.cores + cores,
+            budget=self._budget + budget,
+            offline=self._now.offline,
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the explanation in words."""
+        got = self._own[self._own["outcome"] == Outcome.SERVED]
+        quality = sum(got["dqi"])
+        yield (
+            f"Round {self._number}, {self._service}: wanted {counted(len(self._own), 'client')}, was served by "
+            f"{len(got)}, paid {money(round(got['paid'].sum()))} of {money(self._budget)}; the sum of their DQI is "
+            f"{quality:.4f}."
+        )
+        for row in self._own.itertuples():
+            if row.outcome != Outcome.SERVED:
+                yield f"Client {row.client}: {self.why(row)}."
+        yield from looked_at(self._logs, self._number, self._service, self._world)
+        if not self._now.paper:
+            cleared = f"this run is cleared by {self._now.market.mechanism}"
+            yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
+            return
+        best = self.possible()
+        clients = ", ".join(map(str, best.clients.tolist())) or "none"
+        yield (
+            f"The best within its budget, the rivals' offers being what they were: clients {clients} for "
+            f"{money(best.cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
+        )
+        rivals = [name for name in self._offers["service"].unique() if name != self._service]
+        without = {f"Without {name}": self.possible(without=name) for name in rivals}
+        changed = {
+            "One unit more of budget": self.possible(budget=MICRO),
+            "One core more for each client": self.possible(cores=1),
+            **{what: other for what, other in without.items() if other.quality > best.quality},
+        }
+        for what, other in changed.items():
+            yield f"{what}: DQI {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
+        if all(other.quality <= best.quality for other in without.values()):
+            yield "No rival's absence would have bought anything."
+
+    def why(self, row: Any) -> str:
+        """Return what became of an offer, a line of offers.csv, in words."""
+        if row.outcome == Outcome.SERVED:
+            return f"served for {money(row.paid)}"
+        if row.outcome == Outcome.DROPPED:
+            return DROPPED
+        holders = self._offers[(self._offers["client"] == row.client) & self._offers["core"].notna()]
+        if holders.empty:
+            return refused(row.payment, None, self._now.market.mechanism)
+        lowest = holders.loc[holders["payment"].idxmin()]
+        return refused(row.payment, (lowest["service"], int(lowest["payment"])), self._now.market.mechanism)
+
+    def table(self) -> pd.DataFrame:
+        """Return a line for each client; money in units."""
+        best = self.possible() if self._now.paper else None
+        own = self._own.set_index("client")
+        table = pd.DataFrame({"bid": self._world.bid[self._m] / MICRO, "dqi": self._world.dqi[self._m]})
+        table.index.name = "client"
+        table["offer"], table["paid"], table["outcome"] = own["payment"] / MICRO, own["paid"] / MICRO, own["outcome"]
+        table["critical_price"] = None if best is None else best.prices / MICRO
+        table["in_best_set"] = None if best is None else table.index.isin(best.clients).astype(int)
+        table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)
+        return table.fillna({"why": "not wanted"}).reset_index()
+
+
+def offers_by(offers: pd.DataFrame, *without: str | None) -> list[list[tuple[int, Micro]]]:
+    """Return the clients and the payments that services offered in a round, but for some services."""
+    rivals = offers[~offers["service"].isin([name for name in without if name])].groupby("service", sort=False)
+    return [list(zip(own["client"].tolist(), own["payment"].tolist(), strict=True)) for _, own in rivals]

@@ -1,0 +1,202 @@
+"""Forks: a run continued from one of its rounds with something changed, and what that came to.
+
+A fork is an ordinary run of the run's scenario with further ``[[interventions]]``, so ``verify``, ``report`` and a
+second ``flmarket run`` of its scenario.toml work as for any other. It starts from the run's newest checkpoint, if there
+is one from before its round, and its rounds before that are compared with the run's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from des.observation import Status
+from flmarket.analysis.results.comparison import Comparison, Tables
+from flmarket.analysis.tables import read_table
+from flmarket.analysis.verification.rerun import require_same_inputs
+from flmarket.core.errors import InputError
+from learning.policy import AS_CONFIGURED
+from scenarios.build import Shelf
+from scenarios.file.forked import forked
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
+from scenarios.file.toml_text import value_text
+from scenarios.loader import dumps, settled
+from scenarios.logs.columns import tables_in
+from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
+from scenarios.plugins import require_same_plugins
+from scenarios.running.batch import play_batch
+from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
+from scenarios.running.planning import due, plan
+from scenarios.running.runner import Run
+from scenarios.trial import require_playable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Changes = Mapping[str, Any]
+"""New values by key, as in ``[[interventions]]``: ``{"services.mnist.budget": 10}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A run that is forked.
+
+    Attributes:
+        run: the run; its directory is only read.
+        tables: the rounds that are compared: all, or of an interrupted run those up to its last checkpoint.
+    """
+
+    run: Run
+    tables: Tables
+
+    @classmethod
+    def open(cls, directory: RunDirectory) -> "Original":
+        """Read a complete run, or one that was interrupted after a checkpoint.
+
+        Raises:
+            InputError: it is neither, is damaged, or uses a plug-in that is not loaded here.
+        """
+        complete = directory.state is State.COMPLETE
+        if complete:
+            directory.require_whole(digests=True)
+            require_same_plugins(directory.meta()["plugins"], str(directory.path))
+        run, known = original_of(directory), last_known(directory.path / CHECKPOINT)
+        if complete:  # what differs is to come from the changes alone
+            require_same_inputs(directory, run.scenario, Shelf())
+        marks = {} if complete or known is None else known.marks
+        return cls(run, _tables(directory, {name: mark.size for name, mark in marks.items()}))
+
+    def changed(self, round_: int, changes: Changes) -> Scenario:
+        """Return the scenario of a fork.
+
+        Raises:
+            InputError: there is no such round, or the changes cannot be made or would change nothing.
+        """
+        count = self.tables.last
+        if not (isinstance(round_, int) and 1 <= round_ <= count):
+            raise InputError(f"round {round_}: {self.run.directory.path} has rounds 1 to {count}; choose one")
+        if not changes:
+            raise InputError("nothing is changed; name at least one key and its new value")
+        before = self.tables.rounds[self.tables.rounds["round"] == round_ - 1]
+        left = set(before["service"][before["status"].isin([Status.REACHED, Status.LEFT])])
+        scenario, problems = forked(self.run.scenario, round_, changes, left)
+        if scenario is None:
+            raise InputError(f"{named(changes)}: {problems[0]}")
+        return scenario
+
+    @property
+    def policies(self) -> list[str]:
+        """The policy that was chosen for all services, as ``--policy`` takes it; none for those of the scenario."""
+        label = self.run.policy
+        return [] if label == AS_CONFIGURED else [str(PolicyChoice.again(label, self.run.scenario))]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A fork, and what its changes came to.
+
+    Attributes:
+        changes: new values by key.
+        run: the fork's run.
+        comparison: the fork compared with its original.
+    """
+
+    changes: Changes
+    run: Run
+    comparison: Comparison
+
+    @property
+    def path(self) -> Path:
+        """The fork's run directory."""
+        return self.run.directory.path
+
+    @property
+    def differences(self) -> "DataFrame":
+        """All measures of all services, and those of the clients that differ, as the command's CSV file has them."""
+        return self.comparison.differences()
+
+    def __str__(self) -> str:
+        """Return what differed first, and who left earlier or later, in words."""
+        return "\n".join([f"{self.name}: {self.path}", *self.comparison.sentences()])
+
+    @property
+    def name(self) -> str:
+        """Its changes in a few words: ``services.mnist.budget=10``."""
+        return named(self.changes)
+
+
+def named(changes: Changes) -> str:
+    """Return changes as ``--set`` takes them."""
+    return ", ".join(f"{key}={it if isinstance(it, str) else value_text(it)}" for key, it in changes.items())
+
+
+def fork(
+    directory: Path,
+    round_: int,
+    wishes: Sequence[Changes],
+    *,
+    out: Path | None = None,
+    jobs: int = 1,
+    workers: int | None = None,
+    fresh: bool = False,
+    progress: bool = True,
+    words: Callable[[str], str] = str,
+) -> list[Fork]:
+    """Play forks of a run, and compare each with it.
+
+    Args:
+        directory: the run's directory.
+        round_: the first round that is changed.
+        wishes: the changes of each fork.
+        out: the folder of the forks; that of the run if not given.
+        jobs: forks at a time, each in a process of its own.
+        workers: training threads of each fork; cores divided by jobs if not given.
+        fresh: play forks again that are complete.
+        progress: report progress on stderr.
+        words: see ``scenarios.running.batch.play_batch``.
+
+    Raises:
+        InputError: the run, the round or a change cannot be used; or the run cannot be continued here.
+        BatchFailed: a fork failed.
+    """
+    original = Original.open(RunDirectory(directory))
+    scenarios = [original.changed(round_, changes) for changes in wishes]
+    out = original.run.directory.path.parents[2] if out is None else out
+    shelf = Shelf()
+    policies, seed = original.policies, original.run.seed
+    runs = plan(scenarios, policies, [seed], out, shelf)
+    if len({run.directory.path for run in runs}) < len(wishes):
+        raise InputError("two forks are the same; change something else in one of them")
+    for run in runs:
+        require_playable(run.scenario, shelf)
+    todo, _ = due(runs, fresh=fresh)
+    if fresh:
+        for run in todo:
+            with run.directory.locked():
+                run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
+    for run in todo:
+        begin_fork(original.run, run, round_ - 1, shelf)
+    play_batch(scenarios, policies, [seed], out, jobs=jobs, workers=workers, progress=progress, words=words)
+    return [_compared(original, run, round_, changes) for run, changes in zip(runs, wishes, strict=True)]
+
+
+def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fork:
+    """Return a complete fork, compared with its original."""
+    path = run.directory.path
+    shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
+    require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
+    complete, count = original.run.directory.state is State.COMPLETE, original.tables.last
+    count = run.scenario.rounds if complete else count
+    tables = _tables(run.directory, {}).until(count)
+    return Fork(changes, run, Comparison(run.scenario, original.tables, tables, rounds=count))
+
+
+def _tables(directory: RunDirectory, sizes: Mapping[str, int]) -> Tables:
+    return Tables(*(read_table(directory, name, sizes.get(name)) for name in ("rounds", "offers")))
+
+
+def _until(content: bytes, round_: int) -> bytes:
+    """Return what a table holds before a round."""
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[:1] + [line for line in lines[1:] if int(line.partition(b",")[0]) < round_])

@@ -1,0 +1,67 @@
+"""The best that a service could have had in a round, given its rivals' offers; exact for the paper's mechanism.
+
+Against fixed offers, a client is won for sure at its critical price, and the best set within the budget is a 0/1
+knapsack (``learning.policies.oracle``, ``learning.client_selection.knapsack``). A set is worth the sum of its clients'
+DQI (eq. 6), which is what services see; a DQI below zero counts as zero, because no service has to take such a client.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from des.money import MICRO, Micro, MicroArray
+from des.observation import Offer
+from fl.arrays import FloatArray, IntArray
+from learning.client_selection.knapsack import knapsack
+from learning.policies.oracle import critical_prices
+
+MOST_CLIENTS = 400
+"""Beyond which it takes too long to be worked out for many rounds: where every client asks another price, the time of a
+knapsack grows steeply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The best that a service could have had under some conditions, its rivals' offers being what they were."""
+
+    clients: IntArray  # [k] the set
+    prices: MicroArray  # [C] what wins each client for sure, micro-units
+    quality: float  # the sum of the set's DQI
+
+    @property
+    def cost(self) -> Micro:
+        """The cost of the set at its prices, micro-units."""
+        return int(self.prices[self.clients].sum())
+
+
+def possible(
+    bids: MicroArray,  # [C] the clients' bids to the service, micro-units
+    dqi: FloatArray,  # [C] the DQI of their data for the service
+    # what each other service offered: a client and a payment in micro-units for each offer
+    rivals: Iterable[Sequence[tuple[int, Micro]]],
+    *,
+    cores: int,  # K
+    budget: Micro,  # of the service, micro-units
+    offline: Collection[int] = (),  # clients that could not be had
+) -> Possible:
+    """Return the best set that a service could have had."""
+    offers = [
+        Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
+        for made in rivals
+        if made
+    ]
+    prices = critical_prices(bids, offers, cores)
+    worth = np.maximum(dqi, 0.0)
+    worth[list(offline)] = 0.0
+    chosen = _best(prices.tobytes(), worth.tobytes(), budget)
+    return Possible(chosen, prices, float(worth[chosen].sum()))
+
+
+# In a large market few rivals matter, so that what could be had without each of them is the same thing again and again.
+@lru_cache(maxsize=32)
+def _best(prices: bytes, worth: bytes, budget: Micro) -> IntArray:
+    chosen = np.sort(knapsack(np.frombuffer(prices, dtype=np.int64), np.frombuffer(worth), budget))
+    chosen.setflags(write=False)
+    return chosen

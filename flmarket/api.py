@@ -1,0 +1,339 @@
+"""The functions for notebooks and scripts: load, run, read and train, and the environments.
+
+torch and pandas are imported by the functions that need them.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from flmarket.core.errors import InputError
+from flmarket.core.extras import needs_extra
+from flmarket.core.home import expanded
+from flmarket.core.words import in_python, pythonic
+
+if TYPE_CHECKING:
+    from flmarket.analysis.dataframes import Results
+    from learning.environments.parallel_env import MarketEnv
+    from learning.environments.service_env import ServiceEnv
+    from learning.lockstep.vector_env import VectorMarketEnv
+    from learning.policy import Policy
+    from scenarios.file.schema import Scenario
+
+Place = str | PathLike[str]
+"""A file, a directory, or (for scenarios) the name of a built-in one."""
+
+
+@in_python()
+def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenario":
+    """Read and check a scenario.
+
+    Args:
+        scenario: a TOML file, or the name of a built-in scenario.
+        overrides: values to change, by dotted key, services by name: ``{"services.mnist.budget": 15}``.
+
+    Raises:
+        ScenarioError: it cannot be read, or something in it is wrong; names every problem with its line. An InputError.
+            Whether policies take their options is checked by ``run``, which may replace the policies.
+    """
+    from scenarios.loader import load as load_scenario
+
+    if isinstance(overrides, str):
+        raise InputError(f"overrides = {overrides!r}: must be a mapping such as {{'rounds': 3}}")
+    return load_scenario(_text(scenario), overrides or {})
+
+
+@in_python()
+def run(
+    scenario: "Place | Scenario | Sequence[Place | Scenario]",
+    policies: "str | type[Policy] | Iterable[str | type[Policy]]" = (),
+    seeds: int | Iterable[int] = 1,
+    *,
+    rounds: int | None = None,
+    jobs: int = 1,
+    workers: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    ray_address: str | None = None,
+    out: Place = "runs",
+    fresh: bool | Literal["changed"] = False,
+    fail_fast: bool = False,
+    progress: bool = True,
+    decision_timeout: float | None = None,
+) -> "Results":
+    """Run scenarios, and return what their runs came to.
+
+    Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last
+    checkpoint.
+
+    With ``jobs=1`` runs are played in this process, where a debugger and ``print`` work. Whatever a policy raises,
+    SystemExit too, fails its run and no other; but one that ends or crashes its process ends this one.
+
+    Args:
+        scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.
+        policies: for every service; one run each. A name, a name with the file of a trained agent
+            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with
+            their options. To compare a class with several options, write a subclass for each.
+        seeds: one run each; a number N means the seeds 0 to N - 1.
+        rounds: to play, instead of the scenario's.
+        jobs: runs at a time, each in a process of its own.
+        workers: training threads of each run; cores divided by jobs if not given.
+        engine: this machine, or a Ray cluster.
+        ray_address: the cluster's; a local one is started if not given.
+        out: the folder for run directories.
+        fresh: start over, even if a run is complete; with ``"changed"``, only where a policy, an agent or another
+            plug-in has changed since: after you edit a class, its runs are played again, and all others are read.
+        fail_fast: end the batch when a run fails.
+        progress: report progress, notes and failures on stderr.
+        decision_timeout: seconds after which a policy that has not returned fails its run. Runs are then played in
+            processes of their own, with ``jobs=1`` too.
+
+    Raises:
+        InputError: a scenario, a policy, a data set or a directory cannot be used; or a plug-in file calls this.
+        BatchFailed: some runs failed; names them and the first one's reason; ``read(*error.complete)`` gives the
+            others.
+    """
+    require_no_plugin_file("run")
+    from flmarket.analysis.dataframes import Results
+    from learning.policy import register_classes
+    from scenarios.loader import with_rounds
+    from scenarios.running.batch import play_batch
+
+    scenarios = _scenarios(scenario)
+    if rounds is not None:
+        scenarios = [with_rounds(one, rounds) for one in scenarios]
+    names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
+    try:
+        played = play_batch(
+            scenarios,
+            register_classes(names),
+            range(seeds) if isinstance(seeds, int) else seeds,
+            expanded(out),
+            jobs=jobs,
+            workers=workers,
+            engine=engine,
+            ray_address=ray_address,
+            fresh=fresh,
+            fail_fast=fail_fast,
+            progress=progress,
+            failures=progress,
+            words=pythonic,
+            decision_timeout=decision_timeout,
+        )
+    except KeyboardInterrupt as error:
+        error.add_note("the same call continues each interrupted run from its last checkpoint")
+        raise
+    return Results([run.directory.path for run in played.complete])
+
+
+@in_python()
+def read(*sources: Place) -> "Results":
+    """Return the complete runs among and below the given directories.
+
+    Raises:
+        InputError: there is none, or a log is damaged.
+    """
+    from flmarket.analysis.dataframes import Results
+
+    if not sources:
+        raise InputError("no directory is given; name at least one, such as read('runs')")
+    return Results([expanded(source) for source in sources])
+
+
+@in_python()
+def train(
+    scenario: "Place | Scenario | Sequence[Place | Scenario]",
+    out: Place,
+    *,
+    policy: Literal["mahdrl", "mahdrl-paper"] = "mahdrl",
+    episodes: int = 200,
+    seed: int = 0,
+    rotate: bool = False,
+    together: int = 1,
+    rivals: Sequence[str] = (),
+    evaluate_every: int = 25,
+    options: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    workers: int | None = None,
+) -> Path:
+    """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
+
+    Args:
+        scenario: the market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is
+            trained on.
+        out: NAME.safetensors; the log and saved states go next to it.
+        policy: what is trained.
+        episodes: how often a market is played to learn from it.
+        seed: the training's seed.
+        rotate: services take turns to learn, against the others' policies.
+        together: with ``rotate``, services that learn in the same episode; 0: a number drawn for each.
+        rivals: policies that the others draw from in each episode, as ``NAME`` or ``NAME:CHECKPOINT``; none means
+            those of the scenario.
+        evaluate_every: episodes between two evaluations.
+        options: hyper-parameters that differ from the defaults (docs/mahdrl.md).
+        resume: continue a training that was stopped.
+        workers: training threads; all cores if not given.
+
+    Raises:
+        InputError: the scenario, an option, or what is at ``out`` cannot be used.
+        RunError: a model's training failed.
+    """
+    require_no_plugin_file("train")
+    from scenarios.build import Shelf
+    from scenarios.running.batch import threads
+    from scenarios.train import place, plan_training
+    from scenarios.train import run as run_training
+
+    markets = _scenarios(scenario)
+    if not markets:
+        raise InputError("scenario = []: name at least one")
+    names: object = markets[0].name if len(markets) == 1 else [market.name for market in markets]
+    training = plan_training(
+        markets,
+        policy,
+        episodes=episodes,
+        rotate=rotate,
+        together=together,
+        rivals=rivals,
+        evaluate_every=evaluate_every,
+        options=options or {},
+        command=f"flmarket.train({names!r}, policy={policy!r}, episodes={episodes}, seed={seed})",
+    )
+    path = place(expanded(out), seed, [seed])
+    run_training(training, seed, path, Shelf(), resume=resume, workers=threads(1, workers))
+    return path
+
+
+@in_python()
+def parallel_env(
+    scenario: "Place | Scenario",
+    seed: int = 0,
+    *,
+    flat: bool = False,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    workers: int = 1,
+) -> "MarketEnv":
+    """Return a scenario's market as a PettingZoo environment, in which every service is an agent (extra ``rl``).
+
+    Args:
+        scenario: without a sweep.
+        seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
+        flat: whether observations and actions are one Box each instead of Dicts.
+        gamma: discount factor of the absorbing reward, in (0, 1]; the paper's is 0.95.
+        payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
+        workers: training threads; results do not depend on it.
+
+    Raises:
+        InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
+    """
+    with _needing_rl("flmarket.parallel_env"):
+        from scenarios.environments import parallel_env as make
+
+    return make(_scenario(scenario), seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+@in_python()
+def service_env(
+    scenario: "Place | Scenario",
+    service: str,
+    seed: int = 0,
+    *,
+    flat: bool = True,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+    workers: int = 1,
+) -> "ServiceEnv":
+    """Return a Gymnasium environment for one service; its rivals play the scenario's policies (extra ``rl``).
+
+    Args:
+        scenario: without a sweep.
+        service: the name of the service that learns.
+        seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
+        flat, gamma, payment_limit, workers: as in ``parallel_env``.
+
+    Raises:
+        InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
+        ValueError: the scenario has no such service.
+    """
+    with _needing_rl("flmarket.service_env"):
+        from scenarios.environments import service_env as make
+
+    market = _scenario(scenario)
+    return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+
+
+@in_python()
+def vector_env(
+    scenarios: "Place | Scenario | Sequence[Place | Scenario]",
+    markets: int = 256,
+    seed: int = 0,
+    *,
+    gamma: float = 0.95,
+    payment_limit: float = 2.0,
+) -> "VectorMarketEnv":
+    """Return many markets in lockstep as a Gymnasium ``VectorEnv``: each service of each is a row (extra ``rl``).
+
+    Args:
+        scenarios: one, or several that the markets take in turn: on the surrogate, without sweeps, of any sizes.
+        markets: B, how many are played at once.
+        seed: market ``b`` draws the seeds of its episodes from ``seed + b``.
+        gamma, payment_limit: as in ``parallel_env``.
+
+    Raises:
+        InputError: the extra ``rl`` is not installed, or a scenario cannot be played in lockstep; says why.
+        ValueError: gamma or payment_limit is out of range.
+    """
+    with _needing_rl("flmarket.vector_env"):
+        from scenarios.environments import vector_env as make
+
+    return make(_scenarios(scenarios), markets, seed, gamma=gamma, payment_limit=payment_limit)
+
+
+def require_no_plugin_file(what: str) -> None:
+    """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
+    from scenarios.plugins import is_loading
+
+    if is_loading():
+        raise InputError(
+            f"a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+            '`if __name__ == "__main__":`'
+        )
+
+
+def _needing_rl(what: str) -> AbstractContextManager[None]:
+    return needs_extra("rl", what, "PettingZoo and Gymnasium", modules=("gymnasium", "pettingzoo"))
+
+
+def _scenarios(given: "Place | Scenario | Sequence[Place | Scenario]") -> "list[Scenario]":
+    """Return one scenario, or several. Errors as in ``_scenario``."""
+    from scenarios.file.schema import Scenario
+
+    if isinstance(given, str | PathLike | Scenario) or not isinstance(given, Iterable):
+        return [_scenario(given)]
+    return [_scenario(one) for one in given]
+
+
+def _scenario(given: "Place | Scenario") -> "Scenario":
+    """Return a scenario.
+
+    Raises:
+        InputError: it is something else, or cannot be read.
+    """
+    from scenarios.file.schema import Scenario
+
+    if isinstance(given, str | PathLike):
+        return load(given)
+    if not isinstance(given, Scenario):
+        raise InputError(
+            f"scenario = {str(given)[:80]!r}: must be a file, the name of a built-in one, or what flmarket.load returns"
+        )
+    return given
+
+
+def _text(place: Place) -> str:
+    """Return a place as text, so that built-in names and paths are distinguished as on the command line."""
+    text = os.fspath(place)
+    return str(expanded(text)) if text.startswith("~") else text

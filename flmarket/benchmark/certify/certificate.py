@@ -1,0 +1,84 @@
+"""A certificate: what an attack on a mechanism found, over many sampled markets."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from des.mechanisms.mechanism import create
+from des.money import text
+from flmarket.benchmark.certify.players import SIDES, Bench, Side
+from flmarket.benchmark.certify.sampling import Dice, Shape, sample
+from flmarket.benchmark.certify.search import Gain, attack
+from flmarket.core.counting import counted
+from flmarket.core.tracking import tracked
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of an attack: the mechanism, the sampled markets and the effort."""
+
+    mechanism: str  # its name
+    options: Mapping[str, Any] = field(default_factory=dict)  # the scenario's ``market.options``
+    shape: Shape = field(default_factory=Shape)  # how large the sampled markets are
+    markets: int = 50  # how many are sampled
+    tries: int = 200  # misreports that are played for each party of a market, at most
+    seed: int = 0  # of all draws
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The result of a plan."""
+
+    plan: Plan
+    # how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within the budget.
+    clearings: int
+    attacked: Mapping[Side, list[Gain]]  # what each party could gain
+
+    def gaining(self, side: Side) -> list[Gain]:
+        """Return the gains of those that gain by misreporting, the largest first."""
+        return sorted((it for it in self.attacked[side] if it.found), key=lambda it: -it.amount)
+
+    def title(self) -> str:
+        """Return what was attacked, and how hard."""
+        plan, shape = self.plan, self.plan.shape
+        name = " ".join([plan.mechanism, *(f"{key}={value}" for key, value in plan.options.items())])
+        services = counted(shape.services, "service") if shape.services else "2 to 4 services"
+        clients = counted(shape.clients, "client") if shape.clients else "2 to 5 clients"
+        cores = counted(shape.cores, "core") if shape.cores else "1 to 2 cores"
+        budgets = "budgets that can bind" if shape.budgets else "budgets that never bind"
+        return (
+            f"{name}: {counted(plan.markets, 'market')} with {services}, {clients}, {cores} and {budgets}; "
+            f"seed {plan.seed}, at most {plan.tries:,} misreports for each party"
+        )
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each property, whether it held, and what was found."""
+        held = f"in all {counted(self.clearings, 'clearing')}"
+        yield "individual rationality of clients", "held", f"price at least the bid {held}"
+        yield "individual rationality of services", "held", f"price at most the offer {held}"
+        yield "budget balance", "held", f"clients get what services pay, within the budgets, {held}"
+        for side in SIDES:
+            parties, gaining = counted(len(self.attacked[side]), side[:-1]), self.gaining(side)
+            if not gaining:
+                yield f"truthfulness of {side}", "no gain found", f"{parties} attacked"
+                continue
+            best = gaining[0]
+            share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
+            found = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
+            yield f"truthfulness of {side}", "fails", found
+
+
+def certify(plan: Plan) -> Certificate:
+    """Attack a mechanism."""
+    create(plan.mechanism, plan.options)
+    attacked: dict[Side, list[Gain]] = {side: [] for side in SIDES}
+    clearings = 0
+    for number in tracked(range(plan.markets), "markets attacked"):
+        market = sample(plan.shape, plan.seed, number)
+        bench = Bench(create(plan.mechanism, plan.options), market)
+        for side, count in zip(SIDES, market.values.shape, strict=True):
+            for party in range(count):
+                dice = Dice(plan.seed, side, number, party)
+                attacked[side].append(attack(bench, side, party, plan.tries, dice))
+        clearings += bench.plays
+    return Certificate(plan, clearings, attacked)

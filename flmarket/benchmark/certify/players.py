@@ -1,0 +1,137 @@
+"""The players of a sampled market: they report what they like, and offers follow from the reports by one rule.
+
+A client reports its bids; a service reports what clients are worth to it. It names those whose reported value is at
+least what they ask, the best value per ask first, and offers the value, or the price that the mechanism asks, as far as
+its budget goes. Offers are taken, steps made and rounds cleared by the market's own code.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import simpy
+
+from des.allocation import NO_CORE
+from des.bidding import Bidding
+from des.clearing import Platform
+from des.clients.data_tables import PopulationSpec
+from des.clients.population import Held, Population, Qualities
+from des.ledger import Ledger
+from des.mechanisms.mechanism import Mechanism, clear
+from des.money import MICRO, Micro, MicroArray
+from des.observation import Offer
+from des.round import Round
+from des.schedule import Conditions
+from des.service import ServiceSpec
+from des.timeline import Journal, Timeline
+from fl.arrays import BoolArray
+from fl.data.quality import PUBLISHED
+from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
+from learning.policies.worth import name_best
+
+Side = Literal["services", "clients"]
+SIDES: tuple[Side, ...] = ("services", "clients")
+
+Report = tuple[Micro, ...]  # [C] the values that a service reports, or [M] the bids of a client
+
+LABELS = 10
+
+
+def of(party: int, side: Side, amounts: MicroArray) -> MicroArray:
+    """Return the view of a party's amounts in [M, C] amounts."""
+    return amounts[party] if side == "services" else amounts[:, party]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """The outcome of a round. Arrays are over services and clients; money is in micro-units."""
+
+    offered: MicroArray  # [M, C] what each service offered to each client; -1 where it offered nothing
+    served: BoolArray  # [M, C] who served whom
+    price: MicroArray  # [M, C] what it was paid for that; 0 for the others
+
+    def gain(self, side: Side, party: int, market: SampledMarket) -> Micro:
+        """Return what a party has of the round, given the true values and costs."""
+        each = market.values - self.price if side == "services" else self.price - market.costs
+        return int(of(party, side, each * self.served).sum())
+
+
+class Bench:
+    """Plays one sampled market under a mechanism, with any reports."""
+
+    def __init__(self, mechanism: Mechanism, market: SampledMarket) -> None:
+        self.market = market
+        self.posted = False  # whether the mechanism asked for prices of its own in the last round that was played
+        self.plays = 0  # rounds that were cleared so far; each clearing keeps bids, offers and budgets (``clear``)
+        self._mechanism = mechanism
+        services, clients = market.values.shape
+        spec = PopulationSpec(clients, market.cores, (IMAGES,), (0.0,), 0.0, 0.0)
+        population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
+        self._platform = Platform(population, Timeline(0.0, 0.0), mechanism, market.seed)
+        budgets = {f"service-{m + 1}": budget for m, budget in enumerate(market.budgets.tolist())}
+        self._specs = tuple(
+            ServiceSpec(name, "mnist", LABELS, PUBLISHED, budget, 1.0, 2.0, 1, "certify")
+            for name, budget in budgets.items()
+        )
+        self._conditions = Conditions(budgets, market.cores)
+
+    def truly(self, side: Side, party: int, report: Report) -> tuple[Played, Micro]:
+        """Play a party's report against the truth of all others; return what came of it, and what the party has."""
+        played = self.play(*self.reports(side, party, report))
+        return played, played.gain(side, party, self.market)
+
+    def reports(self, side: Side, party: int, report: Report) -> tuple[MicroArray, MicroArray]:
+        """Return the values and the bids that are reported if all parties but one tell the truth."""
+        values, bids = self.market.values.copy(), self.market.costs.copy()
+        of(party, side, values if side == "services" else bids)[:] = report
+        return values, bids
+
+    def play(
+        self,
+        values: MicroArray | None = None,  # [M, C] what services report; the truth if not given
+        bids: MicroArray | None = None,  # [M, C] what clients report; their costs if not given
+    ) -> Played:
+        values = self.market.values if values is None else values
+        bids = self.market.costs if bids is None else bids
+        sizes, nothing = np.full(bids.shape, IMAGES), np.zeros(bids.shape)
+        held = Held(sizes, nothing, self.market.costs)
+        world = Qualities(sizes, nothing, nothing, bids, held, nothing)
+        asks = self._platform.ask(world, 1)
+        self.posted = asks.least is not bids
+        names = [spec.name for spec in self._specs]
+        ledger = Ledger(names, bids.shape[1])
+        for name, budget in self._conditions.budgets.items():
+            ledger.grant(name, budget)
+        active, journal = tuple(range(len(names))), Journal(simpy.Environment(), 1)
+        current = Round(1, 0.0, self._specs, active, self._conditions, world, asks, journal, asked=active)
+        bidding = Bidding(self._platform, ledger)
+        while current.asked:
+            left = bidding.left(current)
+            bidding.take(current, {names[m]: self._offer(current, m, values[m], left[m]) for m in current.asked})
+        return self._cleared(current)
+
+    def _offer(self, current: Round, m: int, values: MicroArray, left: Micro) -> Offer:
+        unwilling = current.unwilling(m)
+        least = current.asks.least[m]
+        return name_best(
+            values / MICRO,
+            least / MICRO,
+            float("inf") if self._mechanism.keeps_budgets else left / MICRO,
+            available=np.ones(len(values), dtype=np.bool_) if unwilling is None else ~unwilling,
+            order=np.arange(len(values)),
+            payments=least / MICRO if self.posted else None,
+        )
+
+    def _cleared(self, current: Round) -> Played:
+        book = self._platform.book(current)
+        clearing = clear(self._mechanism, book, 1)
+        self.plays += 1
+        shape = self.market.values.shape
+        offered = np.full(shape, -1)
+        price, served = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
+        offered[book.services, book.clients] = book.payments
+        won = clearing.core != NO_CORE
+        places = book.services[won], book.clients[won]
+        served[places] = True
+        price[places] = clearing.price[won]
+        return Played(offered, served, price)

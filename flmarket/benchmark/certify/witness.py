@@ -1,0 +1,185 @@
+"""A witness: a market in which somebody gains by misreporting, as a scenario that ``flmarket run`` plays.
+
+It has two runs of one round each: all report the truth; and one party misreports. Services are of the policy ``worth``
+with the values that they report. Data sets all have the same size, so that a client's EMD makes its bid, and the list
+of EMDs is laid out such that the run's seed draws for each service and client the EMD of its bid.
+"""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomlkit
+
+from des.clients.client_data import draw_pairs
+from des.mechanisms.mechanism import create
+from des.money import MICRO, Micro, MicroArray, text
+from fl.arithmetic.draws import draw_key
+from flmarket.benchmark.certify.certificate import Plan
+from flmarket.benchmark.certify.players import Bench
+from flmarket.benchmark.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
+from flmarket.benchmark.certify.search import Gain
+from flmarket.core.files import asked_for
+from learning.episode import play_round
+from scenarios.build import Shelf, build
+from scenarios.loader import parse, points
+
+EMD_OF_TICK = 2 / IMAGES  # the smallest step of the EMD of a data set of ``IMAGES`` images
+
+PER_EMD = round(TICK / MICRO / EMD_OF_TICK, 6)
+PER_SAMPLE = round(MOST_BID / MICRO / IMAGES, 6)
+"""A client asks ``PER_SAMPLE * D - PER_EMD * EMD``: the most for an EMD of 0."""
+
+LONGEST = 100  # EMDs, or sizes, that a scenario can list
+
+
+class NoScenarioError(Exception):
+    """A market cannot be shown as a scenario; the message says why."""
+
+
+def write_witness(plan: Plan, gain: Gain, folder: Path) -> str:
+    """Write the market of a gain as a scenario file into a folder; return a line about it."""
+    path = folder / f"{plan.mechanism}-{gain.side}.toml"
+    try:
+        scenario = witness(plan, gain)
+    except NoScenarioError as error:
+        return f"{words(gain)} (not written as a scenario: {error})"
+    with asked_for(path) as file:
+        file.write(scenario)
+    return f"{path}: {words(gain)}\n  flmarket run {path} --seed {gain.market.seed}"
+
+
+def words(gain: Gain) -> str:
+    """Return who misreports what, and what it has of it."""
+    lies = [
+        (place, _short(true), _short(lie))
+        for place, (true, lie) in enumerate(zip(gain.truth, gain.report, strict=True))
+        if true != lie
+    ]
+    if gain.side == "services":
+        told = ", ".join(f"{lie} for client {place}, who is worth {true} to it" for place, true, lie in lies)
+        who = f"service-{gain.party + 1} reports {told}"
+    else:
+        told = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
+        who = f"client {gain.party} asks {told}"
+    return f"{who}: it has {text(gain.misreporting)} of the round instead of {text(gain.truthful)}"
+
+
+def witness(plan: Plan, gain: Gain) -> str:
+    """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
+    market = gain.market
+    bench = Bench(create(plan.mechanism, plan.options), market)
+    reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
+    played = [bench.play(*each) for each in reports]
+    values, bids = map(list, zip(*reports, strict=True))
+    if bench.posted:  # the policy does not know that no client is paid more: it is given what services offer
+        values = [np.maximum(it.offered, 0) for it in played]
+    scenario = _comments(plan, gain) + tomlkit.dumps(_scenario(plan, gain, values, bids))
+    if _replayed(scenario, gain) != [gain.truthful, gain.misreporting]:
+        raise NoScenarioError("the policy worth offers something else than the players of this market")
+    return scenario
+
+
+def _comments(plan: Plan, gain: Gain) -> str:
+    market, name = gain.market, f"{plan.mechanism}-{gain.side}.toml"
+    amounts = (
+        f"#   service-{m + 1}  {_row(values)}   {_row(costs)}"
+        for m, (values, costs) in enumerate(zip(market.values.tolist(), market.costs.tolist(), strict=True))
+    )
+    lines = [
+        f"# {plan.mechanism}: a market in which one of the {gain.side} gains by misreporting.",
+        "#",
+        f"#     flmarket run {name} --seed {market.seed}",
+        "#",
+        "# The first run plays the truth, the second the misreport:",
+        f"# {words(gain)}.",
+        "#",
+        "# true values of the clients, and what their work costs them:",
+        *amounts,
+        "# The EMDs stand for bids, and what is learned means nothing.",
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _scenario(plan: Plan, gain: Gain, values: list[MicroArray], bids: list[MicroArray]) -> dict[str, Any]:
+    """Return the scenario; ``values`` and ``bids`` are what the services and the clients report in each of two runs."""
+    market, (services, clients) = gain.market, gain.market.values.shape
+    sizes, emds = _layout(market, *bids)
+    runs: list[dict[str, Any]] = [{}, {}]
+    for run, emd, worth in zip(runs, emds, values, strict=True):
+        if emds[0] != emds[1]:
+            run["clients.emd"] = emd
+        for m in range(services):
+            if (values[0][m] != values[1][m]).any():
+                run[f"services.service-{m + 1}.policy_options.values"] = (worth[m] / MICRO).tolist()
+    return {
+        "name": f"{plan.mechanism}-{gain.side}",
+        "description": words(gain),
+        "rounds": 1,
+        "dqi": "published",
+        "clients": {
+            "count": clients,
+            "cores": market.cores,
+            "data_size": [IMAGES] * sizes,
+            "emd": emds[0],
+            "cost": {"per_sample": PER_SAMPLE, "per_emd": PER_EMD},
+        },
+        "market": {"mechanism": plan.mechanism, "options": dict(plan.options)},
+        "training": {"backend": "surrogate"},
+        "services": [
+            {
+                "name": f"service-{m + 1}",
+                "dataset": "mnist",
+                "budget": int(budget) / MICRO,
+                "target_accuracy": 1.0,
+                "reward_base": 2,
+                "policy": "worth",
+                "policy_options": {"values": (values[0][m] / MICRO).tolist()},
+            }
+            for m, budget in enumerate(market.budgets)
+        ],
+        "runs": runs,
+    }
+
+
+def _layout(market: SampledMarket, costs: MicroArray, asked: MicroArray) -> tuple[int, list[list[float]]]:
+    """Return how often the size must be listed, and the list of EMDs for the costs and that for the bids ``asked``.
+
+    They are the shortest in which all bids have a place; pairs of a service and a client that do not ask the same in
+    both runs need places of their own. In places that are not drawn the EMD is 0.
+    """
+    key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
+    wanted = list(zip(costs.ravel().tolist(), asked.ravel().tolist(), strict=True))
+    for sizes, emds in product(range(1, LONGEST + 1), repeat=2):
+        places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
+        bids: dict[int, tuple[Micro, Micro]] = {}
+        if all(bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)):
+            found = [bids.get(place, (MOST_BID, MOST_BID)) for place in range(emds)]
+            return sizes, [[round((MOST_BID - it[run]) // TICK * EMD_OF_TICK, 4) for it in found] for run in (0, 1)]
+    raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
+
+
+def _replayed(scenario: str, gain: Gain) -> list[Micro]:
+    """Return what the party has of each run of a scenario, by the same truth."""
+    found = []
+    for point in points(parse(scenario, "witness")):
+        setup = build(point.scenario, gain.market.seed, Shelf())
+        report = play_round(setup.market, setup.policies)
+        setup.market.close()
+        has = 0
+        for offer in report.offers:
+            m = int(offer.service.removeprefix("service-")) - 1
+            if offer.paid is not None and gain.party == (m if gain.side == "services" else offer.client):
+                worth = int(gain.market.values[m, offer.client]) - offer.paid
+                has += worth if gain.side == "services" else offer.paid - int(gain.market.costs[m, offer.client])
+        found.append(has)
+    return found
+
+
+def _short(amount: Micro) -> str:
+    return f"{amount / MICRO:.6f}".rstrip("0").rstrip(".")
+
+
+def _row(amounts: list[Micro]) -> str:
+    return " ".join(f"{amount / MICRO:8.6f}" for amount in amounts)

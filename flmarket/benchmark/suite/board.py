@@ -1,0 +1,127 @@
+"""The leaderboard and one method's results, as tables and as an HTML page."""
+
+import html
+from collections.abc import Sequence
+
+from flmarket.analysis.results.markdown import Table
+from flmarket.analysis.results.page import document, html_table
+from flmarket.benchmark.suite.scoring import Standing, against_zero
+from flmarket.core.counting import counted
+from flmarket.core.printable import printable
+from learning.statistics.intervals import FEWEST, Interval
+from scenarios.suite.frozen import MODES, RESIDENT, VISITOR, Suite
+
+_HEADER = [
+    "policy", "score", "resident", "visitor", "against the best rival: resident", "visitor", "visitor, contested",
+    "worst market, resident", "trainings",
+]  # fmt: skip
+
+
+def leaderboard(standings: Sequence[Standing]) -> Table:
+    """Return a line for each method."""
+    table = [_HEADER]
+    for it in standings:
+        worst = it.worst(RESIDENT)
+        table.append(
+            [
+                name(it),
+                *(_cell(it.score(mode), "{:.3f}") for mode in (None, *MODES)),
+                *(_cell(it.difference(mode), "{:+.4f}") for mode in MODES),
+                _cell(it.difference(VISITOR, contested=True), "{:+.4f}"),
+                "" if worst is None else f"{worst.market.name} {worst.differences.mean():+.4f}",
+                str(it.trainings),
+            ]
+        )
+    return table
+
+
+def markets(standings: Sequence[Standing], mode: str) -> Table:
+    """Return the score of each method in each market."""
+    table = [["market", *map(name, standings)]]
+    cells = [{it.market.name: f"{it.scores.mean():.2f}" for it in found.chosen(mode)} for found in standings]
+    for market in dict.fromkeys(market for own in cells for market in own):
+        table.append([market, *(own.get(market, "") for own in cells)])
+    return table
+
+
+def details(standing: Standing) -> Table:
+    """Return what a method reached in each market, and what it is measured by."""
+    table = [["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]]
+    for it in standing.results:
+        difference = _cell(against_zero(it.differences), "{:+.4f}")
+        if standing.trainings > 1:
+            difference += f", worst training {it.differences.mean(axis=1).min():+.4f}"
+        table.append(
+            [
+                it.market.name,
+                it.mode,
+                f"{it.auc.mean():.4f}",
+                f"{it.floor.mean():.4f}",
+                f"{it.reference.mean():.4f} {it.reference_name}",
+                _cell(against_zero(it.scores), "{:.3f}"),
+                f"{it.rival.mean():.4f} {it.rival_name}",
+                difference,
+            ]
+        )
+    return table
+
+
+def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
+    """Return what must be known to read the tables, one paragraph each."""
+    text = [
+        f"Suite version {suite.version}, digest {suite.digest[:16]}. A score of 0 is `random`, 1 the privileged "
+        "reference; means over markets with 95 % intervals over the seeds, training and market seeds crossed; fewer "
+        f"than {FEWEST} seeds have none. Against the best rival: AUC minus that of the best unprivileged reference of "
+        "each market and mode."
+    ]
+    if any(it.privileged for it in standings):
+        text.append("Policies marked * see what the paper hides from services.")
+    if partly := [it for it in standings if it.missing]:
+        whole = sum(bool(market.seats(mode)) for market in suite.markets.values() for mode in MODES)
+        lacking = ", ".join(f"{it.method} lacks {it.missing}" for it in partly)
+        text.append(
+            "Marked †: not all of the suite is played, so scores are of other markets or seeds. Of its "
+            f"{counted(whole, 'result')}, one for each market and mode with all seeds, {lacking}."
+        )
+    return text
+
+
+def tables(standings: Sequence[Standing]) -> list[tuple[str, Table]]:
+    """Return the leaderboard, and the scores by market, with their titles."""
+    by_market = [(f"Scores as {mode}s", markets(standings, mode)) for mode in MODES]
+    return [("Leaderboard", leaderboard(standings)), *(it for it in by_market if len(it[1]) > 1)]
+
+
+def page(standings: Sequence[Standing], suite: Suite, made_by: str) -> str:
+    """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
+    parts = ["<h1>flmarket suite</h1>"]
+    parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite)]
+    parts += [f"<h2>{title}</h2>{html_table(table)}" for title, table in tables(standings)]
+    parts.append("<h2>Each policy</h2>")
+    for it in standings:
+        parts.append(f"<details><summary>{html.escape(name(it))}</summary>{html_table(details(it))}</details>")
+    parts.append(f"<h2>Markets</h2>{html_table(contents(suite))}")
+    parts.append(f"<h2>Made by</h2><pre>{html.escape(made_by)}</pre>")
+    return document("flmarket suite", parts)
+
+
+def contents(suite: Suite) -> Table:
+    """Return what the suite's markets are."""
+    table = [["market", "kind", "services", "clients x cores", "rounds", "contested", "what it is for"]]
+    for market in suite.markets.values():
+        it = market.scenario
+        sizes = [str(len(it.services)), f"{it.clients.count} x {it.clients.cores}", str(it.rounds)]
+        table.append([market.name, market.kind, *sizes, "yes" if market.contested else "", it.description])
+    return table
+
+
+def name(standing: Standing) -> str:
+    """Return a method's name with its marks."""
+    return printable(standing.method) + "*" * standing.privileged + "†" * (standing.missing > 0)
+
+
+def _cell(interval: Interval | None, form: str) -> str:
+    if interval is None:
+        return ""
+    ends = f" [{form.format(interval.low)}, {form.format(interval.high)}]" if interval.known else ""
+    return form.format(interval.estimate) + ends

@@ -1,0 +1,63 @@
+"""``flmarket certify``: attacks a mechanism by search, and shows what was found."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flmarket.cli.arguments import Plugins, Quiet, load_plugins, parse_options
+from flmarket.cli.console import result, stdout
+
+
+def certify(
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A mechanism, as `flmarket plugins` lists it.")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An option of the mechanism, such as side=services. Repeatable."),
+    ] = None,
+    services: Annotated[
+        int | None, typer.Option(min=1, max=6, help="Services of each market; 2 to 4 if not given.")
+    ] = None,
+    clients: Annotated[
+        int | None, typer.Option(min=1, max=8, help="Clients of each market; 2 to 5 if not given.")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, max=6, help="Cores of each client; 1 or 2 if not given.")] = None,
+    no_budgets: Annotated[bool, typer.Option("--no-budgets", help="Give services budgets that never bind.")] = False,
+    markets: Annotated[int, typer.Option(min=1, max=1_000_000, help="Markets to sample.")] = 50,
+    tries: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Misreports to try for each service and each client, at most.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the scenario files of the markets that show a gain.")] = Path(
+        "certificates"
+    ),
+    plugin: Plugins = None,
+    _: Quiet = False,
+) -> None:
+    """Attack a mechanism: does misreporting pay, and do prices respect bids, offers and budgets?
+
+    In small sampled markets each service reports other values, and each client other bids, while all others tell the
+    truth; the misreports are searched for. Finding no gain proves nothing; a gain is proof: the market that shows the
+    largest one is written as a scenario.
+    """
+    from rich.table import Table
+
+    from flmarket.benchmark.certify.certificate import Plan, certify
+    from flmarket.benchmark.certify.players import SIDES
+    from flmarket.benchmark.certify.sampling import Shape
+    from flmarket.benchmark.certify.witness import write_witness
+    from scenarios.logs.outside import require_folder_place
+
+    require_folder_place(out)
+    load_plugins(plugin)
+    shape = Shape(services, clients, cores, budgets=not no_budgets)
+    plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
+    certificate = certify(plan)
+    lines = [write_witness(plan, gain, out) for side in SIDES for gain in certificate.gaining(side)[:1]]
+    result(certificate.title())
+    table = Table("property", "verdict", "what was found")
+    for row in certificate.rows():
+        table.add_row(*row)
+    stdout().print(table)
+    for line in lines:
+        result(line)

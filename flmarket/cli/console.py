@@ -1,0 +1,102 @@
+"""The consoles of all commands: results on standard output, progress and errors on standard error.
+
+Nothing else prints, so that every text is made printable in one place; a test holds all other modules to it.
+"""
+
+import ctypes
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from flmarket.core.printable import printable_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flmarket.analysis.results.markdown import Table
+    from flmarket.core.console import SafeConsole
+
+PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
+
+
+def stdout() -> "SafeConsole":
+    """Return the console for results."""
+    from flmarket.core.console import SafeConsole
+
+    return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPED_WIDTH)
+
+
+def stderr() -> "SafeConsole":
+    """Return the console for progress."""
+    from flmarket.core.console import SafeConsole
+
+    return SafeConsole(stderr=True)
+
+
+def result(text: str, *, end: str = "\n") -> None:
+    """Print a result, unwrapped."""
+    sys.stdout.write(printable_lines(text) + end)
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Report progress, unwrapped."""
+    with suppress(OSError):  # progress is not worth a run
+        sys.stderr.write(printable_lines(text) + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Drop what a compiled library prints meanwhile: HiGHS writes lines of its own among the results."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def program() -> str:
+    """Return what a user types to start flmarket again: its name, or its path where a shell does not find it."""
+    called, found = sys.argv[0], shutil.which("flmarket")
+    known = found is not None and os.path.realpath(found) == os.path.realpath(called)
+    return "flmarket" if known else shlex.quote(called)
+
+
+def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
+    """Report the runs below the sources that a command's result lacks.
+
+    That runs which are not complete are left out is what commands promise; a damaged one that was is a failure.
+    """
+    from scenarios.logs.finding import incomplete
+
+    for text in (*incomplete(sources), *damaged):
+        note(text)
+    if damaged:
+        raise typer.Exit(1)
+
+
+def draw(console: "Console", title: str, table: "Table") -> None:
+    """Draw a table for a terminal; its first row is the header, and its first column names the rows."""
+    from rich import box
+    from rich.table import Table as Drawn
+
+    header, *rows = table
+    drawn = Drawn(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for place, cell in enumerate(header):
+        drawn.add_column(cell, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*row)
+    console.print(drawn)

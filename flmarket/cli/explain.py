@@ -1,0 +1,39 @@
+"""``flmarket explain``: why a service got the clients that it got in a round, and what it could have had."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flmarket.cli.arguments import Plugins, load_plugins
+from flmarket.cli.console import result
+from flmarket.cli.launch import run_directory
+
+
+def explain(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
+    round_: Annotated[int, typer.Option("--round", "-n", metavar="N", help="The round, from 1.", show_default=False)],
+    service: Annotated[str, typer.Option("--service", metavar="NAME", help="The service.", show_default=False)],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write a table of all clients to a CSV file.")
+    ] = None,
+    plugin: Plugins = None,
+) -> None:
+    """Explain a service's round: the clients it wanted and got, its losses to rivals, and what it could have had."""
+    from flmarket.analysis.verification.evidence import Logs
+    from flmarket.analysis.what_if.explain import Explanation
+    from flmarket.core.files import asked_for
+    from scenarios.logs.directory import RunDirectory
+    from scenarios.logs.outside import require_place
+
+    if csv is not None:
+        require_place(csv)
+    load_plugins(plugin)
+    found = Explanation(Logs.read_whole(RunDirectory(run_directory(run))), round_, service)
+    if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
+        with asked_for(csv) as file:
+            found.table().to_csv(file, index=False, lineterminator="\n")
+    for sentence in found.sentences():
+        result(sentence)
+    if csv is not None:
+        result(f"{csv}: all clients of the round")

@@ -1,0 +1,49 @@
+"""``flmarket export``: many runs' logs in one file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from flmarket.cli.arguments import Runs
+from flmarket.cli.console import missing, note, result
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import hide
+
+
+def export(
+    runs: Runs,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="CSV file to write; `-` is standard output.")
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Parquet file to write; needs pyarrow.")
+    ] = None,
+    table: Annotated[
+        Literal["rounds", "offers", "events", "clients"], typer.Option(help="The log to export.")
+    ] = "rounds",
+    shape: Annotated[
+        Literal["long", "wide"],
+        typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
+    ] = "long",
+) -> None:
+    """Gather the logs of runs into one file, with columns for scenario, policy, seed and swept keys."""
+    from flmarket.analysis.results.export import export, export_file, export_parquet
+
+    if (csv is None) == (parquet is None):
+        raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
+    damaged: list[str] = []
+    if parquet is not None:
+        if shape == "wide":
+            raise InputError("--shape wide is for --csv")
+        count = export_parquet(runs, parquet, table, note, damaged.append)
+    elif csv is not None and str(csv) != "-":
+        count = export_file(runs, csv, table, shape, note, damaged.append)
+    else:
+        hide()  # the rows say enough
+        count = export(runs, sys.stdout, table, shape, note, damaged.append)
+    if parquet or str(csv) != "-":
+        result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
+    missing(runs, damaged)

@@ -1,0 +1,140 @@
+"""``flmarket fork``: continues a run from one of its rounds with something changed, and shows what differs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flmarket.cli.arguments import Plugins, Quiet, load_plugins
+from flmarket.cli.console import note, result, stdout
+from flmarket.cli.launch import run_directory
+from flmarket.core.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from flmarket.analysis.what_if.fork import Fork
+
+MOST_CLIENTS = 10  # clients that a table on the terminal lists: those whose income differs most
+
+
+def fork(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
+    round_: Annotated[
+        int, typer.Option("--round", "-n", metavar="N", help="The first round that is changed.", show_default=False)
+    ],
+    assignments: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="The change: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
+            "clients.offline. Repeatable.",
+            show_default=False,
+        ),
+    ],
+    each: Annotated[bool, typer.Option("--each", help="Make a fork of its own for each --set.")] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Also write all measures and differences to a CSV file."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for run directories; that of the run if not given.", show_default=False)
+    ] = None,
+    plugin: Plugins = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Forks at a time, each in its own process.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Training threads of each fork; cores divided by jobs if not given.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a fork is complete.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Continue a run from a round with something changed, and show what differs and from which round on.
+
+    A fork is a run like any other. It begins at the original's newest checkpoint before that round, or at round 1.
+    """
+    from pandas import concat
+
+    from flmarket.analysis.what_if.fork import fork as play
+    from flmarket.core.files import asked_for
+    from scenarios.logs.outside import require_place
+
+    load_plugins(plugin)
+    given = [_parsed(text) for text in assignments]
+    wishes: list[dict[str, Any]] = [{key: value} for key, value in given] if each else [dict(given)]
+    if not each and len(wishes[0]) < len(given):
+        raise InputError("--set changes a key twice; with --each, every --set is a fork of its own")
+    if csv is not None:
+        require_place(csv)
+    try:
+        forks = play(
+            run_directory(run), round_, wishes, out=out, jobs=jobs, workers=workers, fresh=fresh, progress=not quiet
+        )
+    except KeyboardInterrupt:
+        note("interrupted; the same command continues each fork from its last checkpoint")
+        raise
+    if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
+        tables = {it.name: it.differences for it in forks}
+        with asked_for(csv) as file:
+            concat(tables, names=["changes"]).droplevel(1).to_csv(file, lineterminator="\n")
+    for found in forks:
+        _show(found, round_)
+    if csv is not None:
+        result(f"{csv}: all measures and differences")
+
+
+def _parsed(text: str) -> tuple[str, Any]:
+    """Return the key and the value of a ``--set``, as ``flmarket run`` reads them."""
+    from scenarios.file.addresses import AddressError
+    from scenarios.file.overrides import read_value
+
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set {text}: must be KEY=VALUE, such as services.mnist.budget=10")
+    try:
+        return key.strip(), read_value(value.strip())
+    except AddressError as error:
+        raise InputError(f"--set {text}: {error}") from error
+
+
+def _show(fork: "Fork", round_: int) -> None:
+    result(f"{fork.name} from round {round_} on: {fork.run.directory.path}")
+    for sentence in fork.comparison.sentences():
+        result(f"  {sentence}")
+    if fork.comparison.first is not None:
+        stdout().print(_table(fork))
+
+
+def _table(fork: "Fork") -> "Table":
+    """Return what differs of the services, and of the clients whose income differs most."""
+    from rich.table import Table
+
+    table = Table(title="The fork less the original")
+    for name in ("", "measure"):
+        table.add_column(name, overflow="fold")
+    for name in ("original", "fork", "difference"):
+        table.add_column(name, justify="right")
+    table.add_column("rounds that differ", overflow="fold")
+    found = fork.differences
+    found = found[found["rounds"] != ""]
+    incomes = found[found["measure"] == "income"]
+    shown = incomes["name"][incomes["difference"].abs().nlargest(MOST_CLIENTS).index]
+    group = None
+    row: Any
+    for row in found[(found["kind"] == "service") | found["name"].isin(shown)].itertuples():
+        if group not in {None, (row.kind, row.name)}:
+            table.add_section()
+        head = "" if group == (row.kind, row.name) else row.name if row.kind == "service" else f"client {row.name}"
+        values = (_text(row.measure, value) for value in (row.original, row.fork))
+        table.add_row(head, row.measure, *values, _text(row.measure, row.difference, "+"), row.rounds)
+        group = row.kind, row.name
+    if more := found["name"][found["kind"] == "client"].nunique() - len(shown):
+        table.caption = f"{more} more clients differ; --csv FILE lists all"
+    return table
+
+
+def _text(measure: str, value: float, sign: str = "") -> str:
+    from flmarket.analysis.results.comparison import DIGITS
+
+    digits = DIGITS.get(measure, 2)
+    return "-" if value != value else f"{round(value, digits) + 0.0:{sign}.{digits}f}"

@@ -1,0 +1,84 @@
+"""``flmarket league``: policies against each other in all seats of a market, and their ratings."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flmarket.cli.arguments import (
+    Assignments,
+    Figures,
+    Plugins,
+    Quiet,
+    Seed,
+    Source,
+    check_policies,
+    load_all,
+    load_plugins,
+    seeds_of,
+    seeds_option,
+)
+from flmarket.cli.console import draw, note, result, stdout
+from flmarket.core.errors import InputError
+
+
+def league(
+    source: Source,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:CHECKPOINT]", help="A policy of the league. Repeat for each; at least two."),
+    ] = None,
+    seeds: Annotated[str | None, seeds_option("The markets' seeds", "0 to 9")] = None,
+    seed: Seed = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,
+    assignments: Assignments = None,
+    plugin: Plugins = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that play games at a time.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Training threads of each process; cores divided by jobs if not given.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for games and tables; what it holds is not played again.")] = Path(
+        "league"
+    ),
+    figures: Figures = None,
+    quiet: Quiet = False,
+) -> None:
+    """Let policies visit each other: who exploits whom, and how do they rate?
+
+    One service plays a policy, all others play another one, every seat in turn, in the same markets for all. On the
+    surrogate this takes minutes; with real training every game takes as long as a run.
+    """
+    chosen_seeds, names = seeds_of(seeds, seed, range(10)), policy or []
+    if len(set(names)) < 2:
+        raise InputError("a league needs at least two policies; give --policy for each")
+    load_plugins(plugin)
+    check_policies(names)
+    (scenario,) = load_all([source], assignments or [], rounds)
+
+    from flmarket.analysis.figures.drawing import save
+    from flmarket.benchmark.league.league import League
+    from flmarket.benchmark.league.picture import picture
+    from flmarket.benchmark.league.playing import play_league
+    from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
+    from scenarios.logs.outside import require_folder_place
+    from scenarios.running.batch import threads  # brings torch
+
+    made = League.of(scenario, names, chosen_seeds)
+    if figures is not None:
+        require_folder_place(figures)
+    if made.trains and not quiet:
+        count = len(list(made.games()))
+        note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
+    try:
+        standing = play_league(made, out, jobs=jobs, workers=threads(jobs, workers))
+    except KeyboardInterrupt:
+        note("interrupted; the same command plays the rest")
+        raise
+    written = write(standing, out)
+    if figures is not None:
+        written += save([picture(standing)], figures)
+    result(title(standing))
+    draw(stdout(), "Ratings at the equilibrium of the meta-game", ratings_table(standing))
+    draw(stdout(), "Gains: what the visitor gets more than the resident in the same seats", gains_table(standing))
+    for text in [*sentences(standing), *map(str, written)]:
+        result(text)

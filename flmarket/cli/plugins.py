@@ -1,0 +1,20 @@
+"""``flmarket plugins``: a table of all plug-ins that a scenario can name, of every kind."""
+
+from flmarket.cli.arguments import Plugins, load_plugins
+from flmarket.cli.console import stdout
+
+
+def plugins(plugin: Plugins = None) -> None:
+    """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
+    from rich.table import Table
+
+    from flmarket.core.plugins import summary
+    from scenarios.plugins import REGISTRIES
+
+    load_plugins(plugin)
+    table = Table("kind", "name", "from", "what it is")
+    for registry in REGISTRIES:
+        for entry in registry.listing():
+            table.add_row(registry.kind, entry.name, entry.source, entry.problem or summary(entry.thing))
+        table.add_section()
+    stdout().print(table)

@@ -1,0 +1,19 @@
+"""``flmarket policies``: a table of the policies that are installed."""
+
+from flmarket.cli.arguments import Plugins, load_plugins
+from flmarket.cli.console import stdout
+
+
+def policies(plugin: Plugins = None) -> None:
+    """List the policies a service can use."""
+    from rich.table import Table
+
+    from flmarket.core.plugins import summary
+    from learning.policy import POLICIES
+
+    load_plugins(plugin)
+    table = Table("name", "privileged", "from", "what it does")
+    for entry in POLICIES.listing():
+        privileged = "yes" if entry.thing and entry.thing.privileged else ""
+        table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing))
+    stdout().print(table)

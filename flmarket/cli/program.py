@@ -1,0 +1,156 @@
+"""The commands of ``flmarket``, and what is done with the arguments that they are given.
+
+Results go to stdout, progress to stderr. Whatever is slow to import (torch, pandas, Textual) is imported by the command
+that needs it, when it runs.
+"""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from flmarket.cli.calibrate import calibrate
+from flmarket.cli.certify import certify
+from flmarket.cli.console import program, result
+from flmarket.cli.datasets import datasets
+from flmarket.cli.doctor import doctor
+from flmarket.cli.explain import explain
+from flmarket.cli.export import export
+from flmarket.cli.fork import fork
+from flmarket.cli.league import league
+from flmarket.cli.plugins import plugins
+from flmarket.cli.policies import policies
+from flmarket.cli.replay import replay
+from flmarket.cli.report import report
+from flmarket.cli.run import run
+from flmarket.cli.scenarios import scenarios
+from flmarket.cli.suite import suite
+from flmarket.cli.train import train
+from flmarket.cli.tui import tui
+from flmarket.cli.validate import validate
+from flmarket.cli.verify import verify
+from flmarket.core.crash import BAD_INPUT, INTERRUPTED
+from flmarket.core.installation import require_one_place, version
+from flmarket.core.printable import printable_lines
+from flmarket.core.tracking import shown
+
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""What Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
+
+_EXAMPLES = """[bold]Examples[/bold]
+
+$ flmarket run quickstart
+
+$ flmarket run paper --policy random --policy hqfa --seeds 5
+
+$ flmarket run paper-cores --seeds 10 --jobs 4
+
+$ flmarket run my-market.toml --set clients.cores=3 --rounds 20
+
+$ flmarket report runs --baseline random --figures figures
+
+$ flmarket export runs --csv all-rounds.csv
+"""
+
+_FIRST = """\
+flmarket simulates a market in which federated-learning services compete for
+the same clients, round after round, under monetary budgets: models are really
+trained, money is exact, and every bid, offer and payment is logged.
+
+  {0} run quickstart   play a first market: a few seconds, no download
+  {0} tui              watch a market live, step through it, compare runs
+  {0} scenarios        list the built-in markets, including the paper's
+
+All commands:                   {0} --help
+The options of one, such as:    {0} run --help"""
+
+app = typer.Typer(
+    name="flmarket",
+    help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
+    epilog=_EXAMPLES,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        result(f"flmarket {version()}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command; without one, say what this is."""
+    if context.invoked_subcommand is None:
+        result(_FIRST.format(program()))
+
+
+# In the order in which --help lists them; groups come last.
+app.command(epilog=_EXAMPLES)(run)
+_LISTED = (
+    train,
+    suite,
+    report,
+    export,
+    verify,
+    replay,
+    tui,
+    validate,
+    certify,
+    league,
+    explain,
+    fork,
+    policies,
+    datasets,
+    plugins,
+    doctor,
+)
+for _command in _LISTED:
+    app.command()(_command)
+app.add_typer(scenarios, name="scenarios")
+app.add_typer(calibrate, name="calibrate")
+
+
+def run_arguments() -> object:
+    """Do what the command's arguments ask for; return the exit status, or None for 0. Errors are left to the caller."""
+    arguments = [_at_home(argument) for argument in sys.argv[1:]]
+    require_one_place()
+    try:
+        if arguments == ["tui"]:
+            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
+            return None
+        with shown(live=sys.stderr.isatty()):
+            return app(arguments, standalone_mode=False)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:  # what earlier versions of Typer make of Ctrl-C
+        return INTERRUPTED
+    except UsageError as error:
+        from typer.rich_utils import rich_format_error
+
+        error.message = printable_lines(error.message + _meant(arguments[0]))
+        rich_format_error(error)
+        return BAD_INPUT
+
+
+def _meant(first: str) -> str:
+    """Return what to type in place of what is no command, but looks like it; else nothing."""
+    from scenarios.loader import builtin_names
+
+    if first == "help":
+        return " Did you mean 'flmarket --help'?"
+    return f" Did you mean 'flmarket run {first}'?" if first in builtin_names() or first.endswith(".toml") else ""
+
+
+def _at_home(argument: str) -> str:
+    """Put the home folder in place of the tilde in ``--out=~/runs``, where shells leave it, or in a quoted path."""
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{os.path.expanduser(value)}" if value.startswith("~") else argument  # noqa: PTH111

@@ -1,0 +1,127 @@
+"""``flmarket report``: tables on standard output, figures in files."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
+from flmarket.cli.console import draw, missing, note, result, silenced, stdout
+from flmarket.core.counting import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flmarket.analysis.results.report import Report
+    from flmarket.analysis.results.run_results import RunResult
+
+
+def report(
+    runs: Runs,
+    style: Annotated[
+        Literal["md", "csv", "html"] | None,
+        typer.Option(
+            "--format", help="Format of the tables; in a terminal they are drawn, in a file or pipe they are md."
+        ),
+    ] = None,
+    figures: Figures = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
+    ] = None,
+    bounds: Annotated[
+        bool,
+        typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
+    ] = False,
+    bounds_csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--bounds-csv",
+            metavar="FILE",
+            help="Also write what each service got and could have had in each round to a CSV file; implies --bounds.",
+        ),
+    ] = None,
+    plugin: Plugins = None,
+) -> None:
+    """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
+    from flmarket.analysis.results.markdown import csv_text, markdown
+    from flmarket.analysis.results.page import html_page
+    from flmarket.analysis.results.report import make_report
+    from flmarket.analysis.results.run_results import mixed, read, remarks
+    from flmarket.core.files import asked_for
+    from scenarios.logs.outside import require_folder_place, require_place
+
+    if bounds_csv is not None:
+        require_place(bounds_csv)
+    if figures is not None:
+        require_folder_place(figures)
+    bounds = bounds or bounds_csv is not None
+    load_plugins(plugin)  # tables mark privileged policies
+    damaged: list[str] = []
+    found = read(runs, damaged.append)
+    limits = None
+    if bounds:
+        from flmarket.analysis.what_if.bounds import Bounds
+
+        with silenced():
+            limits = Bounds.read(found)
+        if bounds_csv is not None:
+            with asked_for(bounds_csv) as file:
+                limits.table(found).to_csv(file, index=False, lineterminator="\n")
+            note(f"{bounds_csv}: what services got and could have had, by round")
+    made = make_report(found, baseline, *(() if limits is None else (limits.measures, limits.left_out(found))))
+    if figures is not None:
+        from flmarket.analysis.figures.drawing import save
+        from flmarket.analysis.figures.report_figures import figures as figures_of
+
+        written = save(figures_of(found), figures)
+        names = ", ".join(dict.fromkeys(path.stem for path in written))
+        note(f"{figures}: {counted(len(written), 'file')} written: {names}")
+    whole = replace(made, notes=(*damaged, *made.notes))
+    if style is None and sys.stdout.isatty():
+        _draw(whole, stdout())
+    elif style == "html":
+        from flmarket.analysis.figures.report_figures import svgs
+
+        result(html_page(whole, svgs(found), _made_by(found)), end="")
+    elif style == "csv":
+        result(csv_text(made), end="")
+    else:
+        result(markdown(whole, _made_by(found)), end="")
+    if style == "csv":  # the other formats have room for it
+        for text in (*remarks(found), *mixed(found), *made.notes):
+            note(text)
+    missing(runs, damaged)
+
+
+def _made_by(runs: "Sequence[RunResult]") -> list[str]:
+    from scenarios.logs.versions import played_by
+    from scenarios.running.provenance import versions
+
+    played = sorted({played_by(run.directory.meta()) for run in runs})
+    return [
+        shlex.join(["flmarket", *sys.argv[1:]]),
+        f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played)}",
+    ]
+
+
+def _draw(made: "Report", console: "Console") -> None:
+    """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
+    from flmarket.analysis.results.markdown import introduction, tables
+    from flmarket.analysis.results.sentences import sentences
+
+    for text in introduction(made):
+        console.print(text, markup=False, highlight=False)
+    for part in tables(made):
+        if part.setting is not None:
+            console.rule(part.setting.label, align="left")
+            if remark := part.setting.backend.remark:
+                console.print(remark, style="bold", markup=False, highlight=False)
+            for text in sentences(made, part.setting):
+                console.print(f"- {text}", markup=False, highlight=False)
+        (_, *names), *rows = zip(*part.table, strict=True)  # a row for each measure
+        draw(console, part.title, [["", *names], *map(list, rows)])
+    console.print("More measures, and what each is: flmarket report --format md", markup=False, highlight=False)

@@ -1,0 +1,34 @@
+"""``flmarket scenarios``: the built-in scenarios, and the file of each."""
+
+from typing import Annotated
+
+import typer
+
+from flmarket.cli.console import result, stdout
+
+scenarios = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints a scenario's file.")
+
+
+@scenarios.callback(invoke_without_command=True)
+def list_scenarios(context: typer.Context) -> None:
+    """List the built-in scenarios."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.table import Table
+
+    from scenarios.loader import builtin_names, load
+
+    table = Table("name", "services", "clients", "rounds", "description")
+    for name in builtin_names():
+        scenario = load(name)
+        row = (len(scenario.services), scenario.clients.count, scenario.rounds)
+        table.add_row(name, *map(str, row), scenario.description)
+    stdout().print(table)
+
+
+@scenarios.command("show")
+def show_scenario(name: Annotated[str, typer.Argument(help="Name of a built-in scenario.")]) -> None:
+    """Print a built-in scenario's file, to start your own from."""
+    from scenarios.loader import builtin_text
+
+    result(builtin_text(name), end="")

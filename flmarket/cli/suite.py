@@ -1,0 +1,139 @@
+"""``flmarket suite``: plays policies in the frozen benchmark, and compares submissions."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, seeds_of, seeds_option
+from flmarket.cli.console import draw, note, result, stdout
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.tracking import counting
+
+if TYPE_CHECKING:
+    from flmarket.analysis.results.markdown import Table
+    from flmarket.benchmark.suite.submission import Submission
+    from scenarios.suite.frozen import Cell, Suite
+
+
+def suite(
+    policies: Annotated[list[str] | None, typer.Argument(metavar="POLICY...", help="NAME or NAME:CHECKPOINT.")] = None,
+    mode: Annotated[
+        Literal["resident", "visitor"] | None,
+        typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
+    ] = None,
+    markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
+    seeds: Annotated[str | None, seeds_option("Which of the suite's market seeds", "all")] = None,
+    seed: Seed = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A common name: the policies are trainings of one method."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.json|FOLDER", help="The submission, or the folder for one of each policy.")
+    ] = Path("submissions"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there.")] = False,
+    board: Annotated[
+        list[Path] | None,
+        typer.Option("--leaderboard", metavar="PATH", help="Compare submissions, in a file or folder. Repeatable."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as an HTML page.")] = None,
+    plugin: Plugins = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Play policies in the frozen suite of markets, and compare them: 0 is `random`, 1 a privileged best response.
+
+    What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
+    """
+    from flmarket.benchmark.suite.board import details, introduction, leaderboard, tables
+    from flmarket.benchmark.suite.board import page as page_of
+    from flmarket.benchmark.suite.playing import entry
+    from flmarket.benchmark.suite.scoring import by_method, standings
+    from flmarket.benchmark.suite.submission import continued, read_all
+    from flmarket.core.files import asked_for
+    from scenarios.file.policy_choice import PolicyChoice
+    from scenarios.logs.outside import require_folder_place, require_place
+    from scenarios.suite.frozen import MODES, read
+
+    if not policies and not board:
+        raise InputError("name a policy to play, or submissions to compare with --leaderboard")
+    if not policies and (mode or markets or seeds or seed):
+        raise InputError("--mode, --markets, --seeds and --seed choose what is played; name a policy")
+    load_plugins(plugin)
+    frozen = read()
+    played: list[Submission] = []
+    if policies:
+        cells = frozen.cells(
+            (mode,) if mode else MODES,
+            None if markets is None else [name.strip() for name in markets.split(",")],
+            seeds_of(seeds, seed, frozen.seeds),
+        )
+        if not cells:
+            raise InputError("nothing to play: a market with one service has no visitors")
+        begun: dict[Path, tuple[str, Submission]] = {}
+        for policy in dict.fromkeys(policies):
+            label = PolicyChoice.parse(policy, "policy").label
+            path = out if out.suffix == ".json" else out / f"{label}.json"
+            if path in begun:
+                raise InputError(f"--out {path}: is one file for several policies; name a folder")
+            new = entry(policy, frozen, method)
+            begun[path] = policy, new if fresh else continued(path, new, frozen)
+        by_method(submission for _, submission in begun.values())  # what cannot be compared is not played
+        require_folder_place(next(iter(begun)).parent)
+    if page is not None:  # which may be in the folder that has just been made
+        require_place(page)
+    if policies:
+        for path, (policy, submission) in begun.items():
+            if fresh:
+                submission.write(path, frozen)
+            played.append(_play(policy, submission, path, frozen, cells, jobs))
+            if not quiet:
+                note(f"{path}: {counted(len(played[-1].results), 'run')}")
+    shown = standings(read_all(board, frozen) if board else played, frozen)
+    parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
+    if not board:
+        parts.append(("All markets", leaderboard(shown)))
+    _print(introduction(shown, frozen), parts)
+    if page is not None:
+        with asked_for(page) as file:
+            file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
+
+
+def _play(
+    policy: str, begun: "Submission", path: Path, frozen: "Suite", cells: "Sequence[Cell]", jobs: int
+) -> "Submission":
+    """Play what a submission lacks, and keep each run when it is over."""
+    from flmarket.benchmark.suite.playing import play
+    from flmarket.benchmark.suite.submission import keep
+
+    lacking = [cell for cell in cells if cell not in begun.results]
+    try:
+        with counting(f"{path.stem}, runs", len(lacking)) as step:
+
+            def kept(so_far: "Submission") -> None:
+                keep(path, so_far, frozen)
+                step(len(so_far.results) - len(begun.results))
+
+            return play(policy, frozen, cells=lacking, begun=begun, jobs=jobs, keep=kept)
+    except KeyboardInterrupt:
+        note("interrupted; the same command plays what is missing")
+        raise
+
+
+def _print(texts: Sequence[str], parts: "Sequence[tuple[str, Table]]") -> None:
+    from flmarket.analysis.results.markdown import markdown_table
+
+    console = stdout()
+    if not sys.stdout.isatty():
+        tables = (text for title, table in parts for text in (f"**{title}**", markdown_table(table)))
+        result("\n\n".join([*texts, *tables]))
+        return
+    for text in texts:
+        console.print(text, markup=False, highlight=False)
+    for title, table in parts:
+        draw(console, title, table)

@@ -1,0 +1,221 @@
+"""``flmarket train``: trains one agent for each seed, reports progress, and prints the paths of the agents."""
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flmarket.cli.arguments import (
+    Assignments,
+    Plugins,
+    Quiet,
+    Seed,
+    load_all,
+    load_plugins,
+    parse_options,
+    seeds_of,
+    seeds_option,
+)
+from flmarket.cli.console import note, result
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.tracking import counting, shown
+
+if TYPE_CHECKING:
+    from learning.mahdrl.training_files import Row
+    from scenarios.build import Shelf
+    from scenarios.train import Training
+
+
+def train(
+    *,
+    sources: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Scenario files or built-in names.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; the log and saved states go next to it.")
+    ],
+    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
+    draw: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Also train in N markets drawn at random (docs/mahdrl.md).")
+    ] = None,
+    draw_seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="With --draw: which markets are drawn.")] = 0,
+    episodes: Annotated[int, typer.Option(min=1, help="Markets played while learning.")] = 200,
+    backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
+    seeds: Annotated[str | None, seeds_option("One training for each seed", "0")] = None,
+    seed: Seed = None,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
+    ] = False,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="With --rotate: services that learn in the same episode; 0: drawn for each."
+        ),
+    ] = 1,
+    rivals: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:CHECKPOINT]",
+            help="Policy that non-learners draw from in each episode; itself: the agent as it was, after episode 160. "
+            "Repeatable.",
+        ),
+    ] = None,
+    every: Annotated[
+        int,
+        typer.Option(
+            "--evaluate-every",
+            min=1,
+            help="Episodes between two evaluations, each of which saves a state that --resume continues from.",
+        ),
+    ] = 25,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
+    ] = None,
+    assignments: Assignments = None,
+    plugin: Plugins = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a training that was stopped or killed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Threads that train clients; cores divided by jobs if not given.")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also write the log for TensorBoard (extra `tensorboard`).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
+    if draw and assignments:
+        raise InputError("--set changes the scenarios that are named; markets drawn with --draw are as they are drawn")
+    if draw is None and draw_seed:
+        raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
+    chosen_seeds = seeds_of(seeds, seed, [0])
+
+    from scenarios.drawn import drawn
+
+    backends = [] if backend is None else [f"training.backend={backend}"]
+    load_plugins(plugin)
+    scenarios = load_all(sources or [], [*(assignments or []), *backends])
+    scenarios += drawn(draw_seed, draw, backend or "surrogate") if draw else []
+    if not scenarios:
+        raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
+
+    from learning.mahdrl.training_files import folder_of, has_state
+    from scenarios.logs.outside import require_outside_runs
+    from scenarios.running.batch import threads  # brings torch
+    from scenarios.train import place, plan_training
+
+    training = plan_training(
+        scenarios,
+        policy,
+        episodes=episodes,
+        rotate=rotate,
+        together=together,
+        rivals=rivals or (),
+        evaluate_every=every,
+        options=parse_options(options or []),
+        command=shlex.join(["flmarket", *sys.argv[1:]]),
+    )
+    if len(scenarios) > 1 and not training.options.get("context"):
+        note(
+            "several markets, and the agent does not see which one it plays: "
+            "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
+        )
+    places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
+    if tensorboard is not None:
+        require_outside_runs(tensorboard / places[0].stem)
+    for at in places if resume and not quiet else ():
+        if not at.exists() and not has_state(at):
+            note(f"{folder_of(at)}: has no state to resume from; the training starts from the beginning")
+    one = partial(_train, training, resume=resume, workers=threads(jobs, workers), quiet=quiet, board=tensorboard)
+    try:
+        _train_all(one, list(zip(chosen_seeds, places, strict=True)), jobs)
+    except KeyboardInterrupt:
+        kept = [str(folder_of(at)) for at in places if has_state(at)]
+        if kept:
+            note(
+                "interrupted; the same command with --resume continues from the last evaluation, whose state is kept in"
+            )
+            for folder in kept:
+                note(f"  {folder}")
+        else:
+            first = min(every, episodes)
+            note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
+        raise
+    for path in places:
+        result(str(path))
+
+
+def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], jobs: int) -> None:
+    """Train an agent for each seed, into its file.
+
+    With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
+    """
+    from scenarios.build import Shelf
+    from scenarios.plugins import packed
+
+    if jobs > 1 or packed():
+        from scenarios.running.fanout import in_processes
+
+        ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
+        errors = [it for it in in_processes(partial(_train_apart, one), places, jobs, packed(), ended) if it]
+        if errors:
+            kind = InputError if isinstance(errors[0], InputError) else RunError
+            raise kind("\n".join(dict.fromkeys(map(str, errors))))
+        return
+    shelf = Shelf()
+    for seed, out in places:
+        one(seed, out, shelf)
+
+
+def _train_apart(one: Callable[..., None], place: tuple[int, Path]) -> InputError | RunError | None:
+    """Train one agent in a process of its own; return why that failed, which is no reason to end the others."""
+    from scenarios.build import Shelf
+
+    try:
+        one(*place, Shelf(), live=False)
+    except (InputError, RunError) as error:
+        return error
+    return None
+
+
+def _train(
+    training: "Training",
+    seed: int,
+    out: Path,
+    shelf: "Shelf",
+    *,
+    resume: bool,
+    workers: int,
+    quiet: bool,
+    board: Path | None,  # folder of TensorBoard, which gets one folder for each training
+    live: bool = True,  # in the command's own process, which shows progress already
+) -> None:
+    """Train one agent, reporting to TensorBoard as well if that is asked for."""
+    from learning.mahdrl.training_files import Board
+    from scenarios.train import run
+
+    episodes = training.plan.episodes
+    with ExitStack() as stack:
+        if not live and not quiet:
+            stack.enter_context(shown(live=False))
+        step = stack.enter_context(counting(f"seed {seed}, episodes", episodes))
+        boards = [] if board is None else [stack.enter_context(closing(Board(board / out.stem)))]
+
+        def report(row: "Row") -> None:
+            for each in boards:
+                each(row)
+            step(row.episode, _numbers(row))
+            if row.phase == "evaluate" and not quiet:
+                note(f"seed {seed}, episode {row.episode}/{episodes}, evaluate: {_numbers(row)}")
+
+        run(training, seed, out, shelf, resume=resume, workers=workers, report=report)
+
+
+def _numbers(row: "Row") -> str:
+    losses = "".join(f", {name.replace('_', ' ')} {value:.4f}" for name, value in row.losses.items())
+    return f"reward {row.reward:.4f}, AUC {row.auc:.4f}, markup {row.markup:.3f}, epsilon {row.epsilon:.2f}{losses}"

@@ -1,0 +1,33 @@
+"""``flmarket validate``: every problem of the files it is given, or one line for each that has none."""
+
+from dataclasses import replace
+from functools import partial
+
+from flmarket.cli.arguments import Assignments, Plugins, Sources, load_all, load_plugins
+from flmarket.cli.console import note, result
+from flmarket.core.counting import counted
+
+
+def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
+    """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
+    from fl.data.registry import load
+    from scenarios.build import Shelf
+    from scenarios.file.checks import installed
+    from scenarios.loader import points, regimes_of
+    from scenarios.trial import absent, obstacles
+
+    shelf = Shelf(partial(load, download=False))
+    load_plugins(plugin)
+    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+    scenarios = load_all(sources, assignments or [], catalogue=catalogue)
+
+    played = [[point.scenario for point in points(scenario)] for scenario in scenarios]
+    for source, scenario, markets in zip(sources, scenarios, played, strict=True):
+        services, count = len(scenario.services), len(markets)
+        sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
+        counts = f"{counted(services, 'service')}, {counted(scenario.rounds, 'round')}"
+        result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
+        for chosen in regimes_of(markets):
+            result(f"  {chosen}")
+    for name in dict.fromkeys(name for markets in played for market in markets for name in absent(market, shelf)):
+        note(f"note: data set {name!r} is not here; flmarket run downloads it first")

@@ -1,0 +1,89 @@
+"""``flmarket verify``: one line for each run, one for each problem, and one for what could not be checked."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flmarket.cli.arguments import Plugins, Runs, load_plugins
+from flmarket.cli.console import note, result
+from flmarket.core.cores import usable_cores
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from scenarios.logs.directory import RunDirectory
+
+FAILED, UNCHECKED = 1, 2
+
+
+def verify(
+    runs: Runs,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Also play each run again and compare byte for byte.")] = False,
+    plugin: Plugins = None,
+) -> None:
+    """Check from the logs that every constraint holds and that the money adds up.
+
+    Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
+    or was interrupted.
+    """
+    from scenarios.logs.finding import find_interrupted, find_runs
+
+    load_plugins(plugin)
+    found = [*find_runs(runs), *find_interrupted(runs)]
+    if not found:
+        raise InputError(f"no run in {', '.join(map(str, runs))}")
+    statuses = [_verify(run, again=rerun, apart=bool(plugin)) for run in found]
+    if unchecked := statuses.count(UNCHECKED):
+        note(f"{unchecked} of {len(found)} runs could not be checked in full")
+    raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
+
+
+def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
+    """Print what is to be said of one run; return the exit status that it asks for. ``apart``: see ``rerun``."""
+    from des.money import text
+    from flmarket.analysis.verification.verify import verify
+    from scenarios.logs.versions import other_version
+
+    try:
+        verdict = verify(run)
+    except InputError as error:
+        _print(run, f"not checked: {_without_place(run, error)}")
+        return UNCHECKED
+    problems, same, obstacle = verdict.problems, "", None
+    if again and not problems:
+        try:
+            problems = _play_again(run, apart=apart)
+            same = ", same bytes again"
+        except InputError as error:
+            obstacle = _without_place(run, error)
+    for problem in problems:
+        _print(run, problem)
+    if problems:
+        if told := other_version(run.meta()):
+            _print(run, told)
+        return FAILED
+    counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
+    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
+    if obstacle is None:
+        return 0
+    _print(run, f"not played again: {obstacle}")
+    return UNCHECKED
+
+
+def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
+    """Return how a run differs when it is played again, or that it failed."""
+    from flmarket.analysis.verification.rerun import rerun
+    from scenarios.build import Shelf  # brings torch
+
+    try:
+        return rerun(run, Shelf(), workers=usable_cores(), apart=apart)
+    except RunError as error:
+        return [f"failed when it was played again: {error}"]
+
+
+def _without_place(run: "RunDirectory", error: InputError) -> str:
+    return str(error).removeprefix(f"{run.path}: ")
+
+
+def _print(run: "RunDirectory", text: str) -> None:
+    result(f"{run.path}: {text}")

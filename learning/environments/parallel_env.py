@@ -1,0 +1,252 @@
+"""The market as a PettingZoo environment: every service an agent, all acting together in each round.
+
+Spaces are described in ``learning.environments.spaces``, over-budget actions in ``learning.environments.projection``.
+Needs the extra ``rl``.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from des.log_records import RoundReport
+from des.market import Market
+from des.money import MICRO
+from des.observation import Observation, Offer, Status
+from fl.arithmetic.streams import stream
+from fl.arrays import FloatArray
+from learning.client_selection.checks import require_finite, require_in_range, require_one_offer
+from learning.environments.projection import ActionError, project
+from learning.environments.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
+from learning.seats import MarketFactory
+
+Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
+
+
+class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no types
+    """M services (agents, by name) compete for C clients over N rounds (steps).
+
+        env = MarketEnv(factory)                       # factory: seed -> des.Market
+        observations, infos = env.reset(seed=3)
+        while env.agents:
+            actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+            observations, rewards, terminations, truncations, infos = env.step(actions)
+
+    The reward is the paper's, r = Omega^accuracy. A service that reaches its target in round n terminates. The paper's
+    reward for it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in
+    that round and, discounted, in each that remains. After round N, the services that are left are truncated.
+
+    An agent's last observation shows the data and bids that a next round would bring.
+
+    Attributes:
+        possible_agents: names of all services, in the scenario's order.
+        agents: names of those that take part now: not of those that have left, or have not arrived.
+        observed: what each of them observes in the open round.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "flmarket_v0", "render_modes": [], "is_parallelizable": True}
+    render_mode = None
+
+    def __init__(
+        self,
+        factory: MarketFactory,
+        *,
+        seed: int = 0,
+        gamma: float = 0.95,
+        payment_limit: float = 2.0,
+        flat: bool = False,
+    ) -> None:
+        """Create the environment; ``reset`` starts an episode.
+
+        Args:
+            factory: makes each episode's market. All its markets have the same services and clients.
+            seed: the episodes' seeds are drawn from it, until ``reset`` is given another one.
+            gamma: discount factor of the absorbing reward, in (0, 1]. The paper's is 0.95.
+            payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
+            flat: whether observations and actions are one Box each (``FlatCodec``) instead of Dicts.
+
+        Raises:
+            ValueError: gamma or payment_limit is out of range, or the market's mechanism is not one whose rounds are
+                one offer from each service, of at least the bids.
+        """
+        require_in_range(gamma, payment_limit)
+        self._factory = factory
+        self._gamma = gamma
+        self._seed, self._episode = seed, 0
+        self._market: Market = factory(seed)
+        require_one_offer(self._market)
+        self.possible_agents = [spec.name for spec in self._market.services]
+        self.agents: list[str] = []
+        codec: type[DictCodec | FlatCodec] = FlatCodec if flat else DictCodec
+        self._codecs: dict[str, Codec] = {
+            name: codec(self._market, m, payment_limit) for m, name in enumerate(self.possible_agents)
+        }
+        self.observed: Mapping[str, Observation] = {}
+
+    @property
+    def market(self) -> Market:
+        """The market of the current episode, for scripts that read it. Only the environment may close its rounds."""
+        return self._market
+
+    def observation_space(self, agent: str) -> Any:
+        """Return the space of an agent's observations, always the same object."""
+        return self._codecs[agent].observation_space
+
+    def action_space(self, agent: str) -> Any:
+        """Return the space of an agent's actions, always the same object."""
+        return self._codecs[agent].action_space
+
+    def reset(
+        self,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Start an episode.
+
+        Args:
+            seed: the seed of the episode's market: the same seed and actions give the same episode. Without it, each
+                episode draws another one, from the last seed given to ``reset`` or else to the constructor.
+            options: ignored.
+
+        Returns:
+            The agents' observations, and an empty info for each.
+        """
+        if seed is not None:
+            self._seed, self._episode = seed, 0
+        else:
+            self._episode += 1
+            seed = int(stream(self._seed, "episode", self._episode).integers(2**31))
+        self._market.close()
+        self._market = self._factory(seed)
+        self._open()
+        return self._observations(self.agents), {name: {} for name in self.agents}
+
+    def step(self, actions: Mapping[str, Any]) -> Step:
+        """Play a round with every agent's action.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos of all agents that acted; those that arrive with
+            the next round observe it, with a reward of 0. An info of an agent that acted holds
+            ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
+            clients were left out: offline ones, and those that did not fit into the budget.
+
+        Raises:
+            ActionError: an action is not in its space, or there is not exactly one from each of ``agents``.
+            Diverged: a model's training diverged.
+        """
+        self._require_agents(actions)
+        offers, dropped = {}, {}
+        for name in self.agents:
+            offers[name], dropped[name] = self.offer(name, actions[name])
+        step, _ = self.step_offers(offers)
+        for name, count in dropped.items():
+            step[4][name]["dropped"] = count
+        return step
+
+    def offer(self, agent: str, action: Any) -> tuple[Offer, int]:
+        """Return the offer that an action makes in the open round, and how many selected clients it leaves out.
+
+        Raises:
+            ActionError: the action is not in the agent's space.
+        """
+        observation = self.observed[agent]
+        try:
+            select, payment = self._codecs[agent].decode(action)
+        except ActionError as error:
+            raise ActionError(f"service {agent!r}, round {observation.round}: {error}") from None
+        offer = project(select & observation.available, payment, observation.own_bids, observation.budget)
+        return offer, int(select.sum()) - len(offer.clients)
+
+    def step_offers(self, offers: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
+        """Play a round with offers, which are checked, not projected; return the step and the market's own report.
+
+        Raises:
+            ActionError: there is not exactly one offer from each of ``agents``.
+            OfferError: an offer breaks a constraint.
+            Diverged: a model's training diverged.
+        """
+        self._require_agents(offers)
+        acted = self.agents
+        report = self._market.close_round(offers)
+        self._open()
+        outcome = report.feedback
+        terminated = {name: outcome[name].status is Status.REACHED for name in acted}
+        truncated = {name: not terminated[name] and report.round >= self._market.rounds for name in acted}
+        rewards = {
+            name: outcome[name].reward * (self._remaining(report.round) if terminated[name] else 1.0) for name in acted
+        }
+        infos = {
+            row.service: {
+                "round": report.round,
+                "accuracy": row.accuracy,
+                "wanted": row.wanted,
+                "served": row.served,
+                "spent": row.spent / MICRO,
+            }
+            for row in report.services
+            if row.service in outcome
+        }
+        new = [name for name in self.agents if name not in acted]
+        for name in new:
+            rewards[name], terminated[name], truncated[name], infos[name] = 0.0, False, False, {}
+        return (self._observations([*acted, *new]), rewards, terminated, truncated, infos), report
+
+    def close(self) -> None:
+        """Release the market's training workers."""
+        self._market.close()
+
+    def _open(self) -> None:
+        """Open the next round, if there is one; those in which no service takes part are over at once."""
+        self.observed = {} if self._market.finished else self._market.open_round()
+        while not self.observed and not self._market.finished:
+            self._market.close_round()
+            self.observed = {} if self._market.finished else self._market.open_round()
+        self.agents = list(self.observed)
+
+    def _remaining(self, round_: int) -> float:
+        """Return 1 + gamma + ... + gamma^(N - n)."""
+        return float((self._gamma ** np.arange(self._market.rounds - round_ + 1)).sum())
+
+    def _require_agents(self, given: Mapping[str, Any]) -> None:
+        if not self.agents:
+            raise ActionError("the episode is over or has not begun; call reset()")
+        if set(given) != set(self.agents):
+            raise ActionError(f"actions must come from {sorted(self.agents)}, not from {sorted(given)}")
+
+    def _observations(self, names: list[str]) -> dict[str, Any]:
+        return {name: self._codecs[name].encode(self._parts(name)) for name in names}
+
+    def _parts(self, name: str) -> Parts:
+        m = self.possible_agents.index(name)
+        observation = self.observed.get(name)
+        if observation is not None:
+            require_finite(observation)
+            dqi, bids = observation.dqi, observation.bids
+        else:
+            dqi, bids = self._next_world(m)
+        left = self._market.ledger.left(name)
+        whole = {} if left is None else {"total_left": np.array([left / MICRO])}
+        conditions = self._market.schedule.at(observation.round if observation else self._market.round + 1)
+        available = np.ones(len(dqi))
+        available[list(conditions.offline)] = 0.0
+        return {
+            "dqi": dqi,
+            "bids": own_first(bids, m),
+            "available": available,
+            "budget": np.array([self._market.services[m].budget / MICRO]),
+            "cores": np.array([float(conditions.cores)]),
+            "accuracy": np.array([self._market.states[m].accuracy]),
+            "progress": np.array([self._market.round / self._market.rounds]),
+            **whole,
+        }
+
+    def _next_world(self, m: int) -> tuple[FloatArray, FloatArray]:
+        """Return DQI [C] and bids [M, C] of the next round, which service ``m`` does not play."""
+        market, round_ = self._market, self._market.round + 1
+        world = market.population.draw(round_)
+        both = zip(market.services, market.states, strict=True)
+        shown = np.array([state.active or state.arrives(spec, round_) for spec, state in both])
+        if not market.population.spec.disclosure.public_bids:
+            shown &= np.arange(len(shown)) == m
+        return world.seen[m], np.where(shown[:, None], world.bid / MICRO, 0.0)

@@ -1,1 +1,0 @@
-"""Judging runs by their logs: measures, reports, figures, exports, and checks of every constraint."""

@@ -1,0 +1,201 @@
+"""Data sets of a user's own: a function that returns arrays, what follows from them, and what can be wrong with it."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fl.data.dataset import Shape
+from fl.data.registry import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
+from flmarket.core.plugins import PluginError, summary
+
+LABELS = [0, 1, 2, 0, 0, 1]
+GREY = np.arange(6 * 4 * 5).reshape(6, 4, 5).astype(np.uint8)
+COLOUR = np.arange(6 * 3 * 4 * 5).reshape(6, 3, 4, 5).astype(np.uint8)
+
+
+def parts(
+    images: Any = COLOUR, labels: Any = LABELS, test_images: Any = COLOUR[:2], test_labels: Any = LABELS[:2]
+) -> tuple[Any, Any, Any, Any]:
+    return images, labels, test_images, test_labels
+
+
+def test_all_that_is_known_of_a_data_set_follows_from_its_arrays() -> None:
+    @dataset("shapes")
+    def shapes() -> Any:
+        """Circles and squares, in colour.
+
+        Drawn by hand.
+        """
+        return parts()
+
+    known = info("shapes")
+    assert (known.name, known.description) == ("shapes", "Circles and squares, in colour.")
+    assert (known.labels, known.shape, known.train_size, known.test_size) == (3, Shape(3, 4, 5), 6, 2)
+    assert known.rarest_label == 1  # label 2
+    assert known.source == "plug-in"
+    loaded = load("shapes")
+    assert loaded.info == known
+    np.testing.assert_array_equal(loaded.train_images, COLOUR)
+    np.testing.assert_array_equal(loaded.test_images, COLOUR[:2])
+    assert (loaded.train_labels.tolist(), loaded.test_labels.tolist()) == (LABELS, [0, 1])
+    assert {array.dtype for array in (loaded.train_images, loaded.train_labels)} == {np.dtype(np.uint8)}
+    assert [pool.tolist() for pool in loaded.by_label] == [[0, 3, 4], [1, 5], [2]]
+
+
+def test_images_of_one_channel_may_leave_it_out() -> None:
+    dataset("grey")(lambda: parts(images=GREY, test_images=GREY[:2]))
+    assert info("grey").shape == Shape(1, 4, 5)
+    assert load("grey").train_images.shape == (6, 1, 4, 5)
+
+
+@pytest.mark.parametrize("integers", [list, np.int64, np.uint8, np.int8])
+def test_labels_are_integers_of_any_kind(integers: Any) -> None:
+    labels = list(LABELS) if integers is list else np.array(LABELS, dtype=integers)
+    dataset("own")(lambda: parts(labels=labels))
+    assert load("own").train_labels.tolist() == LABELS
+
+
+def test_the_function_is_called_once_and_keeps_its_arrays() -> None:
+    calls = []
+    images = COLOUR.copy()
+
+    @dataset("own")
+    def own() -> Any:
+        calls.append(1)
+        return parts(images=images)
+
+    info("own")
+    assert load("own") is load("own")
+    assert len(calls) == 1
+    assert not load("own").train_images.flags.writeable
+    images[0] = 0  # what the user's function does with its arrays is its own business
+
+
+def test_a_function_that_is_registered_anew_is_called_anew() -> None:
+    dataset("own")(lambda: parts())
+    assert info("own").train_size == 6
+    dataset("own")(lambda: parts(images=COLOUR[:5], labels=LABELS[:5]))  # a notebook's cell that was changed
+    assert info("own").train_size == 5
+
+
+def test_digests_tell_all_arrays_apart_and_are_nobodys_official_ones() -> None:
+    def digests(**changed: Any) -> dict[str, str]:
+        dataset("own")(lambda: parts(**changed))
+        loaded = load("own")
+        assert not loaded.official
+        return dict(loaded.digests)
+
+    first = digests()
+    assert list(first) == ["train-images", "train-labels", "test-images", "test-labels"]
+    assert all(len(digest) == 64 for digest in first.values())
+    assert digests() == first
+    other = COLOUR.copy()
+    other[3, 0, 0, 0] += 1
+    assert {key for key, digest in digests(images=other).items() if digest != first[key]} == {"train-images"}
+    # The same bytes as images of another shape are other images.
+    turned = {"images": COLOUR.reshape(6, 3, 5, 4), "test_images": COLOUR[:2].reshape(2, 3, 5, 4)}
+    assert {key for key, digest in digests(**turned).items() if digest != first[key]} == {"train-images", "test-images"}
+
+
+def fails() -> Any:
+    raise FileNotFoundError(2, "No such file or directory", "cats.npz")
+
+
+NOT_FOUR = "must return four arrays (training images, training labels, test images, test labels), not "
+LABELLED = "its training labels must be "
+NUMBERED = f"{LABELLED}numbered from 0 without a gap, at least two; they are "
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        (fails, "raised FileNotFoundError: [Errno 2] No such file or directory: 'cats.npz'"),
+        (lambda: None, f"{NOT_FOUR}a NoneType"),
+        (lambda: (COLOUR, LABELS), f"{NOT_FOUR}2 things"),
+        (lambda: parts(images=COLOUR / 255), "its training images must be uint8 [n, channels, height, width], or "),
+        (lambda: parts(test_images=COLOUR[:2].astype(np.int32)), "its test images must be uint8 [n, channels"),
+        (lambda: parts(images=COLOUR.reshape(6, 60)), "its training images must be uint8 [n, channels"),
+        (lambda: parts(test_images=COLOUR[:0], test_labels=[]), "its test images must be uint8 [n, channels"),
+        (lambda: parts(images=np.zeros((6, 9, 9, 3), np.uint8)), "its training images have the shape [6, 9, 9, 3]; "),
+        (lambda: parts(test_images=GREY[:2]), "its training images are 3 x 4 x 5 and its test images 1 x 4 x 5; "),
+        (lambda: parts(images=np.full_like(COLOUR, 7)), "its training images are blank: all pixels are equal"),
+        (lambda: parts(images=[[[1, 2]], [[1]]]), "its training images cannot be read as an array: setting an array "),
+        (lambda: parts(labels=np.array(LABELS) / 2), f"{LABELLED}integers [6], not float64 [6]"),
+        (lambda: parts(labels=list("abcdef")), f"{LABELLED}integers [6], not <U1 [6]"),
+        (lambda: parts(labels=LABELS[:4]), f"{LABELLED}integers [6], not int64 [4]"),
+        (lambda: parts(labels=np.eye(6, 3, dtype=np.uint8)), f"{LABELLED}integers [6], not uint8 [6, 3]"),
+        (lambda: parts(labels=[-1, 1, 2, 0, 0, 1]), f"{LABELLED}from 0 to 255, not from -1 to 2"),
+        (lambda: parts(test_labels=[0, 256]), "its test labels must be from 0 to 255, not from 0 to 256"),
+        (
+            lambda: parts(labels=[1, 2, 3, 1, 1, 2]),
+            f"{NUMBERED}1, 2, 3",
+        ),
+        (lambda: parts(labels=[0] * 6), f"{NUMBERED}0"),
+        (lambda: parts(test_labels=[0, 3]), "a test image has the label 3, which no training image has"),
+    ],
+)
+def test_a_wrong_data_set_is_named_with_its_function_and_what_is_wrong(found: Callable[[], Any], problem: str) -> None:
+    dataset("cats")(found)
+    for use in (info, load):
+        with pytest.raises(DatasetError) as caught:
+            use("cats")
+        place = f"{__file__}:{inspect.getsourcelines(found)[1]}"
+        assert str(caught.value).startswith(f"data set 'cats' ({place}): {problem}")
+
+
+def test_a_data_set_that_is_no_function_is_refused_at_once() -> None:
+    with pytest.raises(PluginError) as caught:
+        dataset("cats")([1, 2])  # type: ignore[type-var]
+    assert str(caught.value) == "data set 'cats': is [1, 2]; a data set is a function that returns its arrays"
+
+
+def test_a_built_in_name_cannot_be_taken() -> None:
+    with pytest.raises(PluginError) as caught:
+        dataset("mnist")(parts)
+    assert str(caught.value) == "data set 'mnist': the name belongs to a built-in data set; choose another one"
+
+
+SOURCE = '''
+import numpy as np
+
+def stripes():
+    """Stripes, upright or lying."""
+    images = np.zeros((8, 6, 6), dtype=np.uint8)
+    images[::2, ::2], images[1::2, :, ::2] = 200, 200
+    labels = np.arange(8) % 2
+    return images, labels, images[:2], labels[:2]
+'''
+
+
+def test_a_package_adds_a_data_set_by_entry_point(install_package: Callable[..., None]) -> None:
+    install_package("acme_images", SOURCE, "flmarket.datasets", stripes="acme_images:stripes")
+    assert names()[-1] == "stripes"
+    assert info("stripes").shape == Shape(1, 6, 6)
+    assert load("stripes").train_labels.tolist() == [0, 1] * 4
+
+
+def test_the_listing_loads_no_images_and_names_what_is_broken(install_package: Callable[..., None]) -> None:
+    install_package("acme_images", SOURCE, "flmarket.datasets", stripes="acme_images:stripes")
+    install_package("acme_broken", "import no_such_package", "flmarket.datasets", broken="acme_broken:cats")
+    dataset("never")(lambda: pytest.fail("was loaded"))
+    listed = {entry.name: (entry.source, entry.problem or summary(entry.thing)) for entry in DATASETS.listing()}
+    assert list(listed) == [*BUILTIN, "never", "broken", "stripes"]
+    assert listed["mnist"] == ("flmarket", "handwritten digits")
+    assert listed["stripes"] == ("acme_images 1.5", "Stripes, upright or lying.")
+    assert listed["broken"][1].endswith("cannot be imported: ModuleNotFoundError: No module named 'no_such_package'")
+
+
+def test_data_sets_of_ones_own_need_no_torch() -> None:
+    code = (
+        "import sys, numpy as np\nfrom fl.data.registry import dataset, info\n"
+        "images = np.arange(48).reshape(4, 3, 2, 2).astype(np.uint8)\n"
+        "dataset('own')(lambda: (images, [0, 1, 0, 1], images, [0, 1, 0, 1]))\n"
+        "assert str(info('own').shape) == '3 x 2 x 2'\n"
+        "assert not {'torch', 'torchvision', 'sklearn', 'scipy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,296 @@
+"""Data sets in a user's own files: folders of pictures, .npz files, and the line that says what is wrong with one."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fl.data import image_folder
+from fl.data.dataset import Shape
+from fl.data.registry import DatasetError, dataset, info, is_path, load
+
+CLASSES = ("cat", "dog")
+
+
+def picture(k: int, mode: str = "RGB", size: tuple[int, int] = (5, 4)) -> Image.Image:
+    """A picture, 5 wide and 4 high, that is darkest at the left."""
+    rows = np.tile(np.arange(size[0], dtype=np.uint8) * 10 + k, (size[1], 1))
+    return Image.merge("RGB", [Image.fromarray(rows + c) for c in range(3)]).convert(mode)
+
+
+def folder_of(place: Path, *, each: int = 6, **how: Any) -> Path:
+    """A folder with six pictures of each class, and what else may lie in one."""
+    for label, name in enumerate(CLASSES):
+        (place / name).mkdir(parents=True)
+        for k in range(each):
+            picture(label * 100 + k, **how).save(place / name / f"{k}.png")
+        (place / name / "notes.txt").write_text("not a picture")
+    (place / ".hidden").mkdir()
+    return place
+
+
+def split_of(place: Path) -> Path:
+    folder_of(place / "train")
+    folder_of(place / "test", each=2)
+    return place
+
+
+def firsts(images: np.ndarray) -> list[int]:
+    """The first pixel of each image, which says which picture it was."""
+    return [int(image[0, 0, 0]) for image in images]
+
+
+def test_a_folder_with_a_split_loads_as_it_lies(tmp_path: Path) -> None:
+    name = str(split_of(tmp_path / "pets"))
+    found, known = load(name), info(name)
+    assert (known.name, known.shape, known.labels, known.source) == (name, Shape(3, 4, 5), 2, "file")
+    assert (known.train_size, known.test_size, known.rarest_label) == (12, 4, 6)
+    assert found.train_images.shape == (12, 3, 4, 5)
+    assert found.train_labels.tolist() == [0] * 6 + [1] * 6
+    assert firsts(found.train_images) == [0, 1, 2, 3, 4, 5, 100, 101, 102, 103, 104, 105]
+    assert firsts(found.test_images) == [0, 1, 100, 101]
+    expected = np.asarray(picture(3)).transpose(2, 0, 1)  # channels first, upright
+    np.testing.assert_array_equal(found.train_images[3], expected)
+    assert not found.official
+    assert list(found.digests) == ["train-images", "train-labels", "test-images", "test-labels"]
+
+
+def test_a_folder_without_a_split_is_split_the_same_everywhere(tmp_path: Path) -> None:
+    name = str(folder_of(tmp_path / "pets", each=10))
+    fifth = load(name)  # by default
+    assert firsts(fifth.test_images) == [2, 7, 102, 107]
+    assert firsts(fifth.train_images) == [0, 1, 3, 4, 5, 6, 8, 9, 100, 101, 103, 104, 105, 106, 108, 109]
+    assert firsts(load(f"{name}:0.3").test_images) == [1, 5, 8, 101, 105, 108]
+    for share, tested in (("0.01", 1), ("0.5", 5), ("0.99", 9)):  # at least one, and not all
+        assert load(f"{name}:{share}").test_labels.tolist() == [0] * tested + [1] * tested
+
+
+@pytest.mark.parametrize(
+    ("mode", "channels"), [("L", 1), ("1", 1), ("RGB", 3), ("P", 3)], ids=["grey", "bits", "colour", "palette"]
+)
+def test_pictures_of_all_kinds_that_lose_nothing(mode: str, channels: int, tmp_path: Path) -> None:
+    name = str(folder_of(tmp_path / "pets", mode=mode))
+    assert info(name).shape == Shape(channels, 4, 5)
+
+
+def test_a_folder_is_read_again_when_pictures_come_or_go(tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "pets")
+    before = load(str(place))
+    assert load(str(place)) is before
+    picture(9).save(place / "cat" / "9.png")
+    after = load(str(place))
+    assert after.info.train_size == before.info.train_size + 1
+    assert {key for key, digest in after.digests.items() if digest != before.digests[key]} >= {"train-images"}
+
+
+def test_a_relative_path_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of(tmp_path / "pets")
+    monkeypatch.chdir(tmp_path)
+    assert load("./pets").info.name == "./pets"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load("~/pets").train_images.tobytes() == load("pets/").train_images.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("pets/", True), ("/a/b:0.3", True), ("a.npz", True), ("C:\\pets", True), ("mnist", False)]
+)
+def test_a_name_with_a_slash_or_of_an_npz_is_a_path(name: str, path: bool) -> None:
+    assert is_path(name) == path
+
+
+# What is wrong with a folder
+
+
+def broken(place: Path) -> None:
+    whole = (place / "train/dog/3.png").read_bytes()
+    (place / "train/dog/3.png").write_bytes(whole[: len(whole) // 2])
+
+
+def remove(place: Path, folder: str) -> None:
+    for path in sorted((place / folder).rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (place / folder).rmdir()
+
+
+FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no split": (lambda place: remove(place, "test"), "has no images in '{}/train' (.bmp, .jpeg, .jpg, "),
+    "an empty class": (lambda place: (place / "train/emu").mkdir(), "has no images in '{}/train/emu' (.bmp, .jpeg, "),
+    "a class that is only tested on": (
+        lambda place: (place / "test/emu").mkdir(),
+        "has the class 'emu' in 'test', but not in 'train'",
+    ),
+    "one class": (
+        lambda place: (remove(place, "train/dog"), remove(place, "test/dog")),
+        "its training labels must be numbered from 0 without a gap, at least two; they are 0",
+    ),
+    "mixed sizes": (
+        lambda place: picture(0, size=(5, 5)).save(place / "test/cat/1.png"),
+        "its images must have one shape: train/cat/0.png is 3 x 4 x 5, test/cat/1.png is 3 x 5 x 5",
+    ),
+    "grey among colour": (
+        lambda place: picture(0, "L").save(place / "train/dog/2.png"),
+        "its images must have one shape: train/cat/0.png is 3 x 4 x 5, train/dog/2.png is 1 x 4 x 5",
+    ),
+    "transparency": (
+        lambda place: picture(0, "RGBA").save(place / "train/cat/0.png"),
+        "{}/train/cat/0.png: its pixels are of the kind 'RGBA', or transparent; save it as 8-bit grey or RGB",
+    ),
+    "sixteen bits": (
+        lambda place: Image.fromarray(np.zeros((4, 5), np.uint16)).save(place / "train/cat/0.png"),
+        "{}/train/cat/0.png: its pixels are of the kind 'I;16', or transparent; save it as 8-bit grey or RGB",
+    ),
+    "a damaged picture": (broken, "{}/train/dog/3.png: "),
+    "text": (
+        lambda place: (place / "train/dog/3.png").write_text("hello"),
+        "{}/train/dog/3.png: cannot identify image file ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), FOLDERS.values(), ids=FOLDERS)
+def test_what_is_wrong_with_a_folder_is_said_with_its_name(
+    change: Callable[[Path], object], problem: str, tmp_path: Path
+) -> None:
+    change(place := split_of(tmp_path / "pets"))
+    for use in (info, load):
+        with pytest.raises(DatasetError) as caught:
+            use(str(place))
+        assert str(caught.value).startswith(f"data set {str(place)!r}: {problem.format(place)}")
+
+
+def test_pictures_that_no_memory_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_folder, "MOST_BYTES", 16 * 60 - 1)
+    with pytest.raises(DatasetError, match="its 16 images of 3 x 4 x 5 take more than 8 GiB"):
+        load(str(split_of(tmp_path / "pets")))
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("{0}/nowhere", "cannot be read: No such file or directory: {0}/nowhere"),
+        ("{}/file.txt/", "is neither a folder nor an .npz file"),
+        ("{}/empty", "holds no folders in 'empty'; sort its images into one folder for each class"),
+        ("{}/split:0.2", "is split into 'train' and 'test' already; leave out :0.2"),
+        ("{}/one", "has only one image in 'cat'; a class that is to be split needs at least two"),
+        ("{}/whole:1.5", "the share of test images must lie between 0 and 1, not 1.5"),
+        ("{}/whole:0", "the share of test images must lie between 0 and 1, not 0"),
+        ("{}/whole:1.2.3", "the share of test images must lie between 0 and 1, not 1.2.3"),
+        ("~nobody-of-this-name/pets", "~nobody-of-this-name/pets: the home folder that '~' stands for is not known; "),
+        (
+            "{}/a,b",
+            "a path consists of letters, digits, spaces and . _ - ~ / \\ :, and does not start with a space, '-' or "
+            "':'; rename the folder, or link to it",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_path_is_said(name: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text("hello")
+    (tmp_path / "empty").mkdir()
+    folder_of(tmp_path / "one", each=1)
+    folder_of(tmp_path / "whole")
+    split_of(tmp_path / "split")
+    name = name.format(tmp_path)
+    with pytest.raises(DatasetError) as caught:
+        load(name)
+    assert str(caught.value).startswith(f"data set {name!r}: {problem.format(tmp_path)}")
+
+
+# Arrays in a file
+
+IMAGES = np.arange(8 * 60).reshape(8, 3, 4, 5).astype(np.uint8)
+ARRAYS = {"pixels": IMAGES, "labels": [0, 1, 2, 0, 1, 2, 0, 1], "split": ["train"] * 6 + ["test"] * 2}
+
+
+def npz(place: Path, **changed: Any) -> str:
+    path = place / "shapes.npz"
+    np.savez(path, **{key: value for key, value in (ARRAYS | changed).items() if value is not None})
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [ARRAYS["split"], [0] * 6 + [1] * 2, np.arange(8) > 5],
+    ids=["words", "numbers", "booleans"],
+)
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "compressed"])
+def test_an_npz_loads(split: Any, compressed: bool, tmp_path: Path) -> None:
+    name = npz(tmp_path, split=split)
+    if compressed:
+        np.savez_compressed(name, **ARRAYS | {"split": split})
+    found = load(name)
+    assert (found.info.shape, found.info.labels, found.info.source) == (Shape(3, 4, 5), 3, "file")
+    np.testing.assert_array_equal(found.train_images, IMAGES[:6])
+    np.testing.assert_array_equal(found.test_images, IMAGES[6:])
+    assert (found.train_labels.tolist(), found.test_labels.tolist()) == ([0, 1, 2, 0, 1, 2], [0, 1])
+
+
+def test_one_channel_may_be_left_out(tmp_path: Path) -> None:
+    assert info(npz(tmp_path, pixels=IMAGES[:, 0])).shape == Shape(1, 4, 5)
+
+
+def cut(place: Path) -> str:
+    path = Path(npz(place))
+    path.write_bytes(path.read_bytes()[:-30])
+    return str(path)
+
+
+def text(place: Path) -> str:
+    (place / "text.npz").write_text("hello")
+    return str(place / "text.npz")
+
+
+def spoilt(place: Path) -> str:
+    path = Path(npz(place))
+    content = bytearray(path.read_bytes())
+    content[200] ^= 255
+    path.write_bytes(content)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (lambda place: npz(place, split=None), "cannot be read: 'split is not a file in the archive'; it must hold "),
+        (lambda place: npz(place, labels=[0, 1, 2]), "cannot be read: boolean index did not match "),
+        (lambda place: npz(place, split=["train"] * 9), "cannot be read: boolean index did not match "),
+        (lambda place: npz(place, split=["train"] * 7 + ["val"]), "cannot be read: its split must be 'train' or "),
+        (lambda place: npz(place, split=np.linspace(0, 1, 8)), "cannot be read: its split must be 'train' or 'test'"),
+        (lambda place: npz(place, split=["train"] * 8), "its test images must be uint8 [n, channels, height, width]"),
+        (
+            lambda place: npz(place, labels=np.array([{"a": 1}] * 8, dtype=object)),
+            "cannot be read: Object arrays cannot be loaded when allow_pickle=False",
+        ),
+        (lambda place: npz(place, pixels=IMAGES / 255), "its training images must be uint8 [n, channels, height, "),
+        (cut, "cannot be read: it is not an .npz file; it must hold pixels, labels and split (docs/data.md)"),
+        (text, "cannot be read: it is not an .npz file; it must hold pixels, labels and split (docs/data.md)"),
+        (spoilt, "cannot be read: Bad CRC-32 for file 'pixels.npy'"),
+        (lambda place: f"{npz(place)}:0.2", "is split already; leave out :0.2"),
+    ],
+)
+def test_what_is_wrong_with_an_npz_is_said_with_its_name(
+    made: Callable[[Path], str], problem: str, tmp_path: Path
+) -> None:
+    name = made(tmp_path)
+    with pytest.raises(DatasetError) as caught:
+        load(name)
+    assert str(caught.value).startswith(f"data set {name!r}: {problem}")
+
+
+def test_a_registered_name_goes_before_a_path(tmp_path: Path) -> None:
+    dataset("shapes.npz")(lambda: (IMAGES, ARRAYS["labels"], IMAGES, ARRAYS["labels"]))
+    assert info("shapes.npz").source == "plug-in"
+
+
+def test_reading_files_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from fl.data.registry import load; [load(name) for name in sys.argv[1:]];"
+        "print([m for m in ('torch', 'torchvision', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, npz(tmp_path), str(folder_of(tmp_path / "pets"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

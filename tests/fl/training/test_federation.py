@@ -1,0 +1,233 @@
+"""Real federated training on tiny images, end to end."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fl.arithmetic.draws import draw_key
+from fl.arithmetic.streams import stream
+from fl.data.dataset import Shape
+from fl.data.partition import draw_images, label_counts
+from fl.training.batched import ClientData
+from fl.training.fedavg import fedavg
+from fl.training.federation import RealFederation
+from fl.training.jobs import Diverged, TrainingJob
+from fl.training.local import ReferenceTrainer, visiting_order
+from fl.training.networks import build
+from fl.training.regime import Regime
+from fl.training.tasks import Task
+from support.emd import emd as emd_of
+
+LABELS = 3
+SHAPE = Shape(1, 28, 28)
+REGIME = Regime(model="mlp", batch_size=10, learning_rate=0.05)
+
+
+def bands(images: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy images with a bright band: at the top for label 0, in the middle for 1, at the bottom for 2."""
+    rng = stream(0, purpose)
+    labels = rng.integers(LABELS, size=images).astype(np.uint8)
+    pixels = rng.integers(160, size=(images, *SHAPE))
+    for image, label in enumerate(labels):
+        pixels[image, :, 9 * label : 9 * label + 9] += 60
+    pixels = pixels.astype(np.uint8)
+    for array in (pixels, labels):
+        array.setflags(write=False)  # as data sets are
+    return pixels, labels
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Any:
+    """As much of a data set as training asks for."""
+    train_images, train_labels = bands(600, "train")
+    test_images, test_labels = bands(1200, "test")  # more than one chunk of evaluation
+    return SimpleNamespace(
+        info=SimpleNamespace(labels=LABELS, shape=SHAPE),
+        train_images=train_images,
+        train_labels=train_labels,
+        test_images=test_images,
+        test_labels=test_labels,
+        by_label=[np.flatnonzero(train_labels == label) for label in range(LABELS)],
+        scale=1 / 128,
+        offset=-1.0,
+    )
+
+
+@pytest.fixture(scope="module", params=["reference", "auto"])
+def federation_of(request: pytest.FixtureRequest, dataset: Any):
+    """``federation_of("alpha", "beta", seed=..., workers=..., regime=..., tested=...)``, with both kernels."""
+
+    def make(
+        *services: str, seed: int = 0, workers: int = 0, regime: Regime = REGIME, tested: int | None = None
+    ) -> RealFederation:
+        tasks = [Task(service, dataset, regime, tested) for service in services]
+        return RealFederation(tasks, seed, workers=workers, kernel=request.param)
+
+    return make
+
+
+def job(service: str, client: int, size: int = 30, emd: float = 0.4) -> TrainingJob:
+    return TrainingJob(service, client, size, emd)
+
+
+JOBS = [job("alpha", 0), job("beta", 0, 60), job("alpha", 4, 90, 1.0), job("beta", 2), job("alpha", 1, 60, 0.0)]
+
+
+def history(federation: RealFederation, jobs: list[TrainingJob], rounds: int = 3) -> list[Any]:
+    """Accuracies and each client's loss, to the last bit; from the second round on, these show all that went before."""
+    seen = []
+    for round_ in range(1, rounds + 1):
+        outcomes = federation.train_round(round_, jobs)
+        for service in sorted(outcomes):
+            clients = [j.client for j in jobs if j.service == service]
+            losses = dict(zip(clients, outcomes[service].losses.tolist(), strict=True))
+            seen.append((round_, service, outcomes[service].accuracy, sorted(losses.items())))
+    federation.close()
+    return seen
+
+
+def test_accuracy_rises(federation_of) -> None:
+    federation = federation_of("alpha")
+    before = federation.accuracy("alpha")
+    for round_ in range(1, 9):
+        outcome = federation.train_round(round_, [job("alpha", client, 60) for client in range(4)])["alpha"]
+    assert before < 0.6  # three labels: about a third by chance
+    assert outcome.accuracy > 0.9
+    assert federation.accuracy("alpha") == outcome.accuracy
+    assert (outcome.losses < 0.8).all()  # ln 3 = 1.1 by chance
+
+
+def test_accuracy_is_correct_by_tested(federation_of, dataset) -> None:
+    federation = federation_of("alpha")
+    correct = federation.accuracy("alpha") * len(dataset.test_labels)
+    assert correct == pytest.approx(round(correct), abs=1e-9)
+
+
+def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
+    """Clients train on what they hold; the server knows no other size than the one they report."""
+    told = [replace(job("alpha", 0, 30), reported=90), replace(job("alpha", 1, 60), reported=30)]
+    found, parts = federation_of("alpha"), []
+    found.train_round(1, told)
+    for one in told:
+        alone = federation_of("alpha")
+        alone.train_round(1, [replace(one, reported=None)])
+        parts.append(alone.state()["alpha/model"])
+    assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
+
+
+def test_the_number_of_workers_changes_no_bit(federation_of) -> None:
+    alone = history(federation_of("alpha", "beta", workers=0), JOBS)
+    for workers in (1, 2):
+        assert history(federation_of("alpha", "beta", workers=workers), JOBS) == alone
+    assert history(federation_of("alpha", "beta", seed=1), JOBS) != alone
+
+
+def test_the_order_of_the_jobs_changes_no_bit(federation_of) -> None:
+    one = history(federation_of("alpha", "beta"), JOBS)
+    assert history(federation_of("alpha", "beta"), JOBS[::-1]) == one
+    assert history(federation_of("beta", "alpha"), JOBS[2:] + JOBS[:2]) == one
+
+
+def test_losses_are_in_the_order_of_the_jobs(federation_of) -> None:
+    jobs = [job("alpha", 3, 90, 1.0), job("alpha", 0), job("alpha", 1, 60)]
+    losses = federation_of("alpha").train_round(1, jobs)["alpha"].losses
+    backwards = federation_of("alpha").train_round(1, jobs[::-1])["alpha"].losses
+    assert losses.tolist() == backwards[::-1].tolist()
+    assert len(set(losses.tolist())) == 3
+
+
+def test_other_services_change_nothing_for_one(federation_of) -> None:
+    together = history(federation_of("alpha", "beta"), JOBS)
+    alone = history(federation_of("alpha"), [j for j in JOBS if j.service == "alpha"])
+    assert [row for row in together if row[1] == "alpha"] == alone
+
+
+def test_a_service_without_jobs_keeps_its_model(federation_of) -> None:
+    federation = federation_of("alpha", "beta")
+    before = federation.accuracy("beta")
+    assert list(federation.train_round(1, [job("alpha", 0)])) == ["alpha"]
+    assert federation.accuracy("beta") == before
+    assert federation.train_round(2, []) == {}
+    # In round 3 beta trains from where it has been all along.
+    late = federation.train_round(3, [job("beta", 0)])["beta"]
+    assert late.losses.tolist() == federation_of("beta").train_round(3, [job("beta", 0)])["beta"].losses.tolist()
+
+
+def test_data_are_fresh_in_every_round(federation_of) -> None:
+    first = federation_of("alpha").train_round(1, [job("alpha", 0)])["alpha"].losses
+    second = federation_of("alpha").train_round(2, [job("alpha", 0)])["alpha"].losses
+    assert first.tolist() != second.tolist()
+
+
+def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_of, dataset) -> None:
+    """Three rounds of two clients with 30 and 90 images, put together by hand."""
+    federation = federation_of("alpha", seed=5)
+    trainer = ReferenceTrainer(build("mlp", LABELS, SHAPE, 5, "model", "alpha"), dataset.scale, dataset.offset)
+    model = trainer.parameters
+    for round_ in (1, 2, 3):
+        local, losses = {}, []
+        for client, size, emd in ((2, 30, 0.4), (0, 90, 1.0)):
+            key = draw_key(5, "images", "alpha")
+            counts = label_counts(size, emd, LABELS, key, round_, client)
+            chosen = draw_images(counts, dataset.by_label, key, round_, client)
+            order = visiting_order(size, 1, stream(5, "local", round_, client, "alpha"))
+            images, labels = dataset.train_images[chosen], dataset.train_labels[chosen]
+            local[client], loss = trainer.train(model, images, labels, order, REGIME)
+            losses.append(loss)
+        model = (0.25 * local[2].astype(float) + 0.75 * local[0].astype(float)).astype(np.float32)
+        outcome = federation.train_round(round_, [job("alpha", 2, 30, 0.4), job("alpha", 0, 90, 1.0)])["alpha"]
+        assert outcome.losses == pytest.approx(losses, rel=1e-4)
+    hits = trainer.correct(model, dataset.test_images, dataset.test_labels)
+    assert outcome.accuracy == pytest.approx(hits / 1200, abs=2 / 1200)  # kernels may differ in a last bit
+
+
+def test_divergence_names_service_client_and_round(federation_of) -> None:
+    federation = federation_of("alpha", workers=2, regime=replace(REGIME, learning_rate=1e30))
+    with pytest.raises(Diverged) as caught:
+        federation.train_round(4, [job("alpha", 3, 60), job("alpha", 7)])
+    federation.close()
+    assert (caught.value.service, caught.value.round, caught.value.client) == ("alpha", 4, 3)
+
+
+def test_evaluation_on_some_of_the_test_images(federation_of) -> None:
+    correct = federation_of("alpha", tested=7).accuracy("alpha") * 7
+    assert correct == pytest.approx(round(correct), abs=1e-9)
+    all_of_them = federation_of("alpha").accuracy("alpha")
+    assert federation_of("alpha", tested=10**6).accuracy("alpha") == all_of_them
+
+
+def test_no_global_generator_is_drawn_from(federation_of) -> None:
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    federation_of("alpha").train_round(1, [job("alpha", 0)])
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+
+
+def test_a_label_mix_that_lasts_is_the_same_in_every_round_but_its_images_are_not(federation_of) -> None:
+    learner = federation_of("alpha")._learners["alpha"]
+
+    def drawn(round_: int, mix: int | None) -> ClientData:
+        return learner.client_data(0, round_, replace(job("alpha", 4, 90, 1.0), mix=mix))
+
+    def counts(data: ClientData) -> tuple[int, ...]:
+        return tuple(np.bincount(data.labels, minlength=LABELS).tolist())
+
+    lasting = [drawn(round_, 2) for round_ in range(2, 8)]
+    assert len({counts(data) for data in lasting}) == 1
+    assert len({data.pixels.tobytes() for data in lasting}) == len(lasting)
+    assert len({counts(drawn(2, mix)) for mix in (None, *range(12))}) > 6  # each mix is a draw of its own
+    assert any(counts(drawn(n, n)) != counts(drawn(n, None)) for n in range(1, 4))  # not that of the round's fresh data
+
+
+def test_a_job_that_names_its_label_counts_gets_them_and_other_images_each_round(federation_of) -> None:
+    learner = federation_of("alpha")._learners["alpha"]
+    counts = (0, 50, *[0] * (LABELS - 3), 40)
+    named = replace(job("alpha", 4, 90, emd_of(counts)), counts=counts)
+    one, other = (learner.client_data(0, round_, named) for round_ in (1, 2))
+    for data in (one, other):
+        assert tuple(np.bincount(data.labels, minlength=LABELS).tolist()) == counts
+    assert one.pixels.tobytes() != other.pixels.tobytes()

@@ -1,0 +1,159 @@
+"""Local training against a training loop written out by hand in plain torch."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fl.arithmetic.streams import stream
+from fl.data.dataset import Shape
+from fl.training.local import ReferenceTrainer, visiting_order
+from fl.training.networks import build
+from fl.training.regime import Regime
+
+SCALE, OFFSET = 1 / 128, -1.0
+SHAPE = Shape(1, 28, 28)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Train on one thread, as the federation does: on such small images more are slower."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def toy(images: int = 23, labels: int = 4, shape: Shape = SHAPE) -> tuple[np.ndarray, np.ndarray]:
+    rng = stream(0, "toy")
+    return rng.integers(256, size=(images, *shape)).astype(np.uint8), rng.integers(labels, size=images).astype(np.uint8)
+
+
+def by_hand(module: nn.Module, pixels, labels, order, regime: Regime) -> tuple[np.ndarray, float]:
+    """Plain SGD as in any tutorial."""
+    images = torch.tensor(pixels / 128 - 1.0, dtype=torch.float32)
+    targets = torch.tensor(labels, dtype=torch.long)
+    optimiser = torch.optim.SGD(module.parameters(), lr=regime.learning_rate, momentum=regime.momentum)
+    losses = []
+    for epoch in order.tolist():
+        for first in range(0, len(epoch), regime.batch_size):
+            batch = epoch[first : first + regime.batch_size]
+            each = nn.CrossEntropyLoss(reduction="none")(module(images[batch]), targets[batch])
+            optimiser.zero_grad()
+            each.mean().backward()
+            optimiser.step()
+            losses += each.tolist()
+    return nn.utils.parameters_to_vector(module.parameters()).detach().numpy(), sum(losses) / len(losses)
+
+
+@pytest.mark.parametrize("model", ["cnn", "mlp"])
+@pytest.mark.parametrize(
+    "regime",
+    [
+        Regime(batch_size=5, learning_rate=0.05, local_epochs=1),  # 23 images: the last step has 3
+        Regime(batch_size=8, learning_rate=0.02, local_epochs=3, momentum=0.9),
+        Regime(batch_size=64, learning_rate=0.1, local_epochs=2),  # all images in one step
+        Regime(batch_size=1, learning_rate=0.01, local_epochs=1),
+    ],
+)
+@pytest.mark.parametrize("shape", [SHAPE, Shape(3, 12, 10)], ids=str)
+def test_sgd_is_what_plain_torch_does(model: str, regime: Regime, shape: Shape) -> None:
+    pixels, labels = toy(shape=shape)
+    order = visiting_order(len(labels), regime.local_epochs, stream(1))
+    module = build(model, 4, shape, 7)
+    start = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
+    expected, expected_loss = by_hand(module, pixels, labels, order, regime)
+
+    trainer = ReferenceTrainer(build(model, 4, shape, 0), SCALE, OFFSET)
+    trained, loss = trainer.train(start, pixels, labels, order, regime)
+    np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    assert np.abs(trained - start).max() > 1e-3  # there was something to compare
+
+
+def test_training_starts_afresh_every_time() -> None:
+    """Nothing of one client's training, momentum included, reaches the next client's."""
+    pixels, labels = toy()
+    regime = Regime(batch_size=4, momentum=0.9)
+    order = visiting_order(len(labels), 1, stream(1))
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
+    start = trainer.parameters
+    kept = start.copy()
+    first = trainer.train(start, pixels, labels, order, regime)
+    trainer.train(first[0], pixels[::-1].copy(), labels, order, regime)
+    again = trainer.train(start, pixels, labels, order, regime)
+    assert first[0].tobytes() == again[0].tobytes()
+    assert first[1] == again[1]
+    assert start.tobytes() == kept.tobytes()  # nor is the global model touched
+
+
+def test_parameters_and_gradients_are_views_into_one_vector() -> None:
+    module = build("mlp", 4, SHAPE, 0)
+    before = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
+    trainer = ReferenceTrainer(module, SCALE, OFFSET)
+    assert trainer.parameters.tobytes() == before.tobytes()  # wrapping changes no value
+    pixels, labels = toy()
+    order = visiting_order(len(labels), 1, stream(1))
+    trained, _ = trainer.train(before, pixels, labels, order, Regime())
+    parameters = list(module.parameters())
+    assert nn.utils.parameters_to_vector(parameters).detach().numpy().tobytes() == trained.tobytes()
+    for vectors in (parameters, [p.grad for p in parameters]):
+        starts = np.array([v.data_ptr() for v in vectors])
+        sizes = np.array([v.numel() * v.element_size() for v in vectors])
+        assert (np.diff(starts) == sizes[:-1]).all()  # end to end in memory, also after training
+
+
+def test_parameters_are_a_copy() -> None:
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
+    trainer.parameters[:] = 0
+    assert trainer.parameters.any()
+
+
+def test_correct_counts_the_images_labelled_rightly() -> None:
+    # A model that looks at the first three pixels alone: the label is the brightest of them.
+    brightest = nn.Sequential(nn.Flatten(), nn.Linear(784, 3))
+    with torch.no_grad():
+        brightest[1].weight.zero_()[:, :3] = torch.eye(3)
+        brightest[1].bias.zero_()
+    trainer = ReferenceTrainer(brightest, SCALE, OFFSET)
+    pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
+    for image, label in enumerate((0, 1, 2, 2)):
+        pixels[image, 0, 0, label] = 255
+    labels = np.array([0, 1, 2, 0], dtype=np.uint8)
+    assert trainer.correct(trainer.parameters, pixels, labels) == 3
+    assert trainer.correct(np.zeros_like(trainer.parameters), pixels, labels) == 2  # all look alike: label 0
+
+
+def test_pixels_are_scaled_and_shifted() -> None:
+    # One weight of 1 on the first pixel, for label 1: rightly labelled 1 if pixel * scale + offset > 0.
+    sign = nn.Sequential(nn.Flatten(), nn.Linear(784, 2))
+    with torch.no_grad():
+        sign[1].weight.zero_()[1, 0] = 1
+        sign[1].bias.zero_()
+    pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
+    pixels[:, 0, 0, 0] = (99, 100, 101, 255)
+    ones = np.ones(4, dtype=np.uint8)
+    trainer = ReferenceTrainer(sign, 0.01, -1.0)
+    assert trainer.correct(trainer.parameters, pixels, ones) == 2
+    trainer = ReferenceTrainer(sign, 0.01, 0.0)
+    assert trainer.correct(trainer.parameters, pixels, ones) == 4
+
+
+def test_read_only_arrays_are_welcome() -> None:
+    pixels, labels = toy()
+    order = visiting_order(len(labels), 1, stream(1))
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
+    start = trainer.parameters
+    for array in (pixels, labels, order, start):
+        array.setflags(write=False)
+    trained, _ = trainer.train(start, pixels, labels, order, Regime())
+    assert 0 <= trainer.correct(trained, pixels, labels) <= len(labels)
+
+
+def test_each_epoch_visits_every_image_once_in_an_order_of_its_own() -> None:
+    order = visiting_order(50, 3, stream(2))
+    assert (order.shape, order.dtype) == ((3, 50), np.int32)
+    assert (np.sort(order, axis=1) == np.arange(50)).all()
+    assert len({tuple(epoch) for epoch in order.tolist()}) == 3

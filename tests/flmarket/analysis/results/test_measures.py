@@ -1,0 +1,28 @@
+"""What a run is judged by: each measure's direction, and values that are worked out by hand."""
+
+import pytest
+
+from flmarket.analysis.results.measures import MEASURES, gini, hhi, jain
+
+
+def test_every_measure_says_which_way_is_better() -> None:
+    assert {measure.name: measure.better for measure in MEASURES} == {
+        "final accuracy": 1, "AUC": 1, "target met": 1, "rounds to target": -1, "normalised reward": 1, "spent": 0,
+        "cost per point": -1, "served": 0, "refused": -1, "wasted": -1, "income Jain": 1, "income Gini": -1,
+        "spending HHI": 0, "client profit": 0, "misreport profit": 0, "overstated": -1, "services Jain": 1,
+        "core use": 0,
+    }  # fmt: skip
+
+
+def test_indices_of_fairness_at_their_ends() -> None:
+    assert jain([3, 3, 3]) == pytest.approx(1)
+    assert jain([1, 0, 0, 0]) == pytest.approx(0.25)
+    assert jain([0, 0]) == 1
+    assert gini([2, 2, 2]) == pytest.approx(0)
+    assert gini([0, 0, 0, 5]) == pytest.approx(0.75)
+    assert gini([1, 2, 3]) == pytest.approx(2 / 9)
+    assert gini([0, 0]) == 0
+    assert hhi([2, 2, 2, 2]) == pytest.approx(0.25)
+    assert hhi([0, 7]) == 1
+    assert hhi([1, 3]) == pytest.approx(10 / 16)
+    assert hhi([0, 0]) == 0

@@ -1,0 +1,125 @@
+"""Runs on files of a user's own: verify judges them by what they were played on, not by what is there now."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flmarket.analysis.verification.verify import verify
+from flmarket.core.errors import InputError
+from scenarios.build import Shelf
+from scenarios.loader import dumps, parse
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.planning import plan
+from scenarios.running.runner import execute
+from scenarios.world import World
+from support.runs import reseal
+
+SCENARIO = """\
+name = "lamps"
+rounds = 2
+dqi = "published"
+
+[clients]
+count = 4
+cores = 1
+data_size = [20, 40]
+emd = [0.0, 0.6]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+
+[training]
+model = "mlp"
+
+[[services]]
+name = "alpha"
+dataset = "lamps.npz"
+budget = 8
+target_accuracy = 1.0
+reward_base = 60
+policy = "random"
+"""
+
+
+def write(labels: int, images: int = 240) -> None:
+    """Write lamps.npz: noisy images of lamps in several places."""
+    rng = np.random.default_rng(0)
+    which = np.arange(images) % labels
+    pixels = rng.integers(0, 150, (images, 8, 8), dtype=np.uint8)
+    pixels[np.arange(images), which] += 100
+    np.savez("lamps.npz", pixels=pixels, labels=which, split=np.arange(images) % 5 == 0)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    monkeypatch.chdir(tmp_path)
+    write(labels=3)
+    [planned] = plan([parse(SCENARIO)], [], [0], tmp_path / "runs", Shelf())
+    execute(planned, Shelf())
+    return planned.directory
+
+
+def test_it_is_valid_while_they_are_there_and_when_they_are_gone(run: RunDirectory) -> None:
+    assert verify(run).problems == []
+    Path("lamps.npz").unlink()
+    assert verify(run).problems == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "images"), [(4, 240), (3, 30), (2, 240)], ids=["more labels", "few", "fewer labels"]
+)
+def test_it_is_valid_when_they_have_changed(labels: int, images: int, run: RunDirectory) -> None:
+    write(labels, images)
+    assert verify(run).problems == []
+
+
+def change_a_bid(run: RunDirectory) -> None:
+    """Let the first client have asked for a little less, in offers.csv and, sealed again, in meta.json."""
+    path = run.path / "offers.csv"
+    head, first, *rest = path.read_text().splitlines()
+    cells = first.split(",")
+    place = head.split(",").index("bid")
+    cells[place] = f"{float(cells[place]) - 0.001:.6f}"
+    path.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
+    reseal(run.path)
+
+
+@pytest.mark.parametrize("change", [lambda: write(labels=4), lambda: Path("lamps.npz").unlink()], ids=["other", "gone"])
+def test_bids_are_checked_with_the_labels_that_the_run_recorded(change: Callable[[], None], run: RunDirectory) -> None:
+    assert run.meta()["labels"] == {"lamps.npz": 3}
+    change_a_bid(run)
+    change()
+    assert any(": bid is " in problem and "but the run's seed draws" in problem for problem in verify(run).problems)
+
+
+@pytest.mark.parametrize("labels", [None, 3, {"lamps.npz": "3"}, {"lamps.npz": True}, {"lamps.npz": 10**12}])
+def test_labels_that_no_run_records_are_as_none(labels: object, run: RunDirectory) -> None:
+    run.finish(
+        {**{key: value for key, value in run.meta().items() if key not in ("files", "sha256")}, "labels": labels}
+    )
+    Path("lamps.npz").unlink()
+    assert verify(run).problems == []
+
+
+def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
+    """A cost that no market takes, in a scenario.toml that was changed together with meta.json."""
+    text = run.scenario_text().replace("per_emd = 0.5", "per_emd = 500.0")
+    assert text != run.scenario_text()
+    (run.path / "scenario.toml").write_text(text)
+    reseal(run.path)
+    problem = "clients: a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set"
+    with pytest.raises(InputError) as caught:
+        verify(run)
+    assert str(caught.value) == f"scenario.toml: {problem}"
+    scenario = parse(SCENARIO)
+    changed = scenario.model_copy(
+        update={
+            "clients": scenario.clients.model_copy(
+                update={"cost": type(scenario.clients.cost)(per_sample=0.05, per_emd=500.0)}
+            )
+        }
+    )
+    assert dumps(changed) != dumps(scenario)
+    with pytest.raises(InputError) as caught:
+        World(changed, 0)
+    assert str(caught.value) == f"scenario 'lamps': {problem}"

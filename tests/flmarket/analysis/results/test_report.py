@@ -1,0 +1,501 @@
+"""Reports, against numbers computed by hand from logs written by hand."""
+
+import csv
+import html
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flmarket.analysis.figures.learning_curves import curves
+from flmarket.analysis.figures.report_figures import figures
+from flmarket.analysis.results.markdown import csv_text, markdown, tables
+from flmarket.analysis.results.measures import gini, jain
+from flmarket.analysis.results.page import html_page
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read, remarks
+from flmarket.analysis.results.sentences import sentences
+from flmarket.analysis.results.summary import SHOWN, _summarise
+from flmarket.core.errors import InputError
+from learning.statistics.intervals import holm
+from scenarios.logs.columns import OFFERS, ROUNDS
+from scenarios.logs.directory import RunDirectory
+from support.runs import reseal
+
+# Two services, four rounds; "b" reaches its target of 0.5 and leaves.
+SCENARIO = """
+name = "hand"
+rounds = 4
+[clients]
+count = 2
+cores = 1
+data_size = [100]
+emd = [0.2]
+cost = { per_sample = 0.05, per_emd = 0.5 }
+[[services]]
+name = "a"
+dataset = "mnist"
+budget = 20
+target_accuracy = 1.0
+reward_base = 16.0
+policy = "random"
+[[services]]
+name = "b"
+dataset = "mnist"
+budget = 20
+target_accuracy = 0.5
+reward_base = 4.0
+policy = "random"
+"""
+
+
+def write_run(
+    out: Path,
+    policy: str,
+    seed: int,
+    a: list[float],
+    b: list[float],
+    spent: float = 10.0,
+    sweep: dict[str, float] | None = None,
+) -> None:
+    """Write the logs of a run in which each service pays client 0 ``spent`` in each round that it trains."""
+    digest = "".join(str(value) for value in (sweep or {"": 0}).values()).rjust(8, "0")
+    path = out / f"hand-{digest}" / policy / f"seed-{seed:04d}"
+    path.mkdir(parents=True)
+    (path / "scenario.toml").write_text(SCENARIO)
+    rounds, offers = [], []
+    for n in range(len(a)):
+        for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
+            status = "training" if curve[n] < target else "left" if n and curve[n - 1] >= target else "reached"
+            money = 0.0 if status == "left" else spent
+            row = dict.fromkeys(ROUNDS.names, "0") | {
+                "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
+                "test_accuracy": curve[n],
+                "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
+                "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
+                "refused": 1,
+            }  # fmt: skip
+            rounds.append(row)
+            for client, outcome in ((0, "served"), (1, "outbid")):
+                offer = {"round": n + 1, "service": service, "client": client, "bid": "1.000000"}
+                won = outcome == "served" and money > 0
+                price = {"payment": f"{money:.6f}", "paid": f"{money:.6f}" if won else ""}
+                offers.append(
+                    dict.fromkeys(OFFERS.names, "0") | offer | price | {"outcome": "served" if won else "outbid"}
+                )
+    for table, rows in ((ROUNDS, rounds), (OFFERS, offers)):
+        with table.path(path).open("w", newline="") as file:
+            writer = csv.DictWriter(file, table.names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    meta = {
+        "status": "complete",
+        "scenario": "hand",
+        "hash": "00000000",
+        "policy": policy,
+        "seed": seed,
+        "sweep": sweep or {},
+        "point": 0,
+    }
+    for name in ("events.csv", "run.log"):
+        (path / name).touch()
+    RunDirectory(path).finish(meta)
+
+
+def write_four(out: Path, sweep: dict[str, float] | None = None) -> None:
+    """Write two runs of each of two policies."""
+    write_run(out, "one", 0, [0.25, 0.5, 0.5, 0.75], [0.25, 0.5, 0.5, 0.5], sweep=sweep)
+    write_run(out, "one", 1, [0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25], sweep=sweep)
+    write_run(out, "two", 0, [0.25, 0.5, 0.5, 0.5], [0.25, 0.25, 0.25, 0.5], spent=5.0, sweep=sweep)
+    write_run(out, "two", 1, [0.25, 0.25, 0.25, 0.5], [0.25, 0.25, 0.25, 0.25], spent=5.0, sweep=sweep)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    write_four(tmp_path)
+    return tmp_path
+
+
+def test_measures_are_those_computed_by_hand(out: Path) -> None:
+    report = make_report(read([out]))
+    found = {(row.policy, row.service, row.measure.name): row.interval.estimate for row in report.estimates}
+    expected = {
+        ("one", "a", "final accuracy"): (75 + 25) / 2,
+        ("one", "a", "AUC"): (50 + 25) / 2,
+        ("one", "a", "target met"): 0,
+        ("one", "b", "target met"): 50,
+        ("one", "b", "rounds to target"): (2 + 4) / 2,  # the second run is censored in round 4
+        ("two", "b", "rounds to target"): 4,
+        ("one", "a", "spent"): 40,
+        ("one", "b", "spent"): (20 + 40) / 2,  # it left after round 2 of the first run
+        ("one", "a", "cost per point"): (40 / 75 + 40 / 25) / 2,
+        ("one", "a", "normalised reward"): ((2 + 4 + 4 + 8) / 64 + 4 * 2 / 64) / 2,  # 16^x / 16
+        ("one", "b", "normalised reward"): ((2**0.5 + 6) / 8 + 2**0.5 / 2) / 2,  # 4^x / 4^0.5
+        ("one", "a", "served"): 4,
+        ("one", "a", "refused"): 4,
+        ("one", "market", "final accuracy"): ((75 + 50) / 2 + 25) / 2,
+        ("one", "market", "AUC"): ((50 + 43.75) / 2 + 25) / 2,
+        ("one", "market", "target met"): (50 + 0) / 2,
+        ("one", "market", "spent"): (60 + 80) / 2,
+        ("one", "market", "cost per point"): (60 / (75 + 50) + 80 / 50) / 2,
+        ("one", "market", "served"): (6 + 8) / 2,
+        ("one", "market", "refused"): 8,
+        ("one", "market", "income Jain"): 0.5,  # client 0 has it all
+        ("one", "market", "core use"): (100 * 6 / 8 + 100 * 8 / 8) / 2,
+        ("one", "market", "services Jain"): (jain([0.75, 1.0]) + jain([0.25, 0.5])) / 2,
+    }
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+
+
+def test_differences_are_paired_by_seed(out: Path) -> None:
+    report = make_report(read([out]), baseline="one")
+    found = {(row.service, row.measure.name): row for row in report.differences}
+    final = found["a", "final accuracy"]
+    assert {row.policy for row in report.differences} == {"two"}
+    assert final.interval.estimate == pytest.approx(((50 - 75) + (50 - 25)) / 2)
+    assert not final.interval.known  # two pairs are too few
+    assert not any(row.holds for row in report.differences)
+    assert final.improvement == pytest.approx(0.5)  # 50 beats 25 and loses to 75, twice each
+    cost = found["a", "cost per point"]
+    assert cost.interval.estimate == pytest.approx((20 / 50 - 40 / 75 + 20 / 50 - 40 / 25) / 2)
+    assert cost.improvement == 1.0  # less is better
+    assert found["a", "spent"].improvement is None
+
+
+def test_core_use_counts_the_cores_that_clients_had_in_each_round(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4)
+    [path] = tmp_path.rglob("scenario.toml")
+    change = '[[interventions]]\nround = {}\nkey = "clients.cores"\nvalue = {}\n'
+    path.write_text(SCENARIO + change.format(3, 4) + change.format(2, 3))
+    reseal(path.parent)
+    report = make_report(read([tmp_path]))
+    [found] = [row.interval.estimate for row in report.estimates if row.measure.name == "core use"]
+    assert found == pytest.approx(100 * 8 / (2 * (1 + 3 + 4 + 4)))  # of two clients; eight offers were served
+
+
+def write_three(out: Path, policy: str, finals: tuple[float, ...], sweep: dict[str, float] | None = None) -> None:
+    """Write three runs of a policy whose service a has these final accuracies."""
+    for seed, final in enumerate(finals):
+        write_run(out, policy, seed, [0.25, 0.25, 0.25, final], [0.25] * 4, sweep=sweep)
+
+
+def test_three_seeds_have_t_intervals_and_tests(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.41, 0.44))
+    report = make_report(read([tmp_path]), baseline="one")
+    [found] = [row for row in report.differences if (row.service, row.measure.name) == ("a", "final accuracy")]
+    # Differences of 10, 11 and 9 points: a mean of 10, a standard deviation of 1, and t(.975; 2) = 4.302653.
+    half = 4.302653 / 3**0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx((10 - half, 10 + half))
+    assert found.interval.p == pytest.approx(1 - (300 / 302) ** 0.5)  # Student, 2 degrees of freedom
+    text = markdown(report)
+    assert "| one | 3 | 30.00 [17.58, 42.42] |" in text
+    assert "| two | 3 | +10.00 [7.52, 12.48]† P 0.94" in text
+    rows = list(csv.DictReader(io.StringIO(csv_text(report))))
+    [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
+    assert (float(row["p"]), float(row["p_holm"])) == (found.interval.p, found.adjusted)
+
+
+def test_p_values_are_corrected_for_the_differences_of_their_table(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.401, 0.45))
+    write_three(tmp_path, "three", (0.26, 0.29, 0.36))
+    report = make_report(read([tmp_path]), baseline="one")
+    table = [row for row in report.differences if row.service == "a" and row.measure.better]
+    p_values = [row.interval.p for row in table]
+    assert [row.adjusted for row in table] == holm(p_values)
+    assert {row.policy for row in table if row.holds} == {"two"}
+    line = next(line for line in markdown(report).splitlines() if line.startswith("| two | 3 | +"))
+    assert "†" in line
+
+
+def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two", (0.35, 0.41, 0.44))
+    report = make_report(read([tmp_path]), baseline="one")
+    setting = report.runs[0].setting
+    assert list(sentences(report, setting)) == [
+        "two reaches no target, in the same rounds as one; its AUC is 1.25 [0.94, 1.56] points higher.",
+        "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
+    ]
+    assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
+        "one reaches no target, in the same rounds as two; its AUC is 1.25 [0.94, 1.56] points lower."
+    )
+    [first, *_] = tables(report)
+    assert [row[0] for row in first.table] == ["policy", "two", "one"]
+    for sentence in sentences(report, setting):  # the same words in both
+        assert sentence in markdown(report)
+        assert sentence in html_page(report, {})
+
+
+def test_sentences_claim_no_more_than_the_intervals(tmp_path: Path) -> None:
+    write_run(tmp_path, "one", 0, [0.5, 1.0, 1.0, 1.0], [0.25, 0.5, 0.5, 0.5])
+    write_run(tmp_path, "two", 0, [0.5, 0.5, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5])
+    report = make_report(read([tmp_path]), baseline="one")
+    best, other = sentences(report, report.runs[0].setting)
+    assert best == "one reaches every target; its AUC is 65.62 % (n = 1: no interval)."
+    assert other == (
+        "two reaches every target, 1.0 (n = 1: no interval) rounds after one; "
+        "its AUC is 9.38 (n = 1: no interval) points lower."
+    )
+    for seed, later in ((1, 3), (2, 1), (3, 2)):
+        write_run(tmp_path, "one", seed, [0.5, 0.5, 1.0, 1.0], [0.5] * 4)
+        write_run(tmp_path, "two", seed, [*[0.5] * later, *[1.0] * (4 - later)], [0.5] * 4)
+    report = make_report(read([tmp_path]), baseline="one")
+    assert list(sentences(report, report.runs[0].setting))[1] == (
+        "two reaches every target, not clearly before or after one (+0.2 [-0.8, 1.3] rounds); "
+        "its AUC is not clearly different (-2.34 [-13.37, 8.68] points)."
+    )
+
+
+def test_the_page_begins_with_the_picture_and_folds_what_decides_nothing(out: Path) -> None:
+    report = make_report(read([out]), "one")
+    setting = report.runs[0].setting
+    figures = {
+        f"{setting.folder.name}-accuracy": ("curves", "<svg>curves</svg>"),
+        f"{setting.folder.name}-cost": ("costs", "<svg>costs</svg>"),
+    }
+    page = html_page(report, figures, ["flmarket report <runs>", "flmarket 0.2.0"])
+    order = [
+        "<svg>curves",
+        "<ul><li>",
+        "paired by seed; P is the probability",
+        "Whole market",
+        "More measures",
+        "<svg>costs",
+        "flmarket report &lt;runs&gt;",
+    ]
+    assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
+    opening = page[: page.index("<details>")]
+    assert "final accuracy" in opening
+    assert "income Jain" not in opening
+    assert "    flmarket report <runs>\n" in markdown(report, ["flmarket report <runs>"])
+
+
+def test_points_of_a_sweep_are_compared_with_the_first_one_paired_by_seed(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35), sweep={"clients.cores": 1})
+    write_three(tmp_path, "one", (0.35, 0.41, 0.44), sweep={"clients.cores": 2})
+    report = make_report(read([tmp_path]))
+    assert {row.setting.sweep["clients.cores"] for row in report.points} == {2}
+    [final] = [row for row in report.points if row.measure.name == "final accuracy"]
+    assert final.interval.estimate == pytest.approx(5)  # of the market: service b has not changed
+    text = markdown(report)
+    assert "**Sweep of hand, policy one: whole market, against the first point**" in text
+    assert "Points of a sweep are compared with its first one, paired by seed." in text
+
+
+def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None:
+    write_run(tmp_path, "early", 0, [0.5, 1.0], [0.25, 0.5])
+    [run] = read([tmp_path])
+    assert run.accuracy.tolist() == [[0.5, 0.25], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]]
+    assert run.spent.tolist() == [[10, 10], [10, 10], [0, 0], [0, 0]]
+    assert run.to_target.rounds.tolist() == [2, 2]
+    assert run.to_target.reached.tolist() == [True, True]
+
+
+def test_the_same_runs_give_the_same_report_in_every_format(out: Path) -> None:
+    runs = read([out])
+    report = make_report(runs, "one")
+    again = make_report(read([out]), "one")
+    assert markdown(report) == markdown(again)
+    rows = list(csv.DictReader(io.StringIO(csv_text(report))))
+    assert csv_text(report) == csv_text(again)
+    assert len(rows) == len(report.estimates)
+    [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
+    assert (float(row["mean"]), float(row["difference"]), row["baseline"], row["pairs"]) == (50.0, 0.0, "one", "2")
+    text = markdown(report)
+    assert "| one | 2 (no interval) | 50.00 |" in text
+    assert "| two | 2 (no interval) | +0.00 P 0.50 |" in text
+    page = html_page(report, {"a-figure": ("a <caption>", "<?xml?><svg>...</svg>")})
+    assert "<td>2 (no interval)</td><td>50.00</td>" in page
+    assert "a &lt;caption&gt;" in page
+    assert "<?xml" not in page
+    assert "http" not in page  # nothing to fetch
+
+
+@pytest.mark.slow
+def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from flmarket.analysis.figures.drawing import save
+    from flmarket.analysis.figures.report_figures import svgs
+
+    write_four(tmp_path, {"clients.cores": 1})
+    write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": 2})
+    runs = read([tmp_path])
+    paths = save(figures(runs), tmp_path / "figures")
+    kinds = {path.stem.partition("-00000001-")[2] for path in paths} - {""}
+    assert kinds == {"accuracy", "reward", "payments", "allocation", "cost"}
+    assert "hand-sweep-clients.cores" in {path.stem for path in paths}
+    assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
+    before = {path: path.read_bytes() for path in paths}
+    assert {path: path.read_bytes() for path in save(figures(runs), tmp_path / "figures")} == before
+    page = html_page(make_report(runs), svgs(runs))
+    assert page.count("<svg") == len(paths) / 3
+
+
+def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None:
+    for cores in (1, 2):
+        write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep={"clients.cores": cores})
+    [sweep] = [figure for figure in figures(read([tmp_path])) if "sweep" in figure.name]
+    [axes] = sweep.draw().axes
+    assert {1.0, 2.0} <= set(axes.get_xticks()) == {float(round(tick)) for tick in axes.get_xticks()}
+
+
+def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:
+    for figure in figures(read([out])):
+        if figure.name.endswith(("accuracy", "reward")):
+            for axes in figure.draw().axes:
+                assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_no_two_policies_look_the_same() -> None:
+    """Neither as curves nor as points."""
+    from flmarket.analysis.figures.styles import colour, mark, style
+    from learning.policy import names
+
+    count = len(names())
+    assert len({colour(index) for index in range(count)}) == count
+    assert len({str(style(index)) for index in range(161)}) == 161
+    assert len({(colour(index), mark(index)) for index in range(161)}) == 161
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"), [("three", "no run has that policy; choose from one, two"), (None, None)]
+)
+def test_an_unknown_baseline_is_named(baseline: str | None, message: str | None, out: Path) -> None:
+    if message is None:
+        assert not make_report(read([out]), baseline).differences
+    else:
+        with pytest.raises(InputError, match=message):
+            make_report(read([out]), baseline)
+
+
+def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "copy", "one", 0, [0.25], [0.25])
+    with pytest.raises(InputError, match="are the same run"):
+        read([out, tmp_path / "copy"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no complete run"):
+        read([tmp_path / "empty"])
+    broken = next(out.rglob("rounds.csv"))
+    broken.write_text(broken.read_text().replace("accuracy", "precision"))
+    reseal(broken.parent)
+    with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
+        read([out])
+
+
+@pytest.mark.parametrize(("values", "index"), [([1, 1, 1], 1), ([3, 0, 0], 1 / 3), ([0, 0], 1), ([1, 2, 3], 36 / 42)])
+def test_jains_index(values: list[float], index: float) -> None:
+    assert jain(np.array(values)) == pytest.approx(index)
+
+
+def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
+    """As in the closing table of `flmarket run`: `learning.statistics.time_to_target` has the one rule."""
+    report = make_report(read([out]))
+    parts = [[dict(zip(part.table[0], row, strict=True)) for row in part.table[1:]] for part in tables(report)]
+    market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")
+    assert (market, a, b) == ("> 3.5 (1 of 4)", "never", "> 3.0 (1 of 2)")
+    always = [row["rounds to target"] for row in parts[-1] if row["policy"] == "two"]
+    assert always == ["> 4.0 (1 of 2)"]
+
+
+def test_the_closing_table_and_the_report_round_alike(tmp_path: Path) -> None:
+    """100 times the mean of these accuracies is 66.625 or just below it, depending on what is done first."""
+    for seed, accuracy in enumerate((0.57, 0.7625)):
+        write_run(tmp_path, "one", seed, [accuracy] * 4, [0.25] * 4)
+    results = read([tmp_path])
+    setting = results[0].setting
+    [summary, _] = _summarise("a group", results)
+    report = {
+        row.measure.name: row.measure.text(row.interval.estimate)
+        for row in make_report(results).estimates
+        if row.service == setting.services[0]
+    }
+    assert {measure.name: measure.text(summary.means[measure.name]) for measure in SHOWN} == {
+        measure.name: report[measure.name] for measure in SHOWN
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "index"), [([3, 3, 3], 0), ([0, 0, 0], 0), ([0, 0, 0, 8], 3 / 4), ([1, 3], 1 / 4), ([2, 6, 4], 2 / 9)]
+)
+def test_gini_coefficient(values: list[float], index: float) -> None:
+    assert gini(np.array(values)) == pytest.approx(index)
+    differences = [abs(a - b) for a in values for b in values]
+    if sum(values):
+        assert gini(values) == pytest.approx(np.mean(differences) / (2 * np.mean(values)))
+
+
+@pytest.mark.parametrize(
+    ("backend", "remark"),
+    [
+        ("surrogate", 'backend = "surrogate": accuracies follow fitted curves; no model is trained'),
+        ("noiseless", "no model is trained, and the results are not to be reported"),
+    ],
+)
+def test_a_scenario_on_fitted_curves_says_in_every_format_that_nothing_was_trained(
+    backend: str, remark: str, out: Path
+) -> None:
+    for path in out.rglob("scenario.toml"):
+        path.write_text(f'{SCENARIO}[training]\nbackend = "{backend}"\n')
+        reseal(path.parent)
+    runs = read([out])
+    report, drawn = make_report(runs), list(figures(runs))
+    pictures = {figure.name: (figure.caption, "<svg></svg>") for figure in drawn}
+    for text in (markdown(report), html.unescape(html_page(report, pictures))):
+        assert text.count(remark) == 1
+        assert text.index(remark) < text.index("Whole market")
+        assert "test accuracy" not in text
+        assert "test images" not in text
+        assert "accuracy on fitted curves" in text or text.startswith("#")
+    assert "accuracy on fitted curves" in drawn[0].draw().axes[0].get_ylabel()
+    assert "accuracy on fitted curves" in curves(runs, "accuracy").axes[0].get_ylabel()
+    assert {row["backend"] for row in csv.DictReader(io.StringIO(csv_text(report)))} == {backend}
+    assert remark in remarks(runs)[0]
+
+
+def test_only_scenarios_that_train_are_said_to_be_measured_on_test_images(tmp_path: Path) -> None:
+    write_four(tmp_path)
+    write_four(tmp_path, {"training.backend": 1})
+    for path in (tmp_path / "hand-00000001").rglob("scenario.toml"):
+        path.write_text(f'{SCENARIO}[training]\nbackend = "surrogate"\n')
+        reseal(path.parent)
+    text = markdown(make_report(read([tmp_path])))
+    assert "Where models are trained, accuracies are measured on test images." in text
+    assert text.count("no model is trained") == 1
+    assert text.index("## hand (training.backend=1)") < text.index("no model is trained")
+
+
+def test_a_difference_from_runs_that_missed_the_target_is_a_bound(tmp_path: Path) -> None:
+    met, missed = [0.25, 1.0, 1.0, 1.0], [0.25] * 4
+    for seed in range(3):
+        write_run(tmp_path, "one", seed, met, met)
+        write_run(tmp_path, "two", seed, met if seed else missed, met)
+        write_run(tmp_path, "three", seed, missed, met)
+
+    def cell(policy: str, baseline: str) -> str:
+        report = make_report(read([tmp_path]), baseline=baseline)
+        part = next(part for part in tables(report) if part.title == f"Service a, against {baseline}")
+        [row] = [row for row in part.table if row[0] == policy]
+        return row[part.table[0].index("rounds to target")].partition(" [")[0]
+
+    assert cell("one", "two") == "< -0.7"  # two may take any number of rounds more
+    assert cell("two", "one") == "> +0.7"
+    assert cell("three", "two") == "? +1.3"
+    report = make_report(read([tmp_path]), baseline="three")
+    said = {text.split()[0]: text for text in sentences(report, report.runs[0].setting)}
+    assert "reaches every target, at least 1.0 [1.0, 1.0] rounds before three;" in said["one"]
+    assert "(targets that were missed count with the last round)" in said["two"]
+
+
+def test_the_interval_of_a_difference_ends_where_its_measure_does(tmp_path: Path) -> None:
+    met, missed = [0.25, 1.0, 1.0, 1.0], [0.25] * 4
+    for seed in range(3):
+        write_run(tmp_path, "one", seed, met if seed else missed, met)
+        write_run(tmp_path, "two", seed, missed, met)
+    report = make_report(read([tmp_path]), baseline="two")
+    [found] = [row.interval for row in report.differences if (row.service, row.measure.name) == ("a", "target met")]
+    assert found.estimate == pytest.approx(100 * 2 / 3)
+    assert found.high == 100  # t(.975; 2) of 67, 67 and -33 would be 210
+    assert -100 < found.low < 0

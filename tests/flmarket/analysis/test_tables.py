@@ -1,0 +1,65 @@
+"""Tables as data frames: their types are the declared ones, and no word is mistaken for a missing value."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from flmarket.analysis.results.summary import summarise
+from flmarket.analysis.tables import TableName, in_units, read_table, written
+from flmarket.core.errors import InputError
+from scenarios.build import Shelf
+from scenarios.loader import parse
+from scenarios.logs.columns import TABLES
+from scenarios.running.planning import plan
+from scenarios.running.runner import Run, execute
+
+
+@pytest.fixture(scope="module")
+def run(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of services that are called NA and null, which many a reader of CSV takes for nothing."""
+    text = two_services.replace('"alpha"', '"NA"').replace('"beta"', '"null"')
+    [run] = plan([parse(text)], [], [0], tmp_path_factory.mktemp("named"), Shelf())
+    execute(run, Shelf())
+    return run
+
+
+@pytest.mark.parametrize("name", ["rounds", "offers", "events"])
+def test_a_frame_has_the_columns_and_types_of_the_declaration(name: TableName, run: Run) -> None:
+    frame = in_units(read_table(run.directory, name), name)
+    assert tuple(frame.columns) == TABLES[name].names
+    for column in TABLES[name].columns:
+        found = frame[column.name]
+        if column.type.dtype == "string":
+            assert pd.api.types.is_string_dtype(found.dropna())
+        else:
+            assert found.dtype == ("float64" if column.empty else column.type.dtype)
+        assert bool(column.empty) or found.notna().all()
+
+
+@pytest.mark.parametrize("name", ["rounds", "offers", "events"])
+def test_a_table_is_written_as_it_was_read_to_the_last_digit(name: TableName, run: Run) -> None:
+    text = written(read_table(run.directory, name), name).to_csv(index=False, lineterminator="\n")
+    assert text == TABLES[name].path(run.directory.path).read_text()
+
+
+def test_services_may_be_called_na_and_null(run: Run, tmp_path: Path) -> None:
+    assert set(read_table(run.directory, "rounds")["service"]) == {"NA", "null"}
+    assert set(read_table(run.directory, "events")["service"].dropna()) == {"NA", "null"}
+    assert [row.service for row in summarise([run])] == ["NA", "null"]
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
+    from flmarket.analysis.results.export import export_parquet
+
+    export_parquet([run.directory.path], tmp_path / "all.parquet")
+    assert set(pd.read_parquet(tmp_path / "all.parquet")["service"]) == {"NA", "null"}
+
+
+def test_a_table_without_rows_is_an_empty_frame(run: Run, tmp_path: Path) -> None:
+    directory = type(run.directory)(tmp_path)
+    (tmp_path / "offers.csv").write_text(TABLES["offers"].header)
+    assert read_table(directory, "offers").empty
+    with pytest.raises(InputError, match=r"rounds\.csv: cannot be read: .*No such file"):
+        read_table(directory, "rounds")
+    (tmp_path / "offers.csv").write_text(TABLES["offers"].header + "1,a,x,1,1,1,1,1,1,1,1,1,1\n")
+    with pytest.raises(InputError, match=r"offers\.csv: cannot be read: "):
+        read_table(directory, "offers")

@@ -1,0 +1,160 @@
+"""Runs under each mechanism: `flmarket verify` clears their rounds again, and they resume to the same bytes."""
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from des.log_records import RoundReport
+from des.mechanisms.mechanism import BUILTIN, Book, Clearing
+from des.mechanisms.posted_price import PostedPrice
+from flmarket.analysis.verification.verify import verify
+from scenarios.build import Shelf
+from scenarios.loader import parse
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
+from scenarios.running import checkpoint
+from scenarios.running.batch import plan
+from scenarios.running.runner import Run, execute
+from support.runs import reseal
+from support.scenarios import three_services
+
+MARKETS = {
+    "pay-as-offered": "",
+    "uniform-price": "",
+    "posted-price": ", options = { price_per_sample = 0.06, step = 0.3 }",
+    "proportional-share": "",
+    "iterated": ", options = { steps = 4 }",
+    "vcg": "",
+    "fair-queue": "",
+    "score-auction": "",
+}
+
+SCENARIO = """
+name = "laboratory"
+rounds = 6
+clients = { count = 6, cores = 1, data_size = [40, 80], emd = [0.2, 0.8], cost = { per_sample = 0.05, per_emd = 1.0 } }
+training = { backend = "surrogate" }
+market = { mechanism = "%s"%s }
+""" + three_services("worth", "worth", "lcfa")
+
+
+def planned(mechanism: str, out: Path) -> Run:
+    scenario = parse(SCENARIO % (mechanism, MARKETS[mechanism]))
+    [run] = plan([scenario], [], [0], out, Shelf())
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The directory of a run under a mechanism."""
+    found: dict[str, Path] = {}
+
+    def run(mechanism: str) -> Path:
+        if mechanism not in found:
+            one = planned(mechanism, tmp_path_factory.mktemp(mechanism))
+            execute(one, Shelf())
+            found[mechanism] = one.directory.path
+        return found[mechanism]
+
+    return run
+
+
+def test_all_built_in_mechanisms_are_tried() -> None:
+    assert set(MARKETS) == set(BUILTIN)
+
+
+@pytest.mark.parametrize("mechanism", BUILTIN)
+def test_a_run_under_any_mechanism_is_good(mechanism: str, runs: Callable[[str], Path]) -> None:
+    result = verify(RunDirectory(runs(mechanism)))
+    assert result.problems == []
+    offers = (runs(mechanism) / "offers.csv").read_text()
+    assert ",served," in offers
+    assert ",outbid," in offers
+
+
+def edit(path: Path, change: Callable[[dict[str, str]], None], where: Callable[[dict[str, str]], bool]) -> None:
+    """Change the first row that fits, and the digests in meta.json."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    change(next(row for row in rows if where(row)))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    reseal(path.parent)
+
+
+def cheaper(row: dict[str, str]) -> None:
+    row["paid"] = f"{float(row['paid']) - 0.000001:.6f}"
+
+
+@pytest.mark.parametrize("mechanism", [name for name in BUILTIN if name != "pay-as-offered"])
+def test_another_price_than_the_mechanisms_is_named(
+    mechanism: str, runs: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(runs(mechanism), tmp_path / "run"))
+    edit(run / "offers.csv", cheaper, lambda row: row["outcome"] == "served" and float(row["paid"]) > float(row["bid"]))
+    assert any(", but the mechanism gives it " in problem for problem in verify(RunDirectory(run)).problems)
+
+
+@pytest.mark.parametrize("mechanism", [name for name in BUILTIN if name != "pay-as-offered"])
+def test_another_winner_than_the_mechanisms_is_named(
+    mechanism: str, runs: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(runs(mechanism), tmp_path / "run"))
+    edit(run / "offers.csv", lambda row: row.update(outcome="served", core="0"), lambda row: row["outcome"] == "outbid")
+    assert any(
+        "is served, but the mechanism says otherwise" in problem for problem in verify(RunDirectory(run)).problems
+    )
+
+
+def test_offering_again_without_having_been_refused_is_named(runs: Callable[[str], Path], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(runs("iterated"), tmp_path / "run"))
+    with (run / "events.csv").open(newline="") as file:
+        decisions = [row for row in csv.DictReader(file) if row["event"] == "decision" and row["round"] == "1"]
+    assert len(decisions) > 3  # somebody offered again
+    other = next(name for name in ("alpha", "beta", "gamma") if name != decisions[3]["service"])
+    text = (run / "events.csv").read_text()
+    lines = text.splitlines(keepends=True)
+    again = [i for i, line in enumerate(lines) if line.startswith("1,") and ",decision," in line][3]
+    lines[again] = lines[again].replace(decisions[3]["service"], other)
+    (run / "events.csv").write_text("".join(lines))
+    reseal(run)
+    assert any("may offer, but others do" in problem for problem in verify(RunDirectory(run)).problems)
+
+
+def test_a_mechanism_that_fails_after_clearing_is_named(
+    runs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of a plug-in may that is another version than the one that played the run."""
+
+    def close(mechanism: PostedPrice, book: Book, clearing: Clearing) -> None:
+        raise ZeroDivisionError("no offers")
+
+    run = runs("posted-price")
+    monkeypatch.setattr(PostedPrice, "close", close)
+    [problem] = verify(RunDirectory(run)).problems
+    assert "round 1: cannot be cleared again: mechanism PostedPrice: ZeroDivisionError: no offers (" in problem
+
+
+@pytest.mark.parametrize("mechanism", ["posted-price", "iterated", "fair-queue"])
+def test_an_interrupted_run_resumes_to_the_same_bytes(
+    mechanism: str, runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The price that the platform posts, and the services' queues, are part of what a run remembers."""
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    run, played = planned(mechanism, tmp_path), []
+
+    def stop(report: RoundReport) -> None:
+        if report.round == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(run, Shelf(), observers=[stop])
+    execute(run, Shelf(), observers=[lambda report: played.append(report.round)])
+    assert played == [4, 5, 6]
+    for table in TABLES.values():
+        assert table.path(run.directory.path).read_bytes() == table.path(runs(mechanism)).read_bytes()

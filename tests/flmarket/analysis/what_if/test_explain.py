@@ -1,0 +1,144 @@
+"""`flmarket explain`: what became of a service's offers, and what it could have had, against trying everything."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from des.log_records import Outcome
+from des.mechanisms.mechanism import Book, clear
+from des.mechanisms.pay_as_offered import PayAsOffered
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if.explain import Explanation
+from flmarket.analysis.what_if.reasons import cash
+from flmarket.core.errors import InputError
+from scenarios.build import Shelf
+from scenarios.loader import parse
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.batch import plan
+from scenarios.running.runner import execute
+from support.scenarios import three_services
+
+SCENARIO = """
+name = "small"
+rounds = 6
+clients = { count = 7, cores = 1, data_size = [40, 80], emd = [0.2, 0.8], cost = { per_sample = 0.05, per_emd = 1.0 } }
+training = { backend = "surrogate" }
+""" + three_services("hqfa", "hqfa", "random")
+
+
+def logs_of(out: Path, *changes: str) -> Logs:
+    [run] = plan([parse(SCENARIO, overrides=list(changes))], [], [0], out, Shelf())
+    execute(run, Shelf())
+    return Logs.read(RunDirectory(run.directory.path))
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    return logs_of(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("service", ["alpha", "beta", "gamma"])
+def test_the_best_set_is_that_of_trying_all_sets(number: int, service: str, logs: Logs) -> None:
+    found = Explanation(logs, number, service).possible()
+    dqi = logs.population.draw(number).dqi[logs.places[service]]
+    budget = int(logs.conditions(number).budgets[service] * 1_000_000)
+    affordable = [
+        subset
+        for size in range(8)
+        for subset in combinations(range(7), size)
+        if int(found.prices[list(subset)].sum()) <= budget
+    ]
+    assert found.quality == pytest.approx(max(sum(dqi[list(subset)]) for subset in affordable))
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+def test_the_best_set_would_have_been_served(number: int, logs: Logs) -> None:
+    """The round is cleared again, with the offers of the best set in the place of alpha's."""
+    best = Explanation(logs, number, "alpha").possible()
+    offers = logs.offers_of(number)
+    rivals = offers[offers["service"] != "alpha"]
+    services = np.array([0] * len(best.clients) + [logs.places[name] for name in rivals["service"]])
+    clients = np.array([*best.clients, *rivals["client"]])
+    payments = np.array([*best.prices[best.clients], *rivals["payment"]])
+    bids = logs.population.draw(number).bid[services, clients]
+    budgets = np.full(3, 10**9)
+    book = Book(services, clients, payments, bids, bids, budgets, 1, lambda c: np.zeros((*np.shape(c), 3)))
+    assert (clear(PayAsOffered(), book, number).core[: len(best.clients)] >= 0).all()
+
+
+def test_more_of_anything_is_never_worse(logs: Logs) -> None:
+    found = Explanation(logs, 2, "alpha")
+    best = found.possible().quality
+    assert found.possible(budget=1_000_000).quality >= best
+    assert found.possible(cores=1).quality >= best
+    assert found.possible(without="beta").quality >= best
+
+
+def test_every_refused_offer_names_who_won(logs: Logs) -> None:
+    lost = logs.offers[logs.offers["outcome"] == Outcome.OUTBID]
+    assert not lost.empty
+    for row in lost.itertuples():
+        words = Explanation(logs, row.round, row.service).why(row)
+        same = logs.offers[(logs.offers["round"] == row.round) & (logs.offers["client"] == row.client)]
+        [winner] = same[same["core"].notna()].itertuples()
+        if winner.payment == row.payment:
+            assert words == f"lost the draw against {winner.service}, which pays {cash(winner.payment)} too"
+        else:
+            less, more = row.payment, winner.payment
+            assert words == f"outbid by {winner.service}: {cash(less, more)} < {cash(more, less)}"
+
+
+def test_the_words_of_a_round(logs: Logs) -> None:
+    row = next(logs.offers[logs.offers["outcome"] == Outcome.OUTBID].itertuples())
+    sentences = list(Explanation(logs, row.round, row.service).sentences())
+    assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted ")
+    assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
+    assert any(sentence.startswith("The best within its budget, ") for sentence in sentences)
+    assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
+
+
+def test_the_table_has_all_clients(logs: Logs) -> None:
+    rows = Explanation(logs, 1, "alpha").table()
+    assert rows["client"].tolist() == list(range(7))
+    wanted = logs.offers_of(1, "alpha").set_index("client")["outcome"]
+    assert rows.dropna(subset="outcome").set_index("client")["outcome"].to_dict() == wanted.to_dict()
+    assert rows["in_best_set"].sum() == len(Explanation(logs, 1, "alpha").possible().clients)
+
+
+def test_an_offline_client_could_not_have_been_had(tmp_path: Path) -> None:
+    text = SCENARIO + '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0, 1, 2]\n'
+    [run] = plan([parse(text)], [], [0], tmp_path, Shelf())
+    execute(run, Shelf())
+    logs = Logs.read(RunDirectory(run.directory.path))
+    assert not {0, 1, 2} & set(Explanation(logs, 3, "alpha").possible().clients.tolist())
+
+
+def test_under_another_mechanism_only_what_happened_is_told(tmp_path: Path) -> None:
+    logs = logs_of(tmp_path, "market.mechanism=uniform-price")
+    last = list(Explanation(logs, 1, "alpha").sentences())[-1]
+    assert (
+        last == "What could have been had is worked out for pay-as-offered only; this run is cleared by uniform-price."
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "service", "problem"),
+    [
+        (7, "alpha", "unknown round 7; the run has rounds 1 to 6"),
+        (0, "alpha", "unknown round 0; the run has rounds 1 to 6"),
+        (1, "alpa", "unknown service 'alpa'; did you mean 'alpha'?"),
+    ],
+)
+def test_what_there_is_not(number: int, service: str, problem: str, logs: Logs) -> None:
+    with pytest.raises(InputError) as caught:
+        Explanation(logs, number, service)
+    assert str(caught.value) == problem
+
+
+def test_a_service_that_has_left_is_said_to_have_left(tmp_path: Path) -> None:
+    logs = logs_of(tmp_path, "services.alpha.target_accuracy=0.2")
+    with pytest.raises(InputError, match="service 'alpha' had left before round 6"):
+        Explanation(logs, 6, "alpha")

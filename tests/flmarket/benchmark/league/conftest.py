@@ -1,0 +1,19 @@
+"""A small league."""
+
+from collections.abc import Callable
+
+import pytest
+
+from flmarket.benchmark.league.league import League
+from scenarios.loader import load
+
+
+@pytest.fixture(scope="session")
+def small_league() -> Callable[..., League]:
+    """``small_league("hqfa", "lcfa", seeds=[0, 1])``: six rounds of the paper's market."""
+
+    def make(*policies: str, seeds: list[int] | None = None, **settings: object) -> League:
+        changes = {"training.backend": "surrogate", "rounds": 6, **settings}
+        return League.of(load("paper", changes), policies, seeds or [0, 1, 2])
+
+    return make

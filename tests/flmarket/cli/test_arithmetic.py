@@ -1,0 +1,64 @@
+"""Runs of one scenario that were trained in different arithmetic: whoever looks at them together is told."""
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+import flmarket
+from fl.training import fused
+from scenarios.logs.arithmetic import arithmetic
+from scenarios.logs.directory import RunDirectory
+from support.scenarios import SMALL
+
+Flmarket = Callable[..., CompletedProcess[str]]
+
+SCENARIO = f"{SMALL}[training]\neval_samples = 50\n"
+
+TOLD = (
+    "runs of 'small' were trained in different arithmetic: {}; reference (1 run). Part of what they differ in comes "
+    "from that (docs/reproducibility.md)"
+)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs: one as this machine plays it, one as a machine without the compiled kernel does."""
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SCENARIO)
+    out = tmp_path / "runs"
+    flmarket.run(scenario, seeds=[0], out=out, progress=False)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(fused, "_kernels", {})
+        with pytest.warns(UserWarning, match="trained in different arithmetic"):
+            flmarket.run(scenario, seeds=[0, 1], out=out, progress=False)
+    return out
+
+
+def line(runs: Path) -> str:
+    [first] = runs.glob("*/*/seed-0000")
+    return TOLD.format(f"{arithmetic(RunDirectory(first).meta())['one']} (1 run)")
+
+
+def test_reports_tell(mixed: Path, flmarket: Flmarket) -> None:
+    told = line(mixed)
+    assert told in flmarket("report", str(mixed), "--format", "md").stdout
+    as_csv = flmarket("report", str(mixed), "--format", "csv")
+    assert told not in as_csv.stdout
+    assert told in as_csv.stderr
+
+
+def test_a_batch_that_skips_such_runs_tells(mixed: Path, flmarket: Flmarket) -> None:
+    done = flmarket("run", str(mixed.parent / "small.toml"), "--seeds", "2", "--out", str(mixed))
+    assert done.returncode == 0, done.stderr
+    assert line(mixed) in done.stderr
+
+
+def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path, flmarket: Flmarket) -> None:
+    done = flmarket("verify", str(mixed), "--rerun")
+    assert done.returncode == 2, done.stdout
+    assert done.stdout.count("valid: ") == 2
+    [obstacle] = [told for told in done.stdout.splitlines() if "not played again" in told]
+    assert "seed-0001" in obstacle
+    assert "service 'one' was trained in the arithmetic 'reference', which is " in obstacle

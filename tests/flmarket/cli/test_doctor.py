@@ -1,0 +1,89 @@
+"""`flmarket doctor`: what runs here, and on machines that lack something."""
+
+import subprocess
+import tomllib
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from flmarket.cli import doctor
+from flmarket.core.extras import EXTRAS
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def found(subject: str) -> tuple[str, str, str]:
+    """The state, text and remedy of the one finding about a subject."""
+    [(state, _, text, remedy)] = [it for it in doctor._checkup() if it.subject == subject]
+    return state, text, remedy
+
+
+def test_a_healthy_machine_gets_a_table_and_status_0(flmarket: Flmarket) -> None:
+    done = flmarket("doctor")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "flmarket works here."
+    assert "problem" not in done.stdout
+    for subject in ("Python", "cores", "runs", "flmarket", "torch", "kernel", "data sets"):
+        assert f" {subject} " in done.stdout
+
+
+@pytest.mark.slow
+def test_a_problem_is_named_with_its_remedy_and_gives_status_1(process: Flmarket) -> None:
+    done = process("doctor", env={"FLMARKET_KERNEL": "abacus"})
+    assert done.returncode == 1
+    assert "FLMARKET_KERNEL=abacus: this machine can run " in done.stdout
+    assert "data sets" in done.stdout  # one problem does not hide the other findings
+    assert done.stdout.splitlines()[-1] == "1 problem; flmarket may not work until solved."
+
+
+def test_packages_that_are_missing_or_too_old_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = metadata.version
+
+    def version(name: str) -> str:
+        if name == "ray":
+            raise metadata.PackageNotFoundError(name)
+        return "1.0" if name == "numpy" else real(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    remedy = "pip install 'flmarket[ray]' for `flmarket run --engine ray`"
+    assert found("extra ray") == ("note", "ray is not installed", remedy)
+    assert found("packages") == ("problem", "numpy is 1.0, not >=1.26", "reinstall flmarket")
+
+
+def test_without_the_kernel_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fl.training import fused
+
+    monkeypatch.setattr(fused, "_kernels", {})
+    state, _, remedy = found("kernel")
+    assert state == "note"
+    assert "install a C++ compiler" in remedy
+
+
+def test_data_sets_are_found_by_their_files_in_a_folder_that_need_not_be_writable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLMARKET_DATA", str(tmp_path))
+    assert found("data sets")[1] == f"in {tmp_path}: none yet"
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (raw / f"{part}-ubyte.gz").touch()
+    assert found("data sets")[1] == f"in {tmp_path}: mnist"
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    assert found("downloads")[:2] == ("note", f"{tmp_path} cannot be written")
+
+
+def test_a_disk_with_little_space_is_worth_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LITTLE_SPACE", 2**80)
+    assert found("runs")[0] == "note"
+
+
+def test_the_extras_are_those_of_the_package_and_of_the_first_page() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(EXTRAS) == set(declared) - {"dev", "docs"}
+    page = (ROOT / "docs/start.md").read_text()
+    for name, purpose in EXTRAS.items():
+        assert f"| `{name}` | {purpose} |" in page

@@ -1,0 +1,183 @@
+"""The door of the command line: quick to open, and exit statuses that mean something."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+import flmarket
+from support import shell
+from support.tiers import slow
+
+DOOR = [sys.executable, "-P", "-m", "flmarket.cli.main"]
+COMMANDS = (
+    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain",
+    "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
+)  # fmt: skip
+
+
+def test_help_names_every_command_and_shows_examples() -> None:
+    done = subprocess.run([*DOOR, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    for word in (*COMMANDS, "Examples", "flmarket run quickstart"):
+        assert word in done.stdout
+
+
+def test_help_is_quick_because_it_imports_neither_torch_nor_textual() -> None:
+    program = (
+        "import sys\nsys.argv = ['flmarket', '--help']\nfrom flmarket.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'torch', 'textual', 'pandas', 'torchvision', 'sklearn', 'pydantic', 'simpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_the_version_is_printed() -> None:
+    done = subprocess.run([*DOOR, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"flmarket {flmarket.__version__}\n", "")
+
+
+def test_a_defect_of_ours_shows_its_traceback_and_has_status_70(tmp_path: Path) -> None:
+    program = "import flmarket.cli.main, flmarket.cli.program\ntui.program.app = '\\x1b[31m'.index\ntui.cli.main()"
+    done = subprocess.run([sys.executable, "-c", program, "policies"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 70
+    assert done.stderr.startswith("Traceback (most recent call last):\n")
+    assert "in run_arguments" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
+        f"This is a defect of flmarket. Please report it with these lines: flmarket {flmarket.__version__}, Python "
+    )
+
+
+def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    command = [
+        *DOOR,
+        "run",
+        "quickstart",
+        "--rounds=1",
+        "--set=training.backend=surrogate",
+        "--out=~/runs",
+        "--dry-run",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert f"{tmp_path}/runs/quickstart-" in done.stdout
+    assert not (tmp_path / "~").exists()
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status", "line"),
+    [
+        ("> /dev/full", 1, "No space left on device\n"),
+        *slow(("| true", 1, "")),
+        (">&-", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("arguments", ["policies", *slow("--help", "--version", "scenarios show paper")])
+def test_a_standard_output_that_takes_nothing(arguments: str, redirected: str, status: int, line: str) -> None:
+    command = f"{shlex.join(DOOR)} {arguments} {redirected}"
+    if redirected.startswith("|"):  # whose reader has gone before the command writes
+        command = f"( sleep 0.2; {shlex.join(DOOR)} {arguments} ) | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == status
+    assert done.stderr.removeprefix("standard output cannot be written: ") == line
+
+
+@pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-"])
+def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does(redirected: str) -> None:
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"{shlex.join(DOOR)} run nope {redirected}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+HOLDING = """\
+import os, signal
+from flmarket.cli.main import main
+
+def reporting(*handler):
+    signal.signal = set_handler
+    set_handler(*handler)
+    os.write(1, b"ready")
+
+set_handler, signal.signal = signal.signal, reporting
+main()
+"""
+"""The command, which reports that it takes care of Ctrl-C from now on."""
+
+DELAYS = [0.02 * step for step in range(21)]
+"""From 0 to 400 ms."""
+
+QUIET = {(130, b""), (0, b""), (-signal.SIGINT, b"")}
+"""Interrupted; had ended before; or Python had given its signals back, which a shell calls 130, too."""
+
+
+def interrupted(command: list[str], delay: float, ready: bytes) -> tuple[int, bytes]:
+    """Start a command, send it Ctrl-C some time after it has written ``ready``; return its status and its errors."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(len(ready)) == ready
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    return process.returncode, errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["--help"], ["validate", "quickstart"]], ids=" ".join)
+def test_ctrl_c_ends_the_command_without_a_traceback_at_any_moment(arguments: list[str]) -> None:
+    """At any moment after its first line: the start of Python itself, some 20 ms, is not ours."""
+    ends = [interrupted([sys.executable, "-P", "-c", HOLDING, *arguments], delay, b"ready") for delay in DELAYS]
+    assert set(ends) <= QUIET
+    assert ends[0] == (130, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", [DOOR, [str(Path(sys.executable).with_name("flmarket"))]], ids=["module", "script"])
+def test_ctrl_c_ends_the_installed_command_without_a_traceback_of_ours(door: list[str]) -> None:
+    for delay in DELAYS:
+        status, errors = interrupted([*door, "policies"], delay, b"")
+        if b"KeyboardInterrupt" in errors:  # before ``main``: Python was starting, or looking for us
+            assert not re.search(rb'cli\.py", line \d+, in main', errors), errors.decode()
+        else:
+            assert (status, errors) in QUIET
+
+
+@pytest.mark.slow
+def test_ctrl_c_stays_ignored_where_the_caller_ignores_it() -> None:
+    """As a shell without job control does for what it starts with ``&``."""
+    program = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{HOLDING}"
+    program = program.replace("main()", "reporting = os.write(1, b'ready')\nmain()")
+    assert interrupted([sys.executable, "-P", "-c", program, "policies"], 0.1, b"ready") == (0, b"")
+
+
+LAST = """\
+import atexit, os, signal
+from flmarket.cli.main import main
+atexit.register(lambda: os.write(1, b"not ended"))
+atexit.register(signal.raise_signal, {0})
+main()
+"""
+"""The command, which gets a signal while Python is about to end."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_work_ends_the_command_at_once(number: signal.Signals) -> None:
+    program = [sys.executable, "-P", "-c", LAST.format(number.value), "--version"]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (128 + number, f"flmarket {flmarket.__version__}\n")
+
+
+def test_ctrl_c_as_earlier_versions_of_typer_pass_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def app(*_: object, **__: object) -> None:
+        raise typer.Abort
+
+    monkeypatch.setattr("flmarket.cli.program.app", app)
+    assert shell.flmarket("policies").returncode == 130

@@ -1,0 +1,36 @@
+"""What ``flmarket run`` notes of a sweep concerns the points that are played, not the scenario without its sweep."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fl.data import vision
+from support.scenarios import SMALL
+from support.shell import Done
+
+SCENARIO = f"""\
+{SMALL.replace('"digits"', '"mnist"')}
+[training]
+eval_samples = 50
+[sweep]
+services.one.dataset = ["digits", "strokes"]
+"""
+
+
+@pytest.mark.slow
+def test_a_data_set_that_no_point_uses_is_neither_noted_nor_loaded(
+    tmp_path: Path, flmarket: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*_: object) -> None:
+        raise vision.DownloadError("there is no network here")
+
+    monkeypatch.setattr(vision, "download", download)
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    done = flmarket("run", "small.toml", cwd=tmp_path, env={"FLMARKET_DATA": str(tmp_path / "empty")})
+    assert done.returncode == 0, done.stderr
+    assert "mnist" not in done.stderr
+    for name in ("digits", "strokes"):
+        assert (
+            f"data set '{name}' is trained as its fits were measured, where the scenario leaves it open" in done.stderr
+        )

@@ -1,0 +1,186 @@
+"""`flmarket report`: tables on standard output, figures in files."""
+
+import csv
+import io
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read
+from flmarket.cli.report import _draw
+from support.runs import reseal
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.slow
+def test_a_report_goes_to_stdout_and_its_figures_to_files(
+    batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
+) -> None:
+    figures = tmp_path / "figures"
+    done = flmarket("report", "runs", "--baseline", "random", "--figures", str(figures), cwd=batch)
+    assert done.returncode == 0, done.stderr
+    assert "**Whole market, against random**" in done.stdout
+    assert len(list(figures.glob("*.svg"))) == len(list(figures.glob("*.pdf"))) == 5
+    (line,) = done.stderr.splitlines()
+    written, _, names = line.rpartition(": ")
+    assert written == f"{figures}: {len(list(figures.iterdir()))} files written"
+    assert sorted(names.split(", ")) == sorted(path.stem for path in figures.glob("*.svg"))
+    page = command("report", "runs", "--format", "html", cwd=batch).stdout
+    assert page.startswith("<!doctype html>")
+    assert page.count("<svg") == 5
+
+
+def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
+    """Twelve measures side by side are wider than a screen; policies are few."""
+    console = Console(file=io.StringIO(), width=80)
+    _draw(make_report(read([batch / "runs"])), console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [line.split() for line in lines if "lcfa" in line and line[:1] != "-"]
+    assert headings == [["lcfa", "random"]] * 2
+    assert [line.split()[1] for line in lines if line[:1] == "-"] == ["lcfa", "random"]  # a sentence on each
+    assert sum(line.startswith("  final accuracy ") for line in lines) == 2
+
+
+def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", "runs", "--bounds", "--format", "csv", cwd=batch)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    found = [float(row["mean"]) for row in rows if row["measure"] == "price of anarchy"]
+    assert len(found) == 2
+    assert min(found) >= 1
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "problem"),
+    [
+        ("--bounds-csv", "nowhere/regret.csv", "nowhere/regret.csv: cannot be written: No such file or directory"),
+        ("--figures", "shell.toml/figures", "shell.toml/figures: cannot be made: Not a directory"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_runs_are_read(
+    option: str, path: str, problem: str, batch: Path, flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flmarket.analysis.results import run_results as results
+
+    monkeypatch.setattr(results, "read", lambda *_: pytest.fail("runs were read"))
+    done = flmarket("report", "runs", option, path, cwd=batch)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{problem}\n"
+
+
+def test_regret_is_written_by_round(batch: Path, flmarket: Flmarket) -> None:
+    """The file implies the bounds, and the table's regret is the mean of the file's."""
+    done = flmarket("report", "runs", "--bounds-csv", "regret.csv", "--format", "csv", cwd=batch)
+    assert done.returncode == 0, done.stderr
+    assert "regret.csv: what services got and could have had, by round" in done.stderr
+    with (batch / "regret.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    table = list(csv.DictReader(io.StringIO(done.stdout)))
+    [shown] = [
+        float(row["mean"])
+        for row in table
+        if row["measure"] == "regret" and row["policy"] == "lcfa" and row["service"] == rows[0]["service"]
+    ]
+    own = [row for row in rows if row["policy"] == "lcfa" and row["service"] == rows[0]["service"]]
+    by_seed: dict[str, list[float]] = {}
+    for row in own:
+        by_seed.setdefault(row["seed"], []).append(float(row["regret"]))
+    means = [sum(values) / len(values) for values in by_seed.values()]
+    assert shown == pytest.approx(sum(means) / len(means), rel=1e-4)
+
+
+def test_a_library_s_own_lines_do_not_get_among_the_results() -> None:
+    """The solver of the bounds prints by itself, past Python."""
+    program = """
+import ctypes
+from flmarket.cli.console import silenced
+print("before")
+with silenced():
+    ctypes.CDLL(None).puts(b"noise")
+print("after", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("before\nafter\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["nowhere"], "nowhere"), (["runs", "--baseline", "hqfa"], "no run has that policy; choose from lcfa, random")],
+)
+def test_a_mistake_is_named(arguments: list[str], message: str, batch: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", *arguments, cwd=batch)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("rounds.csv", ",training,", ",training,nan,", "rounds.csv"),
+        ("scenario.toml", "reward_base = 60.0", "reward_base = 1e300", "services.0.reward_base: "),
+        ("scenario.toml", "target_accuracy = 0.99", "target_accuracy = nan", "services.0.target_accuracy: "),
+        ("scenario.toml", 'name = "alpha"', 'name = "../alpha"', "services.0.name: "),
+        ("scenario.toml", "[clients]", "clients = 1\n[x]", "is not the scenario of a run"),
+    ],
+)
+def test_damaged_logs_are_input_errors(
+    file: str, old: str, new: str, message: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    for meta in tmp_path.rglob("meta.json"):
+        path = meta.with_name(file)
+        path.write_text(path.read_text().replace(old, new))
+        reseal(meta.parent)
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("file", ["rounds.csv", "meta.json"])
+def test_a_damaged_run_is_left_out_and_named_and_the_others_are_reported(
+    file: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    whole = len(list(tmp_path.rglob("rounds.csv")))
+    path = sorted(tmp_path.rglob(file))[0]
+    path.write_bytes(path.read_bytes()[:60])
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 1
+    told = f"left out: {path.relative_to(tmp_path)}: is damaged: "
+    assert done.stderr.startswith(told)
+    assert done.stderr.endswith("remove its directory and give its `flmarket run` command once more\n")
+    assert told in done.stdout  # a page that is kept says it, too
+    assert f"\n{whole - 1} run" in done.stdout
+    exported = flmarket("export", "runs", "--csv", "all.csv", cwd=tmp_path)
+    assert exported.returncode == 1
+    assert exported.stdout.startswith(f"all.csv: rounds of {whole - 1} run")
+    assert exported.stderr == done.stderr
+
+
+def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    for path in tmp_path.rglob("rounds.csv"):
+        path.write_bytes(path.read_bytes()[:60])
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rounds.csv: is damaged: it has 60 bytes" in done.stderr
+
+
+def test_runs_that_are_not_complete_are_counted(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    sorted(tmp_path.rglob("meta.json"))[0].unlink()
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.startswith("left out: 1 run not complete, first runs/")
+    assert done.stderr.endswith("seed-0000: interrupted, or still being played\n")

@@ -1,0 +1,185 @@
+"""From the shell: where the app cannot run, that it starts and quits in a real terminal, and the browser."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from flmarket.cli.web import MOST_SESSIONS
+from support.shell import CLI
+from support.terminal import Terminal
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("arguments", [("tui",), ("tui", "quickstart"), ("replay", ".")])
+def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path, process: Flmarket) -> None:
+    (tmp_path / "scenario.toml").write_text("")
+    done = process(*(str(tmp_path) if argument == "." else argument for argument in arguments))
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "the terminal user interface needs a terminal, but standard input, output or error is not one; "
+        "use `flmarket run`, or `flmarket tui --web` for a browser"
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_starts_in_a_terminal_and_quits(tmp_path: Path) -> None:
+    with Terminal([*CLI, "tui"], tmp_path) as terminal:
+        terminal.wait_for("quickstart")
+        terminal.type("q")
+        assert terminal.end() == 0
+
+
+def test_a_terminal_that_is_not_set_to_utf_8_is_named(tmp_path: Path) -> None:
+    with Terminal([*CLI, "tui"], tmp_path, env={"PYTHONIOENCODING": "latin-1"}) as terminal:
+        assert terminal.end() == 2
+        assert b"draws in UTF-8, but this terminal is set to iso8859-1" in terminal.seen.replace(b"\r\n", b" ")
+
+
+BROKEN = """\
+import sys
+from tui.app import MarketApp
+from flmarket.cli.main import main
+
+def action_help(app):
+    secret = "what the data held"
+    raise ZeroDivisionError("\x1b]0;owned")
+
+MarketApp.action_help = action_help
+sys.argv = ["flmarket", "tui"]
+main()
+"""
+
+
+def test_a_defect_leaves_its_traceback_on_the_terminal(tmp_path: Path) -> None:
+    with Terminal([sys.executable, "-c", BROKEN], tmp_path) as terminal:
+        terminal.wait_for("quickstart")
+        terminal.type("?")
+        terminal.wait_for("This is a defect of flmarket.")
+        assert terminal.end() == 70
+    seen = terminal.seen.decode("utf-8", "replace")
+    assert "in action_help" in seen
+    assert "ZeroDivisionError" in seen
+    assert "what the data held" not in seen
+    assert "\x1b]0;owned" not in seen
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]]:
+    """A server of the app for browsers: its port and its token."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [*CLI, "tui", "--web", "--port", str(port)],
+        cwd=tmp_path_factory.mktemp("web"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        [address] = re.findall(r"Open (http://127.0.0.1:\d+/)\?token=(\S{32})$", server.stdout.readline())
+        assert address[0] == f"http://127.0.0.1:{port}/"
+        yield port, address[1]
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(20)
+        server.stdout.close()
+
+
+@pytest.mark.slow
+def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own_only(
+    served: tuple[int, str], process: Flmarket
+) -> None:
+    port, token = served
+    page = f"/?token={token}"
+    assert answer(port, page).status == 200
+    assert answer(port, page, Origin=f"http://127.0.0.1:{port}").status == 200
+    assert answer(port, page, Host="evil.example").status == 403
+    assert answer(port, page, Origin="http://evil.example").status == 403
+    assert answer(port, page, Origin="null").status == 403
+    for path in ("/", "/?token=", f"/?token={token[:-1]}", f"/?token={token}x", "/?token=%ff", "/ws", "/download/x"):
+        assert answer(port, path).status == 403, path
+    again = process("tui", "--web", "--port", str(port))
+    assert again.returncode == 2
+    assert again.stdout == ""  # no address before the port is listened on
+    assert f"port {port} cannot be used" in again.stderr
+
+
+@pytest.mark.slow
+def test_the_page_takes_nothing_from_outside(served: tuple[int, str]) -> None:
+    port, token = served
+    found = answer(port, f"/?token={token}")
+    assert re.findall(r"https?://", found.text) == []
+    policy = dict(part.strip().split(" ", 1) for part in found.headers["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert "http" not in " ".join(policy.values()).replace("https", "http")
+    assert found.headers["Referrer-Policy"] == "no-referrer"
+    own = re.findall(r'(?:href|src)="([^"]+)"|url\("([^"]+)"\)', found.text)
+    for path in (one or other for one, other in own):
+        assert answer(port, path, binary=True).status == 200, path
+
+
+@pytest.mark.slow
+def test_a_socket_needs_the_token_and_an_origin_and_there_are_only_a_few(served: tuple[int, str]) -> None:
+    port, token = served
+    own = f"http://127.0.0.1:{port}"
+    assert handshake(port, f"/ws/{token}", None) == 403
+    assert handshake(port, f"/ws/{token}", "http://evil.example") == 403
+    assert handshake(port, "/ws/guess", own) == 403
+    assert handshake(port, "/ws", own) == 403
+    with ExitStack() as opened:
+        taken = [handshake(port, f"/ws/{token}?width=80&height=24", own, opened) for _ in range(6)]
+        assert taken == [101] * MOST_SESSIONS + [503] * (6 - MOST_SESSIONS)
+    end = time.monotonic() + 40  # once windows are closed, others are served
+    while handshake(port, f"/ws/{token}", own) != 101:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+def answer(port: int, path: str, *, binary: bool = False, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", path, headers=headers)
+        found = connection.getresponse()
+        content = found.read()
+        return Answer(found.status, dict(found.getheaders()), "" if binary else content.decode())
+    finally:
+        connection.close()
+
+
+def handshake(port: int, path: str, origin: str | None, opened: ExitStack | None = None) -> int:
+    """Ask for a WebSocket on a real socket; return the status, and keep the socket open until ``opened`` closes it."""
+    lines = [
+        f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ]  # fmt: skip
+    lines += [] if origin is None else [f"Origin: {origin}"]
+    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    try:
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        return int(connection.recv(1000).split()[1])
+    finally:
+        if opened is None:
+            connection.close()
+        else:
+            opened.enter_context(connection)

@@ -1,0 +1,234 @@
+"""The privileged best response: exact knapsack, critical prices, and what it sees."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from des.log_records import Outcome
+from des.money import MICRO
+from des.observation import Offer, Privileged
+from des.offer_checks import OfferError
+from flmarket.core.errors import RunError
+from learning.client_selection.knapsack import knapsack
+from learning.episode import play_round, reveal
+from learning.evaluation import evaluate, everywhere, lineup
+from learning.policies.oracle import BestResponse, critical_prices
+from learning.policy import Policy, load
+from learning.seats import seat
+
+# ---- knapsack
+
+
+def brute_force(prices, values, budget):
+    """The value of the best set, and the price of the cheapest set of that value."""
+    found = []
+    for taken in product([0, 1], repeat=len(prices)):
+        chosen = np.array(taken, dtype=bool)
+        if prices[chosen].sum() <= budget:
+            found.append((-int(values[chosen].sum()), int(prices[chosen].sum())))
+    return min(found)
+
+
+@st.composite
+def problems(draw):
+    items = draw(st.integers(0, 9))
+    prices = draw(st.lists(st.integers(0, 20), min_size=items, max_size=items))
+    values = draw(st.lists(st.integers(-3, 20), min_size=items, max_size=items))
+    return np.array(prices, np.int64), np.array(values, np.float64), draw(st.integers(0, 60))
+
+
+@given(problems())
+def test_the_knapsack_is_exact(problem):
+    prices, values, budget = problem
+    chosen = knapsack(prices, values, budget)
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert (-values[chosen].sum(), prices[chosen].sum()) == brute_force(prices, values, budget)
+
+
+def test_the_knapsack_sees_past_greedy():
+    # By value per price: item 0 alone (6 for 5). Best: items 1 and 2.
+    assert knapsack(np.array([5, 4, 4]), np.array([6.0, 4.5, 4.5]), 8).tolist() == [1, 2]
+
+
+def test_items_without_positive_value_are_never_taken():
+    assert knapsack(np.array([0, 0, 1]), np.array([0.0, -1.0, 1.0]), 5).tolist() == [2]
+
+
+def test_an_empty_knapsack():
+    assert knapsack(np.array([3]), np.array([1.0]), 2).tolist() == []
+    assert knapsack(np.empty(0, np.int64), np.empty(0), 2).tolist() == []
+
+
+def test_a_large_market_is_solved():
+    rng = np.random.default_rng(1)
+    prices, values = rng.integers(1_000_000, 9_600_000, 60), rng.random(60)
+    chosen = knapsack(prices, values, 20 * MICRO)
+    assert prices[chosen].sum() <= 20 * MICRO
+
+
+@pytest.mark.parametrize(
+    ("prices", "values"), [([-1], [1.0]), ([1], [np.nan]), ([1], [np.inf]), ([1, 2], [1.0])], ids=str
+)
+def test_bad_problems_are_refused(prices, values):
+    with pytest.raises(ValueError, match="must"):
+        knapsack(np.array(prices), np.array(values), 5)
+
+
+# ---- critical prices
+
+
+def offer(*wanted):
+    return Offer(np.array([c for c, _ in wanted], dtype=np.int64), np.array([p for _, p in wanted], dtype=np.float64))
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        (1, [5_000_001, 4_000_001, 2_000_000]),  # above the highest rival
+        (2, [3_000_001, 2_000_000, 2_000_000]),  # above the second; one rival alone is no competition
+        (3, [2_000_000, 2_000_000, 2_000_000]),  # a core for everybody
+    ],
+)
+def test_the_critical_price_tops_the_kth_rival_or_is_the_bid(cores, expected):
+    bids = np.array([2 * MICRO] * 3)
+    rivals = [offer((0, 5.0), (1, 4.0)), offer((0, 3.0))]
+    assert critical_prices(bids, rivals, cores).tolist() == expected
+
+
+def test_a_rival_that_pays_less_than_the_own_bid_does_not_raise_the_price():
+    assert critical_prices(np.array([9 * MICRO]), [offer((0, 2.0))], 1).tolist() == [9 * MICRO]
+
+
+def test_without_rivals_the_price_is_the_bid():
+    assert critical_prices(np.array([2 * MICRO]), [], 1).tolist() == [2 * MICRO]
+
+
+# ---- the policy
+
+
+def test_it_buys_the_best_set_at_critical_prices(make_observation, make_context):
+    # (D * 0.8) ** 2: values of 102,400, 25,600 and 57,600. A rival wants the first client.
+    hidden = Privileged(np.array([400, 200, 300]), np.array([0.4, 0.4, 0.4]), {"s1": offer((0, 9.7))})
+    seen = make_observation([[9.6, 4.6, 7.1]], privileged=hidden)
+
+    def bought(budget):
+        made = BestResponse(make_context()).act(replace(seen, budget=budget))
+        return list(zip(made.clients.tolist(), made.payments.tolist(), strict=True))
+
+    assert bought(30.0) == [(0, 9.700001), (2, 7.1), (1, 4.6)]
+    assert bought(17.0) == [(0, 9.700001), (2, 7.1)]
+    assert bought(9.7) == [(2, 7.1)]  # one micro-unit short of the first
+    assert bought(4.5) == []
+
+
+def test_everything_it_offers_is_served(make_market):
+    market = make_market(["alpha", "beta", "gamma"], cores=1, rounds=5)
+    policies = seat(market, {"alpha": "oracle", "beta": "hqfa", "gamma": "pacing"})
+    for _ in range(5):
+        report = play_round(market, policies)
+        own = [row for row in report.offers if row.service == "alpha"]
+        assert own
+        assert {row.outcome for row in own} == {Outcome.SERVED}
+
+
+def test_several_oracles_see_the_others_but_not_each_other(make_market):
+    market = make_market(["alpha", "beta", "gamma"], cores=1)
+    seen = {}
+
+    class Watcher(BestResponse):
+        def act(self, observation):
+            seen[observation.service] = set(observation.privileged.rival_offers)
+            return super().act(observation)
+
+    policies = seat(market, {"alpha": "oracle", "beta": "oracle", "gamma": "lcfa"})
+    policies |= {name: Watcher(policies[name].context) for name in ("alpha", "beta")}
+    report = play_round(market, policies)
+    assert seen == {"alpha": {"gamma"}, "beta": {"gamma"}}
+    assert list(report.feedback) == ["alpha", "beta", "gamma"]
+
+
+LISTS = {
+    "a list": Offer([0], [19.0]),
+    "too long a list": Offer([0, 10**6], [5.0, 5.0]),
+    "no list": Offer([[0], [1, 2]], [2.1, 2.1]),
+    "no offer": None,
+}
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_what_is_wrong_with_a_rivals_offer_is_the_rivals_fault(make_market, what: str) -> None:
+    class Lister(Policy):
+        def act(self, observation):
+            return LISTS[what]
+
+    market = make_market(["alpha", "beta"], cores=1, budget=20_000_000)
+    policies = seat(market, {"alpha": "oracle", "beta": "lcfa"})
+    policies["beta"] = Lister(policies["beta"].context)
+    if what == "a list":
+        assert play_round(market, policies).services[1].wanted == 1
+    else:
+        with pytest.raises(OfferError) as caught:
+            play_round(market, policies)
+        assert caught.value.service == "beta"
+
+
+def test_whoever_sees_offers_cannot_change_them(make_market) -> None:
+    class Meddler(BestResponse):
+        def act(self, observation):
+            rivals = observation.privileged.rival_offers
+            with pytest.raises(ValueError, match="read-only"):
+                rivals["beta"].payments[:] = 0
+            rivals.clear()
+            return Offer.none()
+
+    market, untouched = make_market(["alpha", "beta", "gamma"]), make_market(["alpha", "beta", "gamma"])
+    policies = seat(market, {"alpha": "oracle", "beta": "lcfa", "gamma": "oracle"})
+    policies["alpha"] = Meddler(policies["alpha"].context)
+    others = seat(untouched, {"alpha": "lcfa", "beta": "lcfa", "gamma": "oracle"})
+    others["alpha"] = type("Idle", (Policy,), {"act": lambda *_: Offer.none()})(others["alpha"].context)
+    [of_beta, expected] = [
+        [row for row in report.offers if row.service == "beta"]
+        for report in (play_round(market, policies), play_round(untouched, others))
+    ]
+    assert [(row.client, row.payment) for row in of_beta] == [(row.client, row.payment) for row in expected]
+
+
+def test_it_beats_every_heuristic_where_clients_are_scarce(make_market):
+    names = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
+    rivals = dict.fromkeys(names[1:], "pacing")
+    others = ("d-first", "hqfa", "lcfa", "pacing", "random")
+    entrants = {name: lineup(rivals | {"alpha": name}) for name in ("oracle", *others)}
+    results = evaluate(lambda seed: make_market(names, seed=seed, cores=1, rounds=10), entrants, range(6))
+    for name in others:
+        assert results.compare("oracle", name, service="alpha").low > 0
+
+
+def test_it_is_labelled_privileged():
+    oracle = load("oracle")
+    assert oracle.privileged
+    assert oracle.sees_offers
+    assert "privileged" in oracle.summary
+
+
+def test_seeing_offers_needs_privilege(make_market, make_observation):
+    with pytest.raises(RunError, match="must declare privileged"):
+        reveal(make_observation([[1.0]]), {})
+
+    class Peeking(Policy):
+        sees_offers = True
+
+        def act(self, observation):
+            return Offer.none()
+
+    market = make_market(["alpha"])
+    with pytest.raises(RunError, match="must declare privileged"):
+        play_round(market, {"alpha": Peeking(seat(market, {"alpha": "lcfa"})["alpha"].context)})
+
+
+def test_nobody_affordable_gives_no_offer(make_market):
+    results = evaluate(lambda seed: make_market(seed=seed, budget=1_000_000), {"oracle": everywhere("oracle")}, [0])
+    assert results.wanted.sum() == 0

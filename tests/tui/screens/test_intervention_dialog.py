@@ -1,0 +1,146 @@
+"""The shock dialog: what it proposes, and what it refuses because it would change nothing."""
+
+from collections.abc import Callable
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Input, Select, Static
+
+from scenarios.loader import parse
+from support.screens import watching
+from support.tiers import slow
+from tui.app import MarketApp
+from tui.screens.intervention_dialog import ShockDialog
+from tui.state.watched_run import Session
+
+Play = Callable[..., Session]
+LATER = '[[interventions]]\nround = 6\nkey = "clients.cores"\nvalue = 2\n'
+
+
+async def shock(pilot: Pilot[None], key: str, value: str, round_: int) -> str:
+    """Ask for a shock; return the problem that the dialog shows."""
+    dialog = pilot.app.screen
+    assert isinstance(dialog, ShockDialog)
+    dialog.query_one("#key", Select).value = key
+    await pilot.pause()
+    dialog.query_one("#value", Input).value = value
+    dialog.query_one("#round", Input).value = str(round_)
+    dialog.query_one("#go", Button).press()
+    await pilot.pause()
+    return "" if pilot.app.screen is not dialog else str(dialog.query_one(".problem", Static).render())
+
+
+async def test_the_chosen_service_is_proposed_if_it_is_still_in_the_market(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    [left, *_] = session.history.exits
+    async with watching(app, session) as (pilot, screen):
+        for place, round_, wanted in ((1, left + 1, "beta"), (2, left + 1, "gamma"), (0, 1, "alpha"), (0, 11, "beta")):
+            screen.selected = (place, 0)
+            screen.head.seek(session.history, round_)
+            await pilot.press("i")
+            assert app.screen.query_one("#key", Select).value == f"services.{wanted}.budget", (place, round_)
+            await pilot.press("escape")
+
+
+async def test_a_shock_on_a_service_that_has_left_is_refused(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    [left, *_] = session.history.exits
+    async with watching(app, session) as (pilot, _):
+        await pilot.press("i")
+        problem = await shock(pilot, "services.alpha.budget", "5", left + 1)
+        assert problem == f"alpha has left the market before round {left + 1}; choose an earlier round"
+        assert not await shock(pilot, "services.alpha.budget", "5", left)  # its last round
+
+
+async def test_a_shock_after_all_services_have_left_is_refused(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    text = scenario_text[: scenario_text.index("[[services]]", scenario_text.index("alpha"))]
+    session = play_small(text)  # alpha is alone
+    ended = len(session.history)
+    assert ended < 11
+    async with watching(app, session) as (pilot, _):
+        await pilot.press("i")
+        problem = await shock(pilot, "clients.cores", "2", ended + 1)
+        assert problem == f"all services have left the market before round {ended + 1}; choose an earlier round"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "round_"),
+    [
+        ("services.beta.budget", "12.0", 4),
+        ("clients.cores", "2", 7),
+        *slow(
+            ("services.beta.budget", "12", 4),
+            ("clients.cores", "1", 4),
+            ("clients.cores", "2", 6),  # as the scenario has it
+            ("clients.offline", "[]", 4),
+        ),
+    ],
+)
+async def test_a_shock_that_changes_nothing_is_refused(
+    app: MarketApp, play_small: Play, scenario_text: str, key: str, value: str, round_: int
+) -> None:
+    async with watching(app, play_small(f"{scenario_text}\n{LATER}")) as (pilot, _):
+        await pilot.press("i")
+        problem = await shock(pilot, key, value, round_)
+        assert problem == f"{key} has this value in round {round_} already; enter another one"
+
+
+async def test_what_a_later_shock_of_the_scenario_changes_again_is_a_change(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    chosen: list[tuple[str, int] | None] = []
+    session = play_small(f"{scenario_text}\n{LATER}")
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(ShockDialog(session, 4, 0), chosen.append)
+        await pilot.pause()
+        assert not await shock(pilot, "clients.cores", "1", 6)
+    [found] = chosen
+    assert found is not None
+    assert [(change.round, change.value) for change in parse(found[0]).interventions] == [(6, 1)]
+
+
+@pytest.mark.parametrize(
+    ("key", "after"),
+    [
+        ("services.beta.policy", "oort"),
+        ("market.mechanism", '{ mechanism = "posted-price", options = { price_per_sample = 1.0 } }'),
+    ],
+)
+async def test_policies_and_the_mechanism_can_be_changed(
+    app: MarketApp, play_small: Play, key: str, after: str
+) -> None:
+    """Their present values are shown as they are entered: by name."""
+    session, chosen = play_small(), list[tuple[str, int] | None]()
+    assert session.scenario is not None
+    before = "pay-as-offered" if key == "market.mechanism" else session.scenario.service("beta").policy
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(ShockDialog(session, 4, 0), chosen.append)
+        await pilot.pause()
+        app.screen.query_one("#key", Select).value = key
+        await pilot.pause()
+        assert app.screen.query_one("#value", Input).value == before
+        problem = await shock(pilot, key, before, 4)
+        assert problem == f"{key} has this value in round 4 already; enter another one"
+        assert not await shock(pilot, key, after, 4)
+    [found] = chosen
+    assert found is not None
+    [change] = parse(found[0]).interventions
+    assert (change.round, change.key) == (4, key)
+
+
+async def test_an_error_goes_when_something_is_changed(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    async with watching(app, session) as (pilot, _):
+        for change in ("key", "value", "round"):
+            await pilot.press("i")
+            assert await shock(pilot, "services.beta.budget", "12", 4)
+            dialog = app.screen
+            if change == "key":
+                dialog.query_one("#key", Select).value = "clients.offline"
+            else:
+                dialog.query_one(f"#{change}", Input).value = "3"
+            await pilot.pause()
+            assert not str(dialog.query_one(".problem", Static).render()), change
+            await pilot.press("escape")

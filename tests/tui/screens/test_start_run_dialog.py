@@ -1,0 +1,267 @@
+"""The dialog before a run."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Input, SelectionList, Static
+
+import tui.screens.start_run_dialog
+from flmarket.core.errors import InputError
+from scenarios.loader import builtin_text, dumps, parse, settled
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.protocol import Start
+from support.screens import until
+from support.tiers import slow
+from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
+from tui.screens.dialog import Box
+from tui.screens.help import HelpScreen
+from tui.screens.market import MarketScreen
+from tui.screens.start_run_dialog import Choice, RunDialog, typed_seeds
+from tui.state.watched_run import Phase
+from tui.widgets.compare_table import CompareTable
+from tui.widgets.key_bar import KeyBar
+
+
+@asynccontextmanager
+async def asking(
+    app: MarketApp, text: str, size: tuple[int, int] = (100, 40)
+) -> AsyncIterator[tuple[Pilot[None], RunDialog, list[Choice | None]]]:
+    """The dialog before a run of a scenario, and what is chosen in it."""
+    chosen: list[Choice | None] = []
+    async with app.run_test(size=size) as pilot:
+        dialog = RunDialog(parse(text), text, "small.toml", app.out)
+        app.push_screen(dialog, chosen.append)
+        await pilot.pause()
+        yield pilot, dialog, chosen
+
+
+async def test_a_run_starts_with_seed_0_as_the_command_line_does(app: MarketApp, scenario_text: str) -> None:
+    assert Start(scenario_text, "small.toml", "runs").seed == 0
+    async with asking(app, scenario_text) as (_, dialog, _):
+        assert dialog.query_one("#seed", Input).value == "0"
+
+
+@pytest.mark.parametrize("scenario", ["quickstart", "swept"])
+async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario: str) -> None:
+    text = builtin_text("quickstart") + ('[sweep]\n"clients.cores" = [1, 2]\n' if scenario == "swept" else "")
+    async with asking(app, text, (80, 24)) as (_, dialog, _):
+        box = dialog.query_one(Box)
+        assert (box.scroll_y, box.max_scroll_y) == (0, 0)
+        for widget in (
+            box.query(Static).first(),
+            *(dialog.query_one(f"#{name}") for name in ("policies", "go", "cancel")),
+        ):
+            assert box.region.contains_region(widget.region)
+        assert dialog.query_one("#policies").region.height >= 3
+
+
+@pytest.mark.parametrize("key", ["question_mark", "f1"])
+async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
+    app: MarketApp, scenario_text: str, key: str
+) -> None:
+    async with asking(app, scenario_text, (100, 30)) as (pilot, *_):
+        keys = {found.binding.description for found in app.screen.active_bindings.values() if found.binding.show}
+        assert {"Cancel", "Help"} <= keys
+        assert app.screen.query_one(KeyBar).region.bottom == 30
+        await pilot.press(key)
+        await pilot.pause()
+        shown = " ".join(str(widget.render()) for widget in app.screen.query(Static))
+        assert isinstance(app.screen, HelpScreen)
+        assert "The seed decides all that is random" in shown
+
+
+async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(
+    app: MarketApp, one_service: str, tmp_path: Path
+) -> None:
+    text = one_service + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
+    async with asking(app, text) as (pilot, dialog, _):
+        assert not dialog.query_one("#go", Button).disabled
+        dialog.query_one(SelectionList).select("lcfa")
+        await pilot.pause()
+        assert dialog.query_one("#go", Button).disabled
+        said = str(dialog.query_one("#run-problem", Static).render())
+        assert "the sweep's value 'random' asks for another policy; leave one of them out" in " ".join(said.split())
+        dialog.query_one(SelectionList).deselect("lcfa")
+        await pilot.pause()
+        assert not dialog.query_one("#go", Button).disabled
+
+
+async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
+    app: MarketApp, scenario_text: str, install_package: Callable[..., None]
+) -> None:
+    install_package("acme_broken", "import no_such_module", "flmarket.policies", broken="acme_broken:Mine")
+    async with asking(app, scenario_text) as (pilot, dialog, _):
+        dialog.query_one(SelectionList).select("broken")
+        await pilot.pause()
+        assert dialog.query_one("#go", Button).disabled
+        shown = " ".join(str(dialog.query_one("#run-problem", Static).render()).split())
+        assert "policy 'broken' (acme_broken:Mine of acme_broken 1.5): cannot be imported: ModuleNotFoundError" in shown
+        dialog.query_one(SelectionList).deselect("broken")
+        await pilot.pause()
+        assert not dialog.query_one("#go", Button).disabled
+
+
+def complete_run(scenario_text: str, out: Path) -> Path:
+    """Leave what the dialog and the home screen look at in the directory of a complete run."""
+    place = out / "small-00000000" / "as-configured" / "seed-0000"
+    place.mkdir(parents=True)
+    (place / "scenario.toml").write_text(dumps(settled(parse(scenario_text))))
+    for table in TABLES.values():
+        table.path(place).write_text(table.header)
+    (place / "run.log").touch()
+    RunDirectory(place).finish({"status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"})
+    return place
+
+
+async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_replace_it(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    before = (place / "meta.json").stat().st_mtime_ns
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None))
+        await pilot.press("slash", *"small.toml", "enter", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.focused is app.screen.query_one("#replay"))
+        assert str(app.screen.query_one("#go", Button).label) == "Run again"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await until(pilot, lambda: app.runs.sessions[0].directory, "what the run's directory holds")
+        assert [session.directory for session in app.runs.sessions] == [place]
+    assert (place / "meta.json").stat().st_mtime_ns == before
+
+
+async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    (place / "meta.json").write_text("[]")
+    async with asking(app, scenario_text) as (pilot, dialog, _):
+        assert dialog.query_one("#go", Button).disabled
+        shown = "".join(str(dialog.query_one("#run-problem", Static).render()).split())
+        assert f"{place}/meta.json:isdamaged:" in shown
+        await pilot.press("7")
+        await pilot.pause()
+        assert not dialog.query_one("#go", Button).disabled
+
+
+async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:
+    """Open the dialog, press keys, and return what was chosen."""
+    async with asking(app, scenario_text) as (pilot, _, chosen):
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+    return chosen[0] if chosen else None
+
+
+async def test_a_seed_is_typed_at_once_and_enter_runs_it(app: MarketApp, scenario_text: str) -> None:
+    choice = await ask(app, scenario_text, "1", "7", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
+
+
+async def test_a_seed_is_typed_at_once_where_a_complete_run_has_the_focus(app: MarketApp, scenario_text: str) -> None:
+    complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "1", "7", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
+
+
+async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
+    place = complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
+    assert choice == Choice((), (place,))
+
+
+async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: str) -> None:
+    complete_run(scenario_text, app.out)
+    choice = await ask(app, scenario_text, "shift+tab", "enter")
+    assert choice is not None
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
+)
+def test_seeds_are_one_or_several(text: str, seeds: list[int]) -> None:
+    assert typed_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
+def test_what_is_no_seed_is_refused_with_what_is_one(text: str) -> None:
+    with pytest.raises(InputError, match=r"enter a seed of at most nine digits, or several: 0, 3 or 0\.\.4"):
+        typed_seeds(text)
+
+
+@pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
+async def test_several_seeds_give_a_run_for_each_policy_and_seed(
+    app: MarketApp, scenario_text: str, size: tuple[int, int]
+) -> None:
+    async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
+        await pilot.press(*"0..2")  # typed in the field, which has the focus
+        assert dialog.query_one("#seed", Input).value == "0..2"
+        dialog.query_one(SelectionList).select("hqfa")
+        await pilot.pause()
+        await pilot.press("enter")
+    assert chosen[0] is not None
+    assert [(start.policy, start.seed) for start, _ in chosen[0].starts] == [
+        (policy, seed) for policy in (None, "hqfa") for seed in (0, 1, 2)
+    ]
+
+
+async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many(
+    app: MarketApp, scenario_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.screens.start_run_dialog, "usable_cores", lambda: 2)
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, _):
+        problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
+        for text, words, disabled in (
+            ("0, 1", "", False),
+            ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
+            ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
+            ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
+            ("0..", "enter a seed of at most nine digits, or several: 0, 3 or 0..4", True),
+        ):
+            dialog.query_one("#seed", Input).value = text
+            await pilot.pause()
+            assert " ".join(str(problem.render()).split()) == words
+            assert go.disabled is disabled
+
+
+async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_played(
+    app: MarketApp, scenario_text: str
+) -> None:
+    place = complete_run(scenario_text, app.out)
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, chosen):
+        dialog.query_one("#seed", Input).value = "0..2"
+        await pilot.pause()
+        assert str(dialog.query_one("#replay", Button).label) == "Open 1, run 2"
+        assert str(dialog.query_one("#run-problem", Static).render()) == (
+            "1 of 3 runs are complete: open them and run the others, or run all again."
+        )
+        dialog.query_one("#seed", Input).focus()
+        await pilot.press("enter")
+    assert chosen[0] is not None
+    assert chosen[0].replay == (place,)
+    assert [(start.seed, start.fresh) for start, _ in chosen[0].starts] == [(1, False), (2, False)]
+
+
+@pytest.mark.slow
+async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: Path) -> None:
+    app._scenario = str(small / "small.toml")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await pilot.press(*"0..2", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        screen = app.screen
+        assert isinstance(screen, CompareScreen)
+        await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in screen.sessions), "all runs")
+        await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
+        assert [run.seed for run in screen.sessions] == [0, 1, 2]
+        table = screen.query_one(CompareTable)
+        await until(pilot, lambda: "[" in str(table.cell(0, "accuracy")), "the intervals")
+        assert table.count == 3

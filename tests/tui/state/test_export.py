@@ -1,0 +1,76 @@
+"""What the export dialog writes: tables as CSV, and pictures of the screen."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from support.screens import until, watching
+from tui.app import MarketApp
+from tui.state.export import write_csv
+from tui.state.watched_run import Session
+
+Play = Callable[..., Session]
+
+
+@pytest.mark.slow
+async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
+    import pandas as pd
+
+    async with watching(app, play_small()) as (pilot, _):
+        for kind, rows in (("rounds", 36), ("offers", None), ("events", None)):
+            await pilot.press("x")
+            app.screen.query_one("#kind").value = kind  # type: ignore[attr-defined]
+            await pilot.pause()
+            path = app.screen.query_one("#path", Input)
+            assert path.value == f"small-as-configured-seed1-{kind}.csv"
+            path.value = str(tmp_path / path.value)
+            await pilot.press("enter")
+            table = pd.read_csv(path.value)
+            assert list(table.columns[:3]) == ["scenario", "policy", "seed"]
+            assert len(table) == (rows or len(table)) > 0
+        await pilot.press("x")
+        app.screen.query_one("#kind").value = "svg"  # type: ignore[attr-defined]
+        await pilot.pause()
+        target = tmp_path / "picture.svg"
+        app.screen.query_one("#path", Input).value = str(target)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert target.read_text().startswith("<svg")
+        await pilot.press("x")
+        app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")
+        await pilot.press("enter")
+        assert "cannot be written" in str(app.screen.query_one(".problem").render())
+
+
+def test_csv_has_the_columns_of_a_sweep(play_small: Play, tmp_path: Path) -> None:
+    session = play_small()
+    session.sweep = {"clients.cores": 1, "clients.emd": [0.2, 0.8]}
+    write_csv(session, "rounds", tmp_path / "rounds.csv")
+    header, first, *_ = (tmp_path / "rounds.csv").read_text().splitlines()
+    assert header.startswith("scenario,policy,seed,clients.cores,clients.emd,round,")
+    assert first.startswith('small-00000000,as-configured,1,1,"[0.2, 0.8]",1,')
+
+
+@pytest.mark.slow
+async def test_export_writes_a_picture_as_png(app: MarketApp, play_small: Play, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py", reason="PNG needs the extra `png`: resvg-py is not installed")
+    size, target = (160, 48), tmp_path / "picture.png"
+    async with watching(app, play_small(), size) as (pilot, _):
+        await pilot.press("x")
+        app.screen.query_one("#kind").value = "png"  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert app.screen.query_one("#path", Input).value == "small-as-configured-seed1.png"
+        app.screen.query_one("#path", Input).value = str(target)
+        await pilot.press("enter")
+        await until(pilot, target.exists, "the picture")
+    picture = target.read_bytes()
+    assert picture[:16] == b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+    width, height = struct.unpack(">II", picture[16:24])
+    # A cell is about 12 by 24 pixels, and the picture has a frame.
+    assert 12 * size[0] <= width <= 14 * size[0]
+    assert 24 * size[1] <= height <= 28 * size[1]
+    assert len(picture) > 100_000  # without its text, for want of a font, it would be an eighth of that
+    assert picture.endswith(b"IEND\xaeB`\x82")

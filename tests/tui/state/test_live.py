@@ -1,0 +1,325 @@
+"""Live runs: the real runner process, and runners that misbehave. No process may be left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.widgets import Button, Input, Select, SelectionList, Static, TabbedContent
+
+from scenarios.logs.directory import RunDirectory, State
+from scenarios.running.protocol import Start
+from support.screens import PATIENCE, start_of, until
+from support.shell import flmarket
+from tui.app import MarketApp
+from tui.panels.status_line import StatusLine
+from tui.screens.compare import CompareScreen
+from tui.screens.configure import ConfigureScreen
+from tui.screens.leave import LeaveDialog
+from tui.screens.market import MarketScreen
+from tui.screens.start_run_dialog import RunDialog
+from tui.state.watched_run import Phase, Session
+from tui.widgets.compare_table import CompareTable
+
+Runner = Callable[[str], tuple[str, ...]]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def launch(app: MarketApp, start: Start) -> tuple[MarketScreen, Session, int]:
+    session = app.runs.start(start, "small")
+    screen = MarketScreen(session, app)
+    app.push_screen(screen)
+    return screen, session, app.runs._feeds[session].pid  # type: ignore[attr-defined]
+
+
+async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Path) -> None:
+    """Home, edit, a changed budget, run, live to the end, export: with the runner as a process of its own."""
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
+        await pilot.press("slash", *"small", "enter")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, ConfigureScreen), "the form")
+        form = app.screen
+        assert isinstance(form, ConfigureScreen)
+        await until(pilot, lambda: form.query("FieldRow"))
+        form.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: form.query("#service-form FieldRow"))
+        row = next(row for row in form.query("FieldRow") if row.path == ("services", 0, "budget"))  # type: ignore[attr-defined]
+        row.query_one(Input).value = "7.5"
+        await until(pilot, lambda: form.document.get(("services", 0, "budget")) == 7.5, "the edit")
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
+        screen = app.screen
+        assert isinstance(screen, MarketScreen)
+        await until(pilot, lambda: screen.session.phase is Phase.COMPLETE, "the end of the run")
+        await pilot.press("x")
+        target = small / "out.csv"
+        app.screen.query_one("#path", Input).value = str(target)
+        await pilot.press("enter")
+        directory = screen.session.directory
+    assert directory is not None
+    assert RunDirectory(directory).state is State.COMPLETE
+    # What the screen exports is what the command line exports.
+    assert target.read_text() == flmarket("export", str(directory), "--csv", "-").stdout
+    assert ",7.500000," in target.read_text()
+    assert "budget = 10\n" in (small / "small.toml").read_text()  # the file itself was not saved
+
+
+async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Path) -> None:
+    # So many rounds that the run is not over before the pause, however slow the machine is.
+    (small / "small.toml").write_text((small / "small.toml").read_text().replace("rounds = 12", "rounds = 80"))
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen, session, _ = launch(app, start_of(small, paused=True))
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        assert len(session.history) == 0
+        await pilot.press("s")
+        await until(pilot, lambda: screen.head.round == 1, "the first round")
+        await pilot.press("s", "s")
+        await until(pilot, lambda: screen.head.round == 3, "two more")
+        assert session.phase is Phase.PAUSED
+        await pilot.press("minus", "minus", "minus", "left")
+        await until(pilot, lambda: session.speed == 2, "the brake")
+        await pilot.press("space")
+        await until(pilot, lambda: len(session.history) >= 4, "the run to continue")
+        await pilot.press("home")
+        assert screen.head.round == 1
+        await until(pilot, lambda: len(session.history) >= 5, "the run to continue while another round is shown")
+        assert screen.head.round == 1
+        await pilot.press("space")
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the pause")
+        assert "5 played" in str(screen.query_one(StatusLine).render()) or len(session.history) > 5
+        await pilot.press("f", "plus", "plus", "plus", "space")
+        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: screen.head.round == len(session.history) == 80, "the last round on the screen")
+
+
+@pytest.mark.slow
+async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
+    app: MarketApp, small: Path, fake_runner: Runner
+) -> None:
+    from tui.screens.intervention_dialog import ShockDialog
+
+    async with app.run_test(size=(160, 48)) as pilot:
+        screen, session, _ = launch(app, start_of(small, paused=True))
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        for n in (1, 2, 3):
+            await pilot.press("s")
+            await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
+        # Beside a folder of checkpoints, if the machine is so slow that five seconds have passed.
+        original = {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()}  # type: ignore[union-attr]
+        await pilot.press("i")
+        dialog = app.screen
+        assert isinstance(dialog, ShockDialog)
+        dialog.query_one("#key", Select).value = "clients.offline"
+        await pilot.pause()
+        value = dialog.query_one("#value", Input)
+        assert value.value == "[]"
+        for wrong, words in (
+            ("[99]", "unknown client 99"),
+            ("three", "enter a number, or a list such as [3, 7]"),
+            ("[1, 1]", "twice"),
+        ):
+            value.value = wrong
+            dialog.query_one("#go", Button).press()
+            await pilot.pause()
+            assert words in str(dialog.query_one(".problem", Static).render())
+        value.value = "[0, 3]"
+        assert dialog.query_one("#round", Input).value == "4"
+        dialog.query_one("#go", Button).press()
+        await until(pilot, lambda: app.screen is not dialog and app.screen is not screen, "the fork's screen")
+        fork_screen = app.screen
+        assert isinstance(fork_screen, MarketScreen)
+        fork = fork_screen.session
+        await until(pilot, lambda: len(fork.history) == 3 and fork.phase is Phase.PAUSED, "the shared rounds")
+        assert [r.text for r in fork.history] == [r.text for r in session.history]
+        await pilot.press("space")
+        await until(pilot, lambda: fork.phase is Phase.COMPLETE, "the end of the fork")
+        assert fork.directory != session.directory
+        assert not {0, 3} & {offer.client for n in range(4, 13) for offer in fork.history[n].offers}
+        await until(pilot, lambda: fork_screen.head.round == 12, "the fork's last round on the screen")
+        book = fork_screen.view.book
+        assert book is not None
+        assert book.conditions.offline == {0, 3}
+        assert {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()} == original  # type: ignore[union-attr]
+        directory = fork.directory
+    assert directory is not None
+    # The same scenario, headless, elsewhere.
+    again = small / "again"
+    start = Start((directory / "scenario.toml").read_text(), "again", str(again))
+    with subprocess.Popen(fake_runner("formula"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+        runner.stdin.write(start.line() + "\n")
+        runner.stdin.flush()
+        assert '"complete"' in runner.stdout.readlines()[-1]
+    other = again / directory.relative_to(small / "runs")
+    for name in ("scenario.toml", "rounds.csv", "offers.csv", "events.csv"):
+        assert (other / name).read_bytes() == (directory / name).read_bytes(), name
+
+
+async def test_starting_over_ends_the_same_run_that_goes_on(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        _, session, pid = launch(app, start_of(small, paused=True))
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        assert app.runs.start(start_of(small), "small") is session
+        fresh = app.runs.start(start_of(small, fresh=True), "small")
+        assert fresh is not session
+        assert not alive(pid)
+        await until(pilot, lambda: fresh.phase is Phase.COMPLETE, "the end")
+        assert app.runs.sessions == [fresh]
+
+
+@pytest.mark.slow
+async def test_several_policies_at_once_are_compared_live(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
+        await pilot.press("slash", *"small", "enter", "r")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        app.screen.query_one(SelectionList).select("hqfa")
+        await pilot.pause()
+        app.screen.query_one("#go", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
+        screen = app.screen
+        assert isinstance(screen, CompareScreen)
+        await until(pilot, lambda: all(s.phase is Phase.COMPLETE for s in screen.sessions), "both runs")
+        table = screen.query_one(CompareTable)
+        await until(pilot, lambda: table.count == 6, "a row for each service and run")
+        # Asked again, the dialog knows the runs that are there.
+        await pilot.press("escape", "r")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        assert app.screen.query_one("#replay", Button).display
+
+
+@pytest.mark.parametrize("name", ["crash", "garbage"])
+async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(small: Path, fake_runner: Runner, name: str) -> None:
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner(name))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen, session, pid = launch(app, start_of(small))
+        await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
+        await pilot.pause(0.2)
+        words = str(screen.query_one(StatusLine).render())
+        assert "failed" in words
+        expected = "the battery is empty" if name == "crash" else "Epoch 1/10"
+        assert expected in (session.error or "")
+        await until(pilot, lambda: not alive(pid), "the end of the process")
+        await pilot.press("escape")
+        assert not isinstance(app.screen, MarketScreen)
+
+
+async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_quit(
+    small: Path, fake_runner: Runner
+) -> None:
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("hang"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen, session, pid = launch(app, start_of(small))
+        await pilot.pause(0.3)
+        await pilot.press("2", "space", "m", "s")
+        assert session.phase is Phase.STARTING
+        assert screen.panels.active == 2
+        await pilot.press("q")
+        assert isinstance(app.screen, LeaveDialog)
+        await pilot.press("n")
+        assert isinstance(app.screen, MarketScreen)
+        await pilot.press("q")
+        app.simulate_key("y")
+        await asyncio.sleep(0.2)
+    assert not alive(pid)
+
+
+@pytest.mark.slow
+async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runner: Runner) -> None:
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("flood"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen, session, _ = launch(app, start_of(small))
+        draws = []
+        whole = screen.draw
+        screen._redraw._draw = lambda: (draws.append(len(session.history)), whole())  # type: ignore[assignment,func-returns-value]
+        await until(pilot, lambda: len(session.history) > 100, "the flood")
+        app.simulate_key("2")
+        await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
+        await until(pilot, lambda: len(session.history) == 3000, "all rounds")
+        assert [logged.number for logged in session.history] == list(range(1, 3001))
+        assert len(draws) < 3000 / 2  # how far apart they are: tests/tui/widgets/test_redraw.py
+        await until(pilot, lambda: screen.head.round == 3000, "the newest")
+
+
+@pytest.mark.slow
+async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can_be_replayed(
+    app: MarketApp, small: Path
+) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        _, session, pid = launch(app, start_of(small, speed=1))
+        await until(pilot, lambda: len(session.history) >= 2, "two rounds")
+        await pilot.press("q")
+        app.simulate_key("y")
+        await asyncio.sleep(0.2)
+    assert not alive(pid)
+    assert session.directory is not None
+    assert RunDirectory(session.directory).state is State.INCOMPLETE
+    again = MarketApp(out=small / "runs", folder=small)
+    async with again.run_test(size=(120, 40)) as pilot:
+        replayed = again.runs.open(session.directory)
+        await until(pilot, lambda: len(replayed.history) >= 2, "the replay")
+
+
+async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runner: Runner) -> None:
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("hang"))
+    pids = []
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - it comes up when the app ends
+        async with app.run_test() as pilot:
+            pids.append(launch(app, start_of(small))[2])
+            app.call_later(lambda: 1 / 0)
+            await pilot.pause(0.3)
+    assert not any(map(alive, pids))
+
+
+def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> None:
+    """SIGKILL leaves the app no chance; the runner sees its input end."""
+    program = (
+        "from tui.state.feed import Runner, RunnerFeed\nfrom tui.state.watched_run import Session\n"
+        "from scenarios.running.protocol import Start\n"
+        f"start = Start(open({str(small / 'small.toml')!r}).read(), 'x', {str(small / 'runs')!r}, paused=True)\n"
+        f"feed = RunnerFeed(Session('x'), start, Runner({fake_runner('formula')!r}))\n"
+        "print(feed.pid, flush=True)\nfeed.read()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert alive(pid)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    end = time.monotonic() + PATIENCE
+    while alive(pid):
+        assert time.monotonic() < end, "the runner outlived the app"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_a_policy_that_takes_long_is_named(small: Path, fake_runner: Runner) -> None:
+    app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("dawdling"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen, session, _ = launch(app, start_of(small, policy="lcfa"))
+        await until(pilot, lambda: session.slow is not None, "the report")
+        line = "mine.py:4, in dawdle, has not returned for 0.5 s"
+        assert session.slow == line
+        await until(pilot, lambda: line in str(screen.query_one(StatusLine).render()), "the status line")
+        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        assert session.slow is None
+        assert session.directory is not None
+        assert line in (session.directory / "run.log").read_text().splitlines()

@@ -1,0 +1,174 @@
+"""Replay of run directories: finished, interrupted in the middle of a line, growing, and no run at all."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tui.state.log_follower
+from flmarket.cli.launch import run_directory
+from flmarket.core.errors import InputError
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
+from tui.state.log_follower import DirectoryFeed, last_services
+from tui.state.watched_run import Phase, Session
+
+Play = Callable[..., Session]
+
+
+@pytest.fixture
+def source(play_small: Play) -> Session:
+    return play_small()
+
+
+@pytest.fixture
+def place(tmp_path: Path, source: Session) -> Path:
+    from scenarios.loader import dumps
+
+    place = tmp_path / "runs" / "small-00000000" / "as-configured" / "seed-0001"
+    place.mkdir(parents=True)
+    assert source.scenario is not None
+    (place / "scenario.toml").write_text(dumps(source.scenario))
+    (place / "run.log").touch()
+    return place
+
+
+def whole(source: Session, table: str) -> str:
+    return TABLES[table].header + "".join(logged.text[table] for logged in source.history)
+
+
+def write_all(source: Session, place: Path) -> None:
+    for table in TABLES:
+        (place / f"{table}.csv").write_text(whole(source, table))
+
+
+def wait(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
+    session = Session("replay")
+    feed = DirectoryFeed(session, place)
+    thread = threading.Thread(target=feed.read)
+    thread.start()
+    return session, feed, thread
+
+
+@pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
+def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
+    write_all(source, place)
+    RunDirectory(place).finish({"status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
+    session, _, thread = following(place)
+    thread.join(20)
+    assert session.phase is phase
+    assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
+    assert [r.text for r in session.history] == [r.text for r in source.history]
+    assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
+    assert ("it diverged" in (session.error or "")) == (status == "failed")
+
+
+def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.state.log_follower, "INTERVAL", 0.01)
+    session, _, thread = following(place)
+    texts = {table: whole(source, table) for table in TABLES}
+    files = {table: (place / f"{table}.csv").open("w") for table in TABLES}
+    for piece in range(40):
+        # The tables grow one after the other, cut anywhere.
+        for table, text in texts.items():
+            files[table].write(text[len(text) * piece // 40 : len(text) * (piece + 1) // 40])
+            files[table].flush()
+            time.sleep(0.005)
+        for n, logged in enumerate(session.history):
+            assert logged.text == list(source.history)[n].text
+    for file in files.values():
+        file.close()
+    wait(lambda: len(session.history) == len(source.history))
+    assert session.phase is Phase.GROWING
+    RunDirectory(place).finish({"status": "complete"})
+    thread.join(20)
+    assert session.phase is Phase.COMPLETE
+
+
+def test_an_interrupted_run_shows_its_whole_rounds(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.state.log_follower, "QUIET", 0.0)
+    write_all(source, place)
+    events = place / "events.csv"
+    events.write_text(events.read_text()[:-30])  # the last write was cut off
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.INTERRUPTED)
+    assert len(session.history) == len(source.history) - 1
+    feed.close()
+    thread.join(20)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("scenario.toml", "rounds = ", "cannot be replayed"),
+        ("rounds.csv", "a,b,c\n1,2,3\n", "does not have the columns"),
+        ("rounds.csv", TABLES["rounds"].header + "1,x,y\n" * 3, "not a round"),
+        ("offers.csv", (",served,", ",stolen,"), "cannot be replayed: not a round of offers.csv: "),
+        ("offers.csv", (",outbid,", ',"'), "cannot be replayed: not a round of offers.csv: "),
+        ("events.csv", (",pay,", ",x,"), "cannot be replayed: not a round of events.csv: "),
+    ],
+)
+def test_what_is_no_run_says_so(
+    place: Path, source: Session, file: str, content: str | tuple[str, str], words: str
+) -> None:
+    write_all(source, place)
+    path = place / file
+    path.write_text(content if isinstance(content, str) else path.read_text().replace(*content, 1))
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.FAILED)
+    feed.close()
+    thread.join(20)
+    assert session.error is not None
+    assert words in session.error
+
+
+def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source: Session) -> None:
+    assert last_services(place) == (0, ())
+    write_all(source, place)
+    assert last_services(place) == (12, source.history[12].services)
+
+
+def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> None:
+    assert run_directory(tmp_path) == place
+    other = place.with_name("seed-0002")
+    other.mkdir()
+    (other / "scenario.toml").write_text("")
+    with pytest.raises(InputError, match="contains 2 runs; choose one:") as caught:
+        run_directory(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1 + 2
+    for seed in range(3, 13):
+        (place.with_name(f"seed-{seed:04d}")).mkdir()
+        (place.with_name(f"seed-{seed:04d}") / "scenario.toml").write_text("")
+    with pytest.raises(InputError, match=r"contains 12 runs; choose one:(\n  .*){10}\n  \(2 more\)$"):
+        run_directory(tmp_path)
+    with pytest.raises(InputError, match="no such directory"):
+        run_directory(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario\.toml and the tables"):
+        run_directory(tmp_path / "empty")
+
+
+def test_a_defect_ends_a_replay_with_its_traceback(
+    source: Session, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all(source, place)
+    monkeypatch.setattr(Session, "add", lambda *_: 1 / 0)
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.FAILED)
+    feed.close()
+    thread.join()
+    assert session.error is not None
+    assert "ZeroDivisionError: division by zero\nThis is a defect of flmarket." in session.error

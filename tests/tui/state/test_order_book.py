@@ -1,0 +1,166 @@
+"""Reasons in words, and money told apart."""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+from textual.app import App
+
+from des.allocation import NO_CORE, allocate
+from des.log_records import Outcome
+from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
+from flmarket.analysis.what_if.reasons import cash
+from tui.panels.grid import ClientGrid
+from tui.state.history import History, after, before
+from tui.state.order_book import Book, Verdict
+from tui.state.seek import faster
+from tui.state.view import View
+from tui.state.watched_run import Session
+
+
+@pytest.mark.parametrize(
+    ("amount", "beside", "text"),
+    [
+        (4_600_000, None, "4.60"),
+        (4_600_000, 4_750_000, "4.60"),
+        (4_600_000, 4_601_000, "4.600"),
+        (4_600_000, 4_600_001, "4.600000"),
+        (0, None, "0.00"),
+        (1, None, "0.000001"),
+    ],
+)
+def test_money_has_as_many_decimals_as_it_takes(amount: int, beside: int | None, text: str) -> None:
+    assert cash(amount, beside) == text
+
+
+def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Callable[..., Session]) -> None:
+    session = play_small()
+    assert session.world is not None
+    seen = set()
+    for logged in session.history:
+        book = Book(logged, session.world)
+        outcomes = {(offer.service, offer.client): offer for offer in logged.offers}
+        for m, service in enumerate(logged.services):
+            for line in (book.line(m, client) for client in book.clients_of(m)):
+                offer = outcomes.get((service.service, line.client))
+                seen.add(line.verdict)
+                assert line.reason
+                assert (offer is None) == (line.payment is None)
+                if offer is not None:
+                    # The book's own numbers are drawn anew from the seed; the log has the same ones.
+                    assert (line.data_size, line.emd, line.dqi, line.bid) == (
+                        offer.data_size,
+                        offer.emd,
+                        offer.dqi,
+                        offer.bid,
+                    )
+                    assert (line.verdict is Verdict.SERVED) == (offer.outcome is Outcome.SERVED)
+                elif line.verdict is Verdict.MISFIT:
+                    assert line.bid > service.budget - service.offered
+    assert {Verdict.SERVED, Verdict.OUTBID, Verdict.MISFIT, Verdict.LEFT} <= seen
+
+
+def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Session]) -> None:
+    """With one core, a client is won for sure at its bid, or just above the highest payment of a rival."""
+    session = play_small()
+    assert session.world is not None
+    for logged in list(session.history)[:4]:
+        book = Book(logged, session.world)
+        for m, service in enumerate(logged.services):
+            rivals = [
+                [
+                    offer.payment
+                    for offer in logged.offers
+                    if (offer.client, offer.service != service.service) == (c, True)
+                ]
+                for c in range(8)
+            ]
+            price = [max(int(book.qualities.bid[m, c]), *(it + 1 for it in rivals[c]), 0) for c in range(8)]
+            worth = [max(float(book.qualities.dqi[m, c]), 0.0) for c in range(8)]
+            sets = (found for size in range(9) for found in combinations(range(8), size))
+            affordable = [one for one in sets if sum(price[c] for c in one) <= service.budget]
+            best = book.best(m)
+            if service.status == "left":
+                assert best is None
+                continue
+            assert best is not None
+            assert best.quality == pytest.approx(max(sum(worth[c] for c in one) for one in affordable))
+            assert best.cost == sum(price[c] for c in best.clients)
+
+
+class OddClientsOnly(Mechanism):
+    """Clients with an odd number serve the highest payments and get half of what these are over the bid."""
+
+    def clear(self, book):
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(np.where(book.clients % 2, core, NO_CORE), book.bids + (book.payments - book.bids) // 2)
+
+
+def test_another_mechanism_s_reasons_are_not_the_paper_s(
+    play_small: Callable[..., Session], scenario_text: str
+) -> None:
+    """It may refuse an offer for a free core, and ask less than was offered."""
+    MECHANISMS.register("odd-clients", OddClientsOnly)
+    text = scenario_text.replace("lcfa", "pacing") + '\n[market]\nmechanism = "odd-clients"\n'
+    session = play_small(text)
+    assert session.world is not None
+    served, refused = [], []
+    for logged in session.history:
+        book = Book(logged, session.world)
+        assert not {client for client in book.holders if client % 2 == 0}
+        for offer in logged.offers:
+            line = book.line([row.service for row in logged.services].index(offer.service), offer.client)
+            (served if offer.outcome is Outcome.SERVED else refused).append((offer, line.reason))
+    assert {reason for _, reason in refused} == {"refused by the mechanism odd-clients"}
+    assert any(offer.paid < offer.payment for offer, _ in served)
+    for offer, reason in served:
+        over = offer.paid - offer.bid
+        price = f"paid {cash(over, offer.paid)} over its bid" if over else "paid its bid"
+        assert reason == f"core {offer.core}, {price}"
+
+
+async def test_the_grid_shows_the_price_that_was_paid(play_small: Callable[..., Session], scenario_text: str) -> None:
+    MECHANISMS.register("odd-clients", OddClientsOnly)
+    text = scenario_text.replace("lcfa", "pacing") + '\n[market]\nmechanism = "odd-clients"\n'
+    session = play_small(text)
+    logged, offer = next(
+        (logged, offer)
+        for logged in session.history
+        for offer in logged.offers
+        if offer.paid is not None and cash(offer.paid) != cash(offer.payment)
+    )
+    m = [row.service for row in logged.services].index(offer.service)
+
+    class Shown(App[None]):
+        def compose(self):
+            yield ClientGrid()
+
+    app = Shown()
+    async with app.run_test(size=(120, 40)):
+        grid = app.query_one(ClientGrid)
+        grid.show(View(session, logged.number))
+        cell = grid.line(offer.client)[1].plain[m * grid._cell : (m + 1) * grid._cell]
+        assert cell.split() == [f"●{offer.core}", cash(offer.paid)]
+
+
+def test_offline_clients_are_said_to_be(play_small: Callable[..., Session], scenario_text: str) -> None:
+    shocks = '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [5]\n'
+    session = play_small(scenario_text + shocks)
+    assert session.world is not None
+    assert Book(session.history[1], session.world).line(0, 5).verdict is not Verdict.OFFLINE
+    line = Book(session.history[2], session.world).line(0, 5)
+    assert (line.verdict, line.reason) == (Verdict.OFFLINE, "the client is offline in this round")
+
+
+def test_places_in_a_history(play_small: Callable[..., Session]) -> None:
+    history = play_small().history
+    assert isinstance(history, History)
+    assert (after([2, 5], 2), after([2, 5], 5), before([2, 5], 5), before([2, 5], 2)) == (5, None, 2, None)
+    xs, ys = history.series(1, "accuracy", 12, points=4)
+    assert (xs[0], xs[-1], len(xs)) == (1.0, 12.0, 5)
+    assert ys[-1] == history[12].services[1].accuracy
+    met, not_yet = history.rounds_to_target(0, 12), history.rounds_to_target(0, history.exits[0] - 1)
+    assert (met.rounds.tolist(), met.reached.tolist()) == ([history.exits[0]], [True])
+    assert not_yet.reached.tolist() == [False]
+    assert (faster(1, 1), faster(10, 1), faster(None, 1), faster(0.25, -1)) == (2, None, None, 0.25)

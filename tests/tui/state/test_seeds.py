@@ -1,0 +1,106 @@
+"""Runs that differ in their seed alone: means, intervals, and differences paired by seed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from learning.statistics.intervals import paired_interval
+from tui.state.comparison import compare
+from tui.state.seeds import band_series, groups, mean_series, over_seeds
+from tui.state.watched_run import Phase, Session
+
+Play = Callable[..., Session]
+
+
+def batch(play: Play, text: str, seeds: int) -> list[Session]:
+    """The scenario, and one in which gamma has another policy, each with some seeds."""
+    found = [play(text, seed=seed) for seed in range(seeds)]
+    for seed in range(seeds):
+        other = play(text.replace('"random"', '"d-first"'), seed=seed)
+        other.policy = "d-first"
+        found.append(other)
+    return found
+
+
+def test_groups_are_runs_of_one_market_and_policy(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    assert [group.runs for group in groups(sessions)] == [(0, 1, 2), (3, 4, 5)]
+    assert [group.name for group in groups(sessions)] == ["as-configured · 3 seeds", "d-first · 3 seeds"]
+    assert [group.name for group in groups(sessions[2:])] == ["as-configured · seed 2", "d-first · 3 seeds"]
+    sessions[0].hash8 = "11111111"
+    assert [group.runs for group in groups(sessions)] == [(0,), (1, 2), (3, 4, 5)]
+
+
+def test_means_intervals_and_paired_differences(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 4)
+    found = groups(sessions)
+    rows = compare(sessions, [12] * 8, 0)
+    base, other = over_seeds(sessions, rows, found, 0)[4:]
+    assert (base.service, other.service, other.seeds) == ("gamma", "gamma", 4)
+    values = [np.array([100 * run.history[12].services[2].accuracy for run in sessions[k : k + 4]]) for k in (0, 4)]
+    assert other.accuracy.value == pytest.approx(values[1].mean())
+    assert other.accuracy.interval == paired_interval(values[1], np.zeros(4))
+    assert other.accuracy_delta is not None
+    assert other.accuracy_delta.interval == paired_interval(values[1], values[0])
+    assert base.accuracy_delta is None
+    interval = other.accuracy.interval
+    assert interval is not None
+    assert other.accuracy.text(1) == f"{values[1].mean():.1f} [{interval.low:.1f}, {interval.high:.1f}]"
+    assert other.to_target.text() == "never"
+    assert over_seeds(sessions, rows, found, 0)[0].to_target.reached.all()  # alpha leaves early in all of them
+
+
+def test_fewer_than_three_seeds_and_runs_that_go_on_have_no_interval(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 2)
+    rows = over_seeds(sessions, compare(sessions, [12] * 4, 0), groups(sessions), 0)
+    assert all(row.accuracy.interval is None and row.spent.interval is None for row in rows)
+    sessions = batch(play_small, scenario_text, 3)
+    sessions[0].phase = Phase.RUNNING
+    rows = over_seeds(sessions, compare(sessions, [12] * 6, 0), groups(sessions), 0)
+    assert rows[0].accuracy.interval is None
+    assert rows[1].accuracy.interval is not None
+    assert rows[1].accuracy_delta is not None
+    assert rows[1].accuracy_delta.interval is None  # the baseline goes on
+
+
+def test_differences_are_of_the_seeds_that_both_have(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    del sessions[0]
+    rows = over_seeds(sessions, compare(sessions, [12] * 5, 0), groups(sessions), 0)
+    accuracy = [100 * run.history[12].services[2].accuracy for run in sessions]
+    assert rows[5].accuracy.value == pytest.approx(np.mean(accuracy[2:]))
+    assert rows[5].accuracy_delta is not None
+    assert rows[5].accuracy_delta.value == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
+
+
+def test_a_mean_curve_holds_the_accuracy_of_a_service_that_has_left(play_small: Play, scenario_text: str) -> None:
+    one, other = play_small(scenario_text), play_small(scenario_text, seed=2)
+    xs, ys = mean_series([one, other], [12, 5], "beta", "accuracy")
+    assert xs == list(range(1, 13))
+    own = [run.history for run in (one, other)]
+    assert ys[2] == pytest.approx((own[0][3].services[1].accuracy + own[1][3].services[1].accuracy) / 2)
+    assert ys[11] == pytest.approx((own[0][12].services[1].accuracy + own[1][5].services[1].accuracy) / 2)
+    _, spent = mean_series([one, other], [12, 5], "beta", "spent")
+    assert spent[11] == pytest.approx(own[0][12].services[1].spent / 2e6)
+    assert mean_series([one], [0], "beta", "accuracy") == ([], [])
+
+
+def test_the_band_of_a_mean_curve_is_the_interval_at_each_round(play_small: Play, scenario_text: str) -> None:
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(4)]
+    xs, low, high = band_series(sessions, [12] * 4, "gamma", "accuracy")
+    assert xs == list(range(1, 13))
+    for number in (1, 7, 12):
+        values = [session.history[number].services[2].accuracy for session in sessions]
+        interval = paired_interval(values, np.zeros(4))
+        assert (low[number - 1], high[number - 1]) == pytest.approx((interval.low, interval.high))
+    sessions[3].phase = Phase.RUNNING
+    assert band_series(sessions, [12] * 4, "gamma", "accuracy") == ([], [], [])
+    assert band_series(sessions[:2], [12] * 2, "gamma", "accuracy") == ([], [], [])
+
+
+def test_a_band_leaves_out_rounds_in_which_a_run_has_no_value(play_small: Play, scenario_text: str) -> None:
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(3)]
+    xs, *_ = band_series(sessions, [12] * 3, "alpha", "mean_payment")  # it leaves early
+    assert 0 < len(xs) < 12
+    assert band_series(sessions, [0, 12, 12], "alpha", "accuracy") == ([], [], [])

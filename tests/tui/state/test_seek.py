@@ -1,0 +1,127 @@
+"""The pace of a run that is started to be watched. Unhurried, a round takes a quarter of an hour here."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from math import inf
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+import tui.state.seek
+from support.screens import until
+from tui.app import MarketApp
+from tui.panels.status_line import StatusLine
+from tui.screens.compare import CompareScreen
+from tui.screens.market import MarketScreen
+from tui.screens.start_run_dialog import RunDialog
+from tui.state.seek import faster, to_watch
+from tui.state.watched_run import Phase, Session
+
+Play = Callable[..., Session]
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tui.state.seek, "TO_WATCH", 0.001)
+    monkeypatch.setattr(tui.state.seek, "LONGEST", inf)
+
+
+@asynccontextmanager
+async def begun(app: MarketApp, small: Path, *keys: str) -> AsyncIterator[tuple[Pilot[None], list[Session]]]:
+    """Run the small scenario by the dialog, in which some keys are pressed first."""
+    app._scenario = str(small / "small.toml")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await pilot.press(*keys, "enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen | CompareScreen), "the runs")
+        yield pilot, app.runs.sessions
+
+
+def status(app: MarketApp) -> str:
+    return str(app.screen.query_one(StatusLine).render()).split("\n")[0]
+
+
+@pytest.mark.parametrize(("rounds", "speed"), [(1, 5), (12, 5), (300, 5), (301, 301 / 60), (6000, 100)])
+def test_a_run_plays_at_five_rounds_a_second_and_faster_where_it_would_take_more_than_a_minute(
+    rounds: int, speed: float
+) -> None:
+    assert to_watch(rounds) == speed
+    assert rounds / to_watch(rounds) <= 60
+
+
+@pytest.mark.parametrize("rounds", [12, 400, 6000])
+def test_a_watched_run_becomes_faster_and_slower_from_any_speed(rounds: int) -> None:
+    def value(speed: float | None) -> float:
+        return inf if speed is None else speed
+
+    speed = to_watch(rounds)
+    assert value(faster(speed, -1)) < speed < value(faster(speed, 1))
+
+
+async def test_the_status_says_how_fast_and_which_key_plays_at_full_speed(app: MarketApp, small: Path) -> None:
+    async with begun(app, small) as (pilot, [session]):
+        assert session.speed == 5
+        await until(pilot, lambda: len(session.history) >= 2, "rounds")
+        await until(pilot, lambda: "5 rounds/s (F: full speed)" in status(app), "the status")
+        await until(pilot, lambda: session.over, "the end")
+        await until(pilot, lambda: "F:" not in status(app), "a status without a key that does nothing")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
+async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_was_chosen(
+    app: MarketApp, small: Path
+) -> None:
+    async with begun(app, small) as (pilot, [session]):
+        await until(pilot, lambda: session.phase is Phase.RUNNING, "the runner")
+        assert not len(session.history)
+        await pilot.press("F")
+        await until(pilot, lambda: session.phase is Phase.COMPLETE, "all rounds")
+        assert app.settings.speed == inf
+        app.ask_and_run((small / "small.toml").read_text(), "small.toml")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await pilot.press("7", "enter")
+        await until(pilot, lambda: app.runs.sessions[-1].phase is Phase.COMPLETE, "a second run at full speed")
+        assert len(app.runs.sessions) == 2
+
+
+@pytest.mark.slow
+async def test_a_speed_that_was_chosen_holds_for_one_run_and_for_several(app: MarketApp, small: Path) -> None:
+    app.settings.speed = 2
+    async with begun(app, small, *"0,1") as (_, sessions):
+        assert [session.speed for session in sessions] == [2, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
+async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: Path, play_small: Play) -> None:
+    async with begun(app, small, *"0..1") as (pilot, sessions):
+        await until(pilot, lambda: all(session.phase is Phase.COMPLETE for session in sessions), "all rounds of both")
+        assert app.settings.speed is None  # nobody chose that
+        app.ask_and_run((small / "small.toml").read_text(), "small.toml")
+        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await pilot.press("7", "enter")
+        watched = app.runs.sessions[-1]
+        await until(pilot, lambda: watched.phase is Phase.RUNNING, "one that is watched")
+        assert not len(watched.history)
+        app.show_comparison([watched, play_small()])
+        await until(pilot, lambda: watched.phase is Phase.COMPLETE, "all its rounds")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unhurried")
+async def test_rounds_that_are_there_come_at_once(small: Path, fake_runner: Callable[[str], tuple[str, ...]]) -> None:
+    careful = fake_runner("careful")  # which keeps every round
+    async with begun(MarketApp(out=small / "runs", folder=small, runner=careful), small) as (pilot, [session]):
+        await pilot.press("space")
+        await until(pilot, lambda: session.phase is Phase.PAUSED, "the pause")
+        for _ in range(3):
+            played = len(session.history)
+            await pilot.press("s")
+            await until(pilot, lambda played=played: len(session.history) == played + 1, "a round")  # type: ignore[misc]
+        played = len(session.history)
+    async with begun(MarketApp(out=small / "runs", folder=small, runner=careful), small) as (pilot, [session]):
+        await until(pilot, lambda: len(session.history), "the rounds of the interrupted run")
+        assert len(session.history) == played
+        assert session.speed == 0.001

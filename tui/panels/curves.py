@@ -1,0 +1,96 @@
+"""Curves over the rounds: accuracy with targets, reward, spend or price."""
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container
+from textual.widget import Widget
+
+from des.log_records import ServiceReport
+from des.money import MICRO
+from tui.panels.panel import Panel
+from tui.state.history import METRICS
+from tui.state.view import View
+from tui.widgets.look import series_color, sign
+from tui.widgets.plot import Plot
+from tui.widgets.words import CURVES, accuracy_words
+
+MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
+
+
+class CurveArea(Container, can_focus=True):
+    """The area around the plot, which has its keys."""
+
+    BINDINGS = [Binding("v", "screen.next_metric", "Next curve")]
+
+    def compose(self) -> ComposeResult:
+        yield Plot()
+
+
+class CurvesPanel(Panel):
+    """One curve for each service, up to the round that is shown."""
+
+    NUMBER = 2
+    NAME = "Curves"
+    HELP = """How each service has done, round by round, up to the round that is shown.
+
+[b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
+
+Each curve ends in its service's sign in panel 1. Accuracy is the one by which services leave, as there. The dotted
+lines are the targets; with more than four services, only the chosen one's is drawn. The price has gaps where a service
+hired no client."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metric = METRICS[0]
+        self._view: View | None = None
+        self._drawn: object = None
+
+    def compose(self) -> ComposeResult:
+        yield CurveArea(id="curve-area")
+
+    @property
+    def target(self) -> Widget:
+        return self.query_one(CurveArea)
+
+    def next_metric(self) -> None:
+        """Show the next curve."""
+        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        if self._view is not None:
+            self.show(self._view)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        # Runs that hold out no validation images go by the accuracy on test images.
+        words = "validation accuracy" if view.split else accuracy_words([view.scenario])
+        self.entitle(CURVES.get(self.metric, f"{words} %, ┄ targets"))
+        # In a walk through a round, its results are not known yet.
+        last = view.round if view.event is None else view.round - 1
+        drawn = (last, view.service, self.metric, self.app.theme)
+        if drawn == self._drawn or view.logged is None or not self.display:
+            return
+        self._drawn = drawn
+        rows = view.logged.services
+        # Room to grow into, in steps, so that the scale does not change with every round.
+        room = max(10, view.round + (-view.round) % 10)
+        plot = self.query_one(Plot)
+        plot.begin(room if view.scenario is None else min(view.scenario.rounds, room), *self._limits(rows))
+        scale = 100 if self.metric == "accuracy" else 1
+        for m in range(len(rows)):
+            color = series_color(m)
+            if self.metric == "accuracy" and (len(rows) <= MOST_TARGETS or m == view.service):
+                target = 100 * rows[m].target_accuracy
+                plot.level(target, f"{sign(m)} {target:.4g}", color)
+            # A point to a cell is as fine as the eye tells; more would be computed and not seen.
+            xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
+            plot.curve(xs, [scale * y for y in ys], color, sign(m), chosen=m == view.service)
+
+    def _limits(self, rows: Sequence[ServiceReport]) -> tuple[float, float]:
+        match self.metric:
+            case "accuracy":
+                return 0, 100
+            case "spent":
+                return 0, max(1.0, *(row.budget / MICRO for row in rows))
+            case _:
+                return 0, 1

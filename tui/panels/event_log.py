@@ -1,0 +1,138 @@
+"""The events of a round, with a filter."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.widgets import Input
+
+from des.log_records import Kind, MarketEvent
+from tui.panels.panel import Panel
+from tui.state.view import View
+from tui.widgets.columns import wrapped
+from tui.widgets.lines import LineView
+from tui.widgets.look import fit, plain, series_color, tint
+from tui.widgets.words import event_words
+
+KIND = 12  # width of the column with the kind of an event
+ROOMY = 58  # cells from which on there is such a column; the sentence next to it says the same
+
+
+class EventLines(LineView):
+    """The events, each on as many lines as its sentence takes."""
+
+    BINDINGS = [Binding("slash", "screen.filter_events", "Filter", tooltip="Filter the events by words")]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id, header=False)
+        self.events: Sequence[MarketEvent] = ()
+        self._places: dict[str, int] = {}
+        self._lines: list[tuple[int, str, bool]] = []  # of each: the event, its words, and whether it is the first
+
+    def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
+        """Show events, with the cursor on the one at place ``cursor`` if given, else on that which is chosen."""
+        chosen = self.events[self._lines[self.cursor][0]] if self._lines else None
+        if cursor is None and chosen in events:
+            cursor = events.index(chosen)
+        self.events, self._places = events, {name: m for m, name in enumerate(services)}
+        self._label = max((len(f"{event.sim_time:.2f}") for event in events[-1:]), default=0) + 1
+        self._kind = KIND * (self.room >= ROOMY)
+        room = max(8, self.room - self._label - self._kind)
+        self._lines = []
+        for place, event in enumerate(events):
+            self._lines += ((place, part, not i) for i, part in enumerate(wrapped(event_words(event), room)))
+        self.resize(len(self._lines), self.room)
+        if cursor is not None:
+            self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        place, words, first = self._lines[index]
+        event = self.events[place]
+        time, kind = (f"{event.sim_time:.2f} ", event.event.value) if first else ("", "")
+        label = plain(f"{time:>{self._label}}", tint(self.app, "foreground", dim=True))
+        strong = event.event in {Kind.EXIT, Kind.EVALUATE}
+        label.append(fit(kind, self._kind), tint(self.app, "success" if strong else "foreground"))
+        color = "" if event.service is None else series_color(self._places.get(event.service, 0))
+        return label, plain(words, color)
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor, at least by an event: down to its last line, up to its first, which is then seen."""
+        if not self._lines:
+            return
+        here, down = self._lines[self.cursor][0], lines > 0
+        there = self._lines[max(0, min(self.count - 1, self.cursor + lines))][0]
+        place = min(len(self.events) - 1, max(here + 1, there)) if down else max(0, min(here - 1, there))
+        found = [i for i, line in enumerate(self._lines) if line[0] == place]
+        self.cursor = found[-1 if down else 0]
+
+    def is_chosen(self, index: int) -> bool:
+        return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
+
+
+class EventsPanel(Panel):
+    """Lists what happened in the round, in order."""
+
+    NUMBER = 5
+    NAME = "Events"
+    HELP = """The round's timeline on the simulated clock: refresh, bids, decisions, awards, training, payments, exits.
+
+A filter has words that must all occur, such as [i]client 4[/i] or [i]award digits[/i]; [b]enter[/b] keeps it, and
+[b]esc[/b] clears it. In a walk through the events, all panels show the market at that moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: View | None = None
+        self.wanted: tuple[str, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="filter: client 4, award, digits …", id="event-filter", compact=True)
+        yield EventLines(id="event-lines")
+
+    @property
+    def target(self) -> EventLines:
+        return self.query_one(EventLines)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        if view.logged is None:
+            return
+        found = view.events if view.event is None else view.events[: view.event]
+        if self.wanted:
+            found = tuple(event for event in found if self._matches(event))
+        names = [row.service for row in view.logged.services]
+        self.target.show(found, names, None if view.event is None else len(found) - 1)
+        count = f"{len(found)} of {len(view.events)}" if len(found) < len(view.events) else str(len(found))
+        self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
+
+    def _matches(self, event: MarketEvent) -> bool:
+        text = f"{event.event.value} {event_words(event)}".lower() + " "
+        # "client 4" is not client 40.
+        return all(f"{word} " in text if word.isdigit() else word in text for word in self.wanted)
+
+    def open_filter(self) -> None:
+        """Show the field for the filter's words."""
+        self.add_class("-filtering")
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _filter(self, event: Input.Changed) -> None:
+        event.stop()
+        self.wanted = tuple(event.value.lower().split())
+        if self._view is not None:
+            self.show(self._view)
+
+    @on(Input.Submitted)
+    def _keep(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.target.focus()
+
+    def close_filter(self) -> bool:
+        """Clear the filter; return whether there was one."""
+        if not self.has_class("-filtering"):
+            return False
+        self.query_one(Input).value = ""
+        self.remove_class("-filtering")
+        self.target.focus()
+        return True

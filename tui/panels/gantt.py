@@ -1,0 +1,113 @@
+"""The slot as a Gantt chart: what each core of each client did, and when."""
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from des.log_records import Kind, OfferReport, Outcome
+from tui.panels.panel import Panel
+from tui.state.view import View
+from tui.widgets.lines import LineView
+from tui.widgets.look import fit, plain, seconds, series_color, sign, tint
+
+LABEL = 12
+
+
+class CoreLines(LineView):
+    """One line for each core that worked in the round."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._jobs: list[OfferReport] = []
+        self._trained: dict[tuple[str, int], float] = {}
+        self._places: dict[str, int] = {}
+        self._span = (0.0, 1.0)
+        self._now: float | None = None
+        self._drawn: object = None
+
+    def show(self, view: View) -> None:
+        """Show the jobs of a round; in a walk, up to the present moment."""
+        if view.logged is None:
+            return
+        self._now = None if view.event is None else view.clock
+        known = view.event is None or view.allocated
+        drawn = (view.session, view.round, known)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._read(view, known=known)
+        self.resize(len(self._jobs), self.room)
+
+    def _read(self, view: View, *, known: bool) -> None:
+        """Read a round's jobs; none as long as it is not known which clients get one."""
+        assert view.logged is not None  # noqa: S101 - called only if there is a round
+        jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
+        self._places = {row.service: m for m, row in enumerate(view.logged.services)}
+        self._trained = {
+            (event.service or "", event.client): event.sim_time
+            for event in view.events
+            if event.event is Kind.TRAIN_END and event.client is not None
+        }
+        starts = [job.start for job in jobs if job.start is not None]
+        ends = [job.end for job in jobs if job.end is not None]
+        self._span = (min(starts, default=0.0), max(ends, default=1.0))
+        self._jobs = sorted(jobs, key=lambda job: (job.client, job.core)) if known else []
+
+    @property
+    def _room(self) -> int:
+        return max(8, self.room - LABEL)
+
+    def head(self) -> tuple[Text, Text]:
+        first, last = self._span
+        left, right = seconds(first), seconds(last)
+        middle = f"▶ {seconds(self._now)}" if self._now is not None else f"{last - first:.2f} s"
+        line = left + middle.center(self._room - len(left) - len(right)) + right
+        if len(line) > self._room:  # no room for all three
+            line = f"{left.removesuffix(' s')}–{right}" if self._now is None else middle
+        return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        job = self._jobs[index]
+        again = index > 0 and self._jobs[index - 1].client == job.client
+        label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
+        first, last = self._span
+        scale = self._room / max(last - first, 1e-9)
+        end = last if job.end is None else job.end
+        now = last if self._now is None else self._now
+        trained = self._trained.get((job.service, job.client), end)
+        start = round(((job.start or first) - first) * scale)
+        turn, stop = round((min(trained, now) - first) * scale), round((min(end, now) - first) * scale)
+        place = self._places.get(job.service, 0)
+        name = f"{sign(place)} {job.service}"
+        work = max(0, turn - start)
+        bar = Text(" " * start, end="", no_wrap=True)
+        if work > 2:
+            bar.append(fit(name, work), f"reverse {series_color(place)}")
+        else:
+            bar.append("█" * work, series_color(place))
+        bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
+        if job.outcome is Outcome.DROPPED and now >= end:
+            bar.append(" ! dropped", tint(self.app, "warning"))
+        return label, bar
+
+
+class CoresPanel(Panel):
+    """Shows what the cores did in the round."""
+
+    NUMBER = 6
+    NAME = "Cores"
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job. The block is
+local training for the service named in it; [b]▒[/b] is the upload of the update. A service waits for its last client.
+
+In a walk through events (e), the chart grows with the clock."""
+
+    def compose(self) -> ComposeResult:
+        yield CoreLines(id="core-lines")
+
+    @property
+    def target(self) -> CoreLines:
+        return self.query_one(CoreLines)
+
+    def show(self, view: View) -> None:
+        self.target.show(view)
+        if view.logged is not None:
+            jobs = sum(offer.core is not None for offer in view.logged.offers)
+            self.entitle(f"{jobs} jobs in round {view.round}")

@@ -1,0 +1,204 @@
+"""The market at a glance: clients in rows, services in columns, and who was served on which core."""
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.reactive import reactive
+
+from flmarket.analysis.what_if.reasons import cash
+from flmarket.core.counting import counted
+from tui.panels.order_book import BookPanel
+from tui.panels.panel import Panel
+from tui.state.heat import Heat
+from tui.state.order_book import Verdict
+from tui.state.view import WANTED, View
+from tui.widgets.lines import GUTTER, LineView
+from tui.widgets.look import fit, plain, series_color, sign, tint
+from tui.widgets.messages import PanelWanted, Selected
+
+LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``
+
+SHADES = "·░▒▓█"
+"""The share of a group's clients that a service got: none, up to a quarter, ... , more than three quarters."""
+
+COLORS = {
+    Verdict.SERVED.value: "success",
+    Verdict.OUTBID.value: "error",
+    Verdict.DROPPED.value: "warning",
+    WANTED: "warning",
+}
+
+
+class ClientGrid(LineView):
+    """The grid, with a cursor on one cell."""
+
+    BINDINGS = [
+        Binding("left", "across(-1)", "Left", show=False, tooltip="Choose another service"),
+        Binding("right", "across(1)", "Right", show=False, tooltip="Choose another service"),
+        Binding("enter", "choose", "Why?", key_display="enter", tooltip="Why? Its line in the order book"),
+        Binding("h", "overview", "Overview", tooltip="Show groups of clients, so that all fit, or each client"),
+    ]
+
+    column: reactive[int] = reactive(0)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._view: View | None = None
+        self._heat: Heat | None = None
+        self._cell = 5
+        self.overview = False
+
+    def show(self, view: View) -> None:
+        """Show the clients at a moment."""
+        self._view = view
+        if view.book is None or view.logged is None:
+            return
+        services = len(view.logged.services)
+        room = max(1, self.room - LABEL) // services
+        self._cell = max(4, min(12, room))
+        self._heat = Heat(view, self.size.height - 1) if self.overview else None
+        count = view.book.clients if self._heat is None else self._heat.count
+        self.resize(count, LABEL + services * self._cell)
+
+    def head(self) -> tuple[Text, Text]:
+        view, row = self._view, Text(end="")
+        if view is not None and view.logged is not None:
+            for m, service in enumerate(view.logged.services):
+                name = f"{sign(m)} {service.service}" if self._cell > 5 else f" {sign(m)}"
+                row.append(fit(name, self._cell - 1) + " ", f"bold {series_color(m)}")
+        return plain(fit("client cores" if self._heat is None else "clients", LABEL), "bold"), row
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        """Return a client: its cores in use, then a sign for each service; in the overview, a group of clients."""
+        if self._heat is not None:
+            return self._group(self._heat, index)
+        view = self._view
+        if view is None or view.book is None or view.logged is None:
+            return Text(end=""), Text(end="")
+        cores = view.book.conditions.cores
+        marks = [view.mark(m, index) for m in range(len(view.logged.services))]
+        used = sum(mark not in (*"×·∘z!? ",) for mark in marks)
+        offline = index in view.book.conditions.offline
+        use = "offline" if offline else f"{used}/{cores} " + ("■" * used + "□" * (cores - used) if cores <= 3 else "")
+        label = Text(f"{index:>5} ", end="")
+        label.append(fit(use, LABEL - 6), tint(self.app, "success" if used else "foreground", dim=not used))
+        cells = Text(end="")
+        for m, mark in enumerate(marks):
+            here = index == self.cursor and m == self.column and self.has_focus
+            words = f" {mark}{self._detail(m, index)}"
+            color = COLORS.get(mark)
+            style = tint(self.app, color or "foreground", bold=color == "success", dim=color is None)
+            cells.append(fit(words, self._cell), style)
+            if here:
+                cells.stylize("underline bold", m * self._cell, (m + 1) * self._cell)
+        return label, cells
+
+    def _group(self, heat: Heat, index: int) -> tuple[Text, Text]:
+        """Return a group of clients: for each service, how many it got, and for how many it was outbid."""
+        clients = heat.clients(index)
+        label = plain(fit(f"{clients[0]:>5}–{clients[-1]}", LABEL), tint(self.app, "foreground"))
+        cells = Text(end="")
+        for m, (served, outbid) in enumerate(zip(heat.served[index], heat.outbid[index], strict=True)):
+            shade = SHADES[-(-4 * int(served) // len(clients))]
+            words = f" {shade}{served or ''}" + (f" ×{outbid}" if outbid and self._cell >= 9 else "")
+            style = tint(self.app, "success" if served else "foreground", dim=not served)
+            if index == self.cursor and m == self.column and self.has_focus:
+                style += Style(bold=True, underline=True)
+            cells.append(fit(words, self._cell), style)
+        return label, cells
+
+    def _detail(self, m: int, client: int) -> str:
+        """Return the text next to the sign: the core, and the price paid; for an unpaid offer, the payment."""
+        view = self._view
+        offer = view.book.offer(m, client) if view and view.book else None
+        if offer is None or (view is not None and view.event is not None and not view.allocated):
+            return ""
+        core = "" if offer.core is None else str(offer.core)
+        if self._cell >= 9:
+            return f"{core:<1} {cash(offer.payment if offer.paid is None else offer.paid)}"
+        return core
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        super().watch_cursor(old, new)
+        if self.has_focus and self._heat is None:
+            self.post_message(Selected(client=new))
+
+    def watch_column(self) -> None:
+        left = self.column * self._cell
+        room = max(self._cell, self.room - LABEL)
+        if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
+            self.scroll_to(x=left if left < self.scroll_offset.x else left - room + self._cell, animate=False)
+        if self.has_focus:
+            self.post_message(Selected(service=self.column))
+
+    def action_across(self, columns: int) -> None:
+        services = len(self._view.logged.services) if self._view and self._view.logged else 1
+        self.column = max(0, min(services - 1, self.column + columns))
+
+    def action_overview(self) -> None:
+        """Show groups of clients, so that all fit on the screen, or each client again."""
+        first = self._heat.clients(self.cursor)[0] if self._heat is not None else 0
+        self.overview = not self.overview
+        if self._view is not None:
+            self.show(self._view)
+        self.cursor = first // self._heat.size if self._heat is not None else first
+
+    def action_choose(self) -> None:
+        """Go to the order book, to the line of the cell under the cursor; in the overview, to the group's clients.
+
+        A cell without an offer gives way to one of the same client with a refused offer.
+        """
+        if self._heat is not None:
+            self.action_overview()
+            return
+        cell, view = (self.column, self.cursor), self._view
+        if view is not None and view.book is not None and view.book.offer(*cell) is None:
+            cell = view.refusal(self.cursor) or cell
+        self.post_message(Selected(*cell))
+        self.post_message(PanelWanted(BookPanel.NUMBER))
+
+    def on_click(self, event: events.Click) -> None:
+        index = self.index_at(event.y)
+        if index is not None:
+            self.cursor = index
+            if (x := event.x - GUTTER - LABEL) >= 0:
+                column = (x + self.scroll_offset.x) // self._cell
+                self.action_across(column - self.column)
+            self.post_message(Selected(service=self.column, client=self.cursor))
+
+
+class ClientsPanel(Panel):
+    """Shows which clients each service got."""
+
+    NUMBER = 3
+    NAME = "Clients"
+    HELP = """Which service got which client in this round. Rows are clients, columns are services.
+
+[b]●0 4.75[/b]  served, on core 0, for 4.75
+[b]× 4.60[/b]   outbid: K services offered this client more
+[b]![/b]   dropped: awarded a core, but the update did not arrive in time
+[b]·[/b]   not chosen      [b]∘[/b]  does not fit the service's remaining budget
+[b]z[/b]   offline         blank  the service has left
+
+[b]2/2[/b]  the cores in use, of the K that a client has
+
+In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
+[b]●[/b] paid.
+
+In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the group, and was outbid for 3."""
+
+    def compose(self) -> ComposeResult:
+        yield ClientGrid(id="client-grid")
+
+    @property
+    def target(self) -> ClientGrid:
+        return self.query_one(ClientGrid)
+
+    def show(self, view: View) -> None:
+        self.target.show(view)
+        if view.book is not None:
+            now = view.book.conditions
+            words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
+            self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))

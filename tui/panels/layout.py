@@ -1,0 +1,112 @@
+"""The panels of the market: side by side if there is room, else one at a time under a bar of tabs."""
+
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.geometry import Size
+
+from tui.panels.curves import CurvesPanel
+from tui.panels.event_log import EventsPanel
+from tui.panels.gantt import CoresPanel
+from tui.panels.grid import ClientsPanel
+from tui.panels.order_book import BookPanel
+from tui.panels.panel import Panel
+from tui.panels.panel_bar import PanelBar
+from tui.panels.rivalry import RivalryPanel
+from tui.panels.services import ServicesPanel
+from tui.state.view import View
+
+WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
+
+PANELS: tuple[type[Panel], ...] = (
+    ServicesPanel,
+    CurvesPanel,
+    ClientsPanel,
+    BookPanel,
+    EventsPanel,
+    CoresPanel,
+    RivalryPanel,
+)
+"""The panels, each at the place of its number. market.tcss gives each its part of the grid."""
+
+
+class Panels(Vertical):
+    """All panels, one of which is active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all = [panel() for panel in PANELS]
+        self.active = 1  # the number of the panel that has the focus, or had it last
+        self._front: Panel | None = None  # the one that is shown instead of others
+        self._bar = PanelBar(id="panel-bar")
+
+    def compose(self) -> ComposeResult:
+        yield self._bar
+        with Container(id="panels"):
+            yield from self.all
+
+    def on_mount(self) -> None:
+        self._activate(1)
+
+    @property
+    def folded(self) -> bool:
+        return self.has_class("-folded")
+
+    @property
+    def maximised(self) -> bool:
+        """Whether the user has given one panel all the room, where there is room for several."""
+        return self.has_class("-maximised") and not self.folded
+
+    @property
+    def single(self) -> bool:
+        """Whether only one panel is shown, because it is maximised or there is no room for more."""
+        return self.maximised or self.folded
+
+    def show(self, view: View) -> None:
+        """Show a moment of a run on all visible panels."""
+        for panel in self.all:
+            # The user may leave a screen before all its parts are mounted.
+            if panel.is_attached and panel.display:
+                panel.show(view)
+
+    def begin(self, number: int, *, maximised: bool) -> None:
+        """Begin with a panel, as it was when the user last left a market."""
+        if (number, maximised) != (1, False) and number <= len(self.all):
+            self.set_class(maximised, "-maximised")
+            self.go_to(number)
+
+    def fold(self, room: Size) -> None:
+        """Fold the panels into tabs if there is no room for all."""
+        self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
+        self._activate(self.active)
+
+    def go_to(self, number: int) -> bool:
+        """Give a panel the focus; return whether it was hidden, and does not know its size yet."""
+        hidden = not self.all[number - 1].display
+        self._activate(number)
+        self.all[number - 1].target.focus()
+        return hidden
+
+    def maximise(self) -> None:
+        """Maximise the active panel, or restore it."""
+        self.toggle_class("-maximised")
+        self.go_to(self.active)
+
+    def on_descendant_focus(self) -> None:
+        for panel in self.all:
+            if panel.has_focus_within and self.active != panel.NUMBER:
+                self._activate(panel.NUMBER)
+
+    def _activate(self, number: int) -> None:
+        self.active, chosen = number, self.all[number - 1]
+        if chosen.INSTEAD:
+            self._front = chosen
+        elif self._front is not None and number in self._front.INSTEAD:
+            self._front = None
+        for panel in self.all:
+            panel.display = number == panel.NUMBER if self.single else self._has_place(panel)
+        self._bar.show(self.all, number)
+
+    def _has_place(self, panel: Panel) -> bool:
+        if panel.INSTEAD:
+            return panel is self._front
+        return self._front is None or panel.NUMBER not in self._front.INSTEAD

@@ -1,0 +1,38 @@
+"""The picture until the first round is over: the steps of the process, and the market that it will play."""
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual.widgets import Static
+
+from tui.state.watched_run import Phase, Session
+from tui.widgets.look import plain, tint
+from tui.widgets.preview import services_table, story
+
+_NOW = {
+    Phase.STARTING: "starting the run's process",
+    Phase.RUNNING: "playing the first round",
+    Phase.GROWING: "waiting for the first round of another process",
+}
+
+
+class Opening(Static):
+    """The steps of a run's start, the present one last, and its market once it is known."""
+
+    can_focus = True
+
+    def show(self, session: Session) -> None:
+        """Show how far the start of a run is."""
+        faint, done = tint(self.app, "foreground", dim=True), tint(self.app, "success")
+        steps = list(session.opening)
+        if session.phase is not Phase.STARTING or not steps:
+            steps += filter(None, [_NOW.get(session.phase)])
+        over = session.phase in {Phase.PAUSED, Phase.WAITING}
+        lines: list[RenderableType] = [
+            Text.assemble(("✔ ", done), plain(step, faint))
+            if over or number < len(steps)
+            else Text.assemble("… ", plain(step))
+            for number, step in enumerate(steps, 1)
+        ]
+        if session.scenario is not None:
+            lines += [Text(), *map(Text, story(session.scenario)), Text(), services_table(session.scenario)]
+        self.update(Group(*lines))

@@ -1,0 +1,248 @@
+"""The order book: all bids to a service, or all of a client's, with the offer and the reason for what happened."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.widgets import Static
+
+from des.observation import Status
+from flmarket.analysis.what_if.reasons import cash
+from tui.panels.best_offer_line import BestLine
+from tui.panels.panel import Panel
+from tui.state.order_book import WORDS, Line, Verdict
+from tui.state.view import WALK_WORDS, View
+from tui.widgets.columns import Column, wrapped
+from tui.widgets.look import plain, series_color, sign, tint
+from tui.widgets.messages import Selected
+from tui.widgets.table import TableView
+
+BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")
+QUALITY = (
+    Column("dqi", "DQI", right=True, leaves=3),
+    Column("size", "D", right=True, leaves=2),
+    Column("emd", "EMD", right=True, leaves=1),
+)
+COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
+
+
+class BookTable(TableView):
+    """The table of bids, which are made when they come into view."""
+
+    BINDINGS = [
+        Binding("b", "screen.toggle_book", "Service/client", tooltip="The book of the service, or that of the client")
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__((), id=id)
+        self.by_client = self.offered = False
+        self.sort = "result"
+        self._view: View | None = None
+        self._listed: list[int] = []
+        self._subject: object = None
+
+    def show(self, view: View) -> None:
+        """Show the book of the chosen service or client; the cursor stays on its line."""
+        self._view = view
+        if view.book is None or view.logged is None:
+            return
+        chosen = self._listed[self.cursor] if self.cursor < len(self._listed) else None
+        service, client = self._chosen
+        # In a walk through a round, the order must not give away what has not happened yet.
+        by = "who" if self.sort == "result" and view.event is not None else self.sort
+        of, place = (view.book.services_of, client) if self.by_client else (view.book.clients_of, service)
+        self._listed = of(place, by, offered=self.offered)
+        subject = (view.session, self.by_client)
+        if subject != self._subject:
+            self._subject, chosen = subject, None
+            self.forget_widths()
+        who = Column("who", "service", least=12) if self.by_client else Column("who", "client", right=True)
+        self.columns = (who, BID, OFFER, *QUALITY, WHY)
+        self.rows(len(self._listed))
+        if self.has_focus and chosen in self._listed:
+            self.cursor = self._listed.index(chosen)
+
+    def point_to(self, place: int) -> None:
+        """Put the cursor on the line of a client, or in a client's book of a service, if it is listed."""
+        if place in self._listed:
+            self.cursor = self._listed.index(place)
+
+    @property
+    def _chosen(self) -> tuple[int, int]:
+        view = self._view
+        assert view is not None  # noqa: S101 - asked only where there is a round
+        assert view.book is not None  # noqa: S101
+        assert view.logged is not None  # noqa: S101
+        return min(view.service, len(view.logged.services) - 1), min(view.client, view.book.clients - 1)
+
+    def bid(self, index: int) -> Line | None:
+        """Return the bid in a row, if there is one."""
+        view = self._view
+        if view is None or view.book is None or not 0 <= index < len(self._listed):
+            return None
+        service, client = self._chosen
+        place = self._listed[index]
+        return view.book.line(place, client) if self.by_client else view.book.line(service, place)
+
+    def cells(self, index: int) -> Sequence[Text]:
+        bid = self.bid(index)
+        assert bid is not None  # noqa: S101 - a row is there
+        color = tint(self.app, COLORS.get(bid.verdict, "foreground"), dim=bid.verdict not in COLORS)
+        offer, why = bid.payment, f"{bid.verdict.value} {bid.reason}"
+        if self._view is not None and self._view.event is not None:
+            why, color = self.walked(bid), tint(self.app, "foreground")
+            offer = None if why.startswith(Verdict.UNWANTED.value) else bid.payment
+        if self.by_client:
+            name = self._view.logged.services[bid.service].service if self._view and self._view.logged else ""
+            who = plain(f"{sign(bid.service)} {name}", series_color(bid.service))
+        else:
+            who = plain(f"{bid.client}")
+        found = {
+            "who": who,
+            "bid": plain(cash(bid.bid)),
+            "offer": plain("" if offer is None else cash(offer), color),
+            "result": plain(why, color),
+            "dqi": plain(f"{bid.dqi:.4f}"),
+            "size": plain(f"{bid.data_size}"),
+            "emd": plain(f"{bid.emd:.3g}"),
+        }
+        return [found[column.key] for column in self.columns]
+
+    def walked(self, bid: Line) -> str:
+        """Return what has become of a bid by this moment of a walk through the round."""
+        mark = self._view.mark(bid.service, bid.client) if self._view else ""
+        known = mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value}
+        return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
+
+
+def _absence(view: View, place: int) -> str:
+    """Return why a service takes no part in a round; empty if it does."""
+    assert view.logged is not None  # noqa: S101 - called only if there is a round
+    row = view.logged.services[place]
+    if row.status is Status.WAITING:
+        return f"{row.service} has not arrived"
+    left = view.session.history.exit_of(place, view.round)
+    return f"{row.service} left in round {left}, having reached its target" if row.status is Status.LEFT else ""
+
+
+class BookPanel(Panel):
+    """Shows the book of the chosen service, or of the chosen client."""
+
+    BINDINGS = [Binding("w", "offered", "Only offers", tooltip="List only bids with an offer, or all")]
+    NUMBER = 4
+    NAME = "Order book"
+    SHORT = "Book"
+    HELP = """Why each client trained for a service, or did not. What was served comes first, then what was outbid.
+
+[b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD, with the noise of its costs.
+[b]offer[/b]  what the service offered to pay; blank if it made no offer.
+[b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
+[b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
+[b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
+(for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got.
+[b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
+
+A click on a column's title sorts by it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: View | None = None
+
+    def compose(self) -> ComposeResult:
+        yield BookTable(id="book-table")
+        yield Static("", id="book-reason")
+        yield BestLine(id="book-best")
+
+    @property
+    def target(self) -> BookTable:
+        return self.query_one(BookTable)
+
+    @property
+    def by_client(self) -> bool:
+        return self.target.by_client
+
+    @property
+    def chosen(self) -> tuple[int, int] | None:
+        """The service and the client of the chosen line; None if the cursor is elsewhere on the screen."""
+        bid = self.target.bid(self.target.cursor) if self.target.has_focus else None
+        return None if bid is None else (bid.service, bid.client)
+
+    def toggle(self) -> None:
+        """Switch between a service's book and a client's."""
+        self.target.by_client = not self.target.by_client
+        if self._view is not None:
+            self.show(self._view)
+
+    def action_offered(self) -> None:
+        self.target.offered = not self.target.offered
+        if self._view is not None:
+            self.show(self._view)
+
+    def point_to(self, service: int, client: int) -> None:
+        """Put the cursor on the line of a client and a service."""
+        self.target.point_to(service if self.by_client else client)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        if view.book is None or view.logged is None:
+            return
+        self.target.show(view)
+        self._entitle(view)
+        self._explain()
+        service = None if self.by_client else min(view.service, len(view.logged.services) - 1)
+        self.query_one(BestLine).show(view, service)
+
+    def _entitle(self, view: View) -> None:
+        assert view.logged is not None  # noqa: S101 - called only if there is a round
+        assert view.book is not None  # noqa: S101
+        only = ", only offers" * self.target.offered
+        if self.by_client:
+            client = min(view.client, view.book.clients - 1)
+            used = len(view.book.holders.get(client, ()))
+            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use{only}")
+        else:
+            place = min(view.service, len(view.logged.services) - 1)
+            row = view.logged.services[place]
+            known = view.event is None or row.service in view.decided
+            left = max(0, view.book.remaining(place)) if known else row.budget
+            money = f"{cash(left)} of {cash(row.budget)} left"
+            gone = _absence(view, place).partition(",")[0]  # the line below says why
+            self.entitle(gone or f"{row.service}{only}, {money}")
+
+    def _explain(self) -> None:
+        bid = self.target.bid(self.target.cursor)
+        if self._view is None or self._view.logged is None:
+            words = ""
+        elif bid is None:
+            words = "" if self.by_client else _absence(self._view, self._view.service)
+        else:
+            who = self._view.logged.services[bid.service].service
+            known = self._view.event is None
+            sign_, reason = (bid.verdict.value, bid.reason) if known else self.target.walked(bid).split(" ", 1)
+            data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
+            words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
+        place = self.query_one("#book-reason", Static)
+        rows = min(6, len(list(wrapped(words, place.size.width))))
+        if rows > place.size.height:  # it does not shrink again from round to round: that lays out the whole screen
+            place.styles.height = rows
+        place.update(Text(words), layout=False)
+
+    def on_resize(self) -> None:
+        self.query_one("#book-reason", Static).styles.height = None
+
+    @on(TableView.Moved)
+    def _choose(self, message: TableView.Moved) -> None:
+        message.stop()
+        self._explain()
+        bid = self.target.bid(self.target.cursor)
+        if bid is not None and self.target.has_focus:
+            self.post_message(Selected(service=bid.service) if self.by_client else Selected(client=bid.client))
+
+    @on(TableView.TitleClicked)
+    def _sort_by(self, message: TableView.TitleClicked) -> None:
+        message.stop()
+        self.target.sort = message.key
+        if self._view is not None:
+            self.show(self._view)

@@ -1,0 +1,44 @@
+"""A framed part of the market screen, with its own number, key and help."""
+
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Region
+from textual.widget import Widget
+
+from tui.state.view import View
+from tui.widgets.look import plain, shortened
+
+FRAME = 6  # cells of the upper edge that a title does not have
+
+
+class Panel(Vertical):
+    """Shows one aspect of a ``View``."""
+
+    NUMBER = 0  # the key that leads here, and the place in ``panels.PANELS``, from 1
+    NAME = ""
+    SHORT = ""  # in the bar of tabs; empty where it is the name
+    HELP = ""
+    INSTEAD: tuple[int, ...] = ()  # the panels whose part of the grid it takes while it is shown
+
+    _title = ""
+
+    def on_mount(self) -> None:
+        self.border_title = f"{self.NUMBER} {self.NAME}"
+
+    def show(self, view: View) -> None:
+        """Show a moment of a run."""
+        raise NotImplementedError
+
+    @property
+    def target(self) -> Widget:
+        raise NotImplementedError
+
+    def entitle(self, words: str) -> None:
+        """Add to the panel's name in the title."""
+        title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "")
+        title = shortened(plain(title), self.outer_size.width - FRAME).plain
+        if title != self._title:
+            self._title = title
+            # Setting ``border_title`` would paint the whole panel again in every round.
+            self._border_title = Content(title)
+            self.refresh(Region(-1, -1, self.outer_size.width, 1))

@@ -1,0 +1,35 @@
+"""The panels as tabs, if there is room for one at a time."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import events
+from textual.widgets import Static
+
+from tui.panels.panel import Panel
+from tui.widgets.look import tint
+from tui.widgets.messages import PanelWanted
+
+
+class PanelBar(Static):
+    """``1 Services  2 Curves …``; a click goes there."""
+
+    def show(self, panels: Sequence[Panel], active: int) -> None:
+        """Show the panels' names, the active one in brackets."""
+        line = Text(no_wrap=True)
+        self._starts: list[tuple[int, int]] = []
+        faint = tint(self.app, "foreground", dim=True)
+        for panel in panels:
+            self._starts.append((len(line.plain), panel.NUMBER))
+            name = f"{panel.NUMBER} {panel.SHORT or panel.NAME}"
+            chosen = active == panel.NUMBER
+            line.append(
+                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else faint
+            )
+            line.append(" ")
+        self.update(line, layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        under = [number for start, number in self._starts if start <= event.x]
+        if under:
+            self.post_message(PanelWanted(under[-1]))

@@ -1,0 +1,240 @@
+"""The pages of the rivalry panel: who outbid whom, what it cost, what clients earn, and how the run has gone.
+
+A page knows how many lines it has, and draws one when it is asked for it: only those on the screen are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+from textual.app import App
+from textual.message import Message
+
+from des.money import MICRO
+from flmarket.analysis.results.measures import gini
+from flmarket.analysis.what_if.reasons import cash
+from flmarket.core.counting import counted
+from tui.state.rivalry import Rivalry, Sums
+from tui.state.summary import decisive, results
+from tui.state.watched_run import Session
+from tui.widgets.look import fit, percent, plain, series_color, sign, tint
+from tui.widgets.messages import Seek, Selected
+from tui.widgets.words import accuracy_column
+
+LABEL = 14  # width of the column of labels, in cells
+
+CELL = 13  # width of a cell that says how often and by how much: ``1234x +12.34``
+
+Line = tuple[Text, Text]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The data of a page."""
+
+    app: App[object]
+    session: Session
+    rivalry: Rivalry
+    last: int  # the last round that counts, from 1; the rivalry has read it
+    width: int  # the cells of a line
+
+    @property
+    def sums(self) -> Sums:
+        return self.rivalry.at(self.last)
+
+    def label(self, service: int, width: int = LABEL) -> Text:
+        """Return a service's sign and name."""
+        return plain(fit(f"{sign(service)} {self.rivalry.names[service]}", width - 1) + " ", series_color(service))
+
+    def faint(self) -> Style:
+        """Return the style of what matters less."""
+        return tint(self.app, "foreground", dim=True)
+
+
+class Page:
+    """One page at a moment."""
+
+    TITLE = ""
+
+    def __init__(self, moment: Moment) -> None:
+        self.moment = moment
+        self.count, self.step = 0, CELL  # its lines, and by how much it scrolls sideways
+        self.label, self.cells = LABEL, 0  # the widths of the label, and of the part of a line that scrolls
+
+    @property
+    def title(self) -> str:
+        return f"{self.TITLE}, rounds 1 to {self.moment.last}"
+
+    def head(self) -> Line:
+        raise NotImplementedError
+
+    def line(self, index: int) -> Line:
+        raise NotImplementedError
+
+    def chosen(self, index: int) -> Message | None:
+        """Return what choosing a line means, if anything."""
+        return None
+
+
+class Rivals(Page):
+    """The number of times that each service outbid each other one, and the mean margin."""
+
+    TITLE = "who outbid whom"
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        sums, self.services = moment.sums, len(moment.rivalry.names)
+        self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
+        self.outbid, self.tied = sums.outbid.tolist(), sums.tied.tolist()
+        self.count = self.services
+        self.cells = (self.services + 1) * CELL if moment.rivalry.knows_rivals else moment.width - LABEL
+
+    def head(self) -> Line:
+        if not self.moment.rivalry.knows_rivals:
+            words = "outbid; by whom is not known under this mechanism"
+            return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+        row = Text(end="", no_wrap=True)
+        for m in range(self.services):
+            row.append_text(self.moment.label(m, CELL))
+        row.append("all", "bold")
+        return plain(fit("outbid →", LABEL), "bold"), row
+
+    def line(self, index: int) -> Line:
+        if not self.moment.rivalry.knows_rivals:
+            return self.moment.label(index), plain(counted(self.outbid[index], "offer"))
+        row = Text(end="", no_wrap=True)
+        for m in range(self.services):
+            times = self.times[index][m]
+            words = f"{times}× +{cash(round(self.margin[index][m] / times))}" if times else "·"
+            row.append(fit(words, CELL - 1) + " ", "" if times else self.moment.faint())
+        total = sum(self.times[index])
+        row.append(f"{total}×" if total else "·", "bold")
+        return self.moment.label(index), row
+
+    def chosen(self, index: int) -> Message | None:
+        return Selected(service=index)
+
+
+class Money(Page):
+    """Each service's spending, its price per point, and the money that refused offers tied up."""
+
+    TITLE = "money"
+    WIDTHS = {"spent": 9, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 13}
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        sums = moment.sums
+        rows = moment.session.history[moment.last].services
+        points = [100 * row.test_accuracy for row in rows]
+        columns = [sums.spent, np.array(points), sums.served, sums.outbid, sums.dropped, sums.tied]
+        self.rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        self.rows.append([sum(column) for column in zip(*self.rows, strict=True)])
+        self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
+
+    def head(self) -> Line:
+        words = "".join(f"{name:>{width}}" for name, width in self.WIDTHS.items())
+        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+
+    def line(self, index: int) -> Line:
+        whole = index == self.count - 1
+        label = plain(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
+        spent, points, served, outbid, dropped, tied = self.rows[index]
+        offered = spent + tied
+        share = f"{cash(tied)}, {round(100 * tied / offered)} %" if offered else "0.00"
+        price = f"{spent / MICRO / points:.2f}" if points else "–"
+        values = (cash(spent), price, str(served), str(outbid), str(dropped), share)
+        words = "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
+        return label, plain(words, "bold" if whole else "")
+
+    def chosen(self, index: int) -> Message | None:
+        return Selected(service=index) if index < self.count - 1 else None
+
+
+class Earnings(Page):
+    """Each client's earnings, the highest first."""
+
+    TITLE = "clients' earnings"
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        self.earned, self.jobs = moment.sums.earned, moment.sums.jobs
+        self.order = np.lexsort((np.arange(len(self.earned)), -self.earned))
+        self.count, self.label, self.cells = len(self.order), 7, moment.width - 7
+
+    @property
+    def title(self) -> str:
+        paid = int(np.count_nonzero(self.earned))
+        words = f"Gini {gini(self.earned):.2f}, {paid} of {counted(len(self.earned), 'client')} paid"
+        return f"{super().title}: {words}"
+
+    def head(self) -> Line:
+        return plain("client ", "bold"), plain(f"{'earned':>9} {'jobs':>6}", "bold")
+
+    def line(self, index: int) -> Line:
+        client = int(self.order[index])
+        earned, top = int(self.earned[client]), int(self.earned[self.order[0]])
+        length = round((self.cells - 18) * earned / top) if top else 0
+        bar = Text(f"{cash(earned):>9} {int(self.jobs[client]):>6}  ", end="", no_wrap=True)
+        bar.append("━" * max(length, int(earned > 0)), tint(self.moment.app, "primary"))
+        return plain(f"{client:>6} "), bar
+
+    def chosen(self, index: int) -> Message | None:
+        return Selected(client=int(self.order[index]))
+
+
+class Summary(Page):
+    """The targets met, when and at what price, and the rounds that decided the run."""
+
+    TITLE = "summary"
+    WIDTHS = (14, 17, 10, 9)
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__(moment)
+        history, scenario = moment.session.history, moment.session.scenario
+        self.lines: list[tuple[Text, Text, int | None]] = []
+        for result in results(history, moment.rivalry, moment.last):
+            met = "not met" if result.reached is None else f"✔ round {result.reached}"
+            price = (f"{result.spent:.2f}", f"{result.per_point:.2f}")
+            words = self._columns((met, percent(result.accuracy), *price))
+            style = "" if result.reached is None else tint(moment.app, "success")
+            self._add(moment.label(result.service), plain(words, style), result.reached)
+        found = decisive(history, moment.rivalry, scenario, moment.last)
+        if found:
+            self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
+        for event in found:
+            shock = event.service is None
+            color = tint(moment.app, "warning") if shock else Style.parse(series_color(event.service or 0))
+            self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)
+        self.count = len(self.lines)
+        self.label = 0  # each line has a label of its own width
+        self.cells = max((label.cell_len + words.cell_len for label, words, _ in self.lines), default=0)
+
+    def _columns(self, values: Sequence[str]) -> str:
+        return "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS, strict=True))
+
+    def _add(self, label: Text, words: Text, round_: int | None = None) -> None:
+        self.lines.append((label, words, round_))
+
+    @property
+    def title(self) -> str:
+        session, last = self.moment.session, self.moment.last
+        over = session.over and last == len(session.history)
+        return f"summary: {session.phase.value} after round {last}" if over else f"summary up to round {last}"
+
+    def head(self) -> Line:
+        accuracy = accuracy_column(self.moment.session.scenario)
+        words = self._columns(("target met", accuracy, "spent", "a point"))
+        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+
+    def line(self, index: int) -> Line:
+        label, words, _ = self.lines[index]
+        return label, words
+
+    def chosen(self, index: int) -> Message | None:
+        round_ = self.lines[index][2]
+        return None if round_ is None else Seek(round_)
+
+
+PAGES: tuple[type[Page], ...] = (Rivals, Money, Earnings, Summary)

@@ -1,0 +1,139 @@
+"""The services: the accuracy of each, what it spends, and how many clients it gets."""
+
+import math
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+
+from des.log_records import ServiceReport
+from des.money import MICRO
+from des.observation import Status
+from tui.panels.panel import Panel
+from tui.state.view import View
+from tui.widgets.columns import Column
+from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
+from tui.widgets.messages import Selected
+from tui.widgets.table import TableView
+
+COLUMNS = (
+    Column("sign", "#"),
+    Column("service", "service", least=16),
+    Column("status", "status"),
+    Column("accuracy", "accuracy → target %"),
+    Column("spent", "spent of budget"),
+    Column("served", "served", right=True, leaves=6),
+    Column("refused", "refused", right=True, leaves=5),
+    Column("markup", "pay/bid", right=True, leaves=4),
+    Column("reward", "reward", right=True, leaves=3),
+    Column("policy", "policy", leaves=2),
+    Column("dataset", "data set", leaves=1),
+)
+WIDE = 130  # cells from which on the bars are longer
+
+
+class ServicesTable(TableView):
+    """One row for each service."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(COLUMNS, id=id)
+        self._view: View | None = None
+
+    def show(self, view: View) -> None:
+        """Show the services at a moment."""
+        self._view = view
+        if view.logged is not None:
+            self.rows(len(view.logged.services))
+            self.cursor = view.service
+
+    def is_chosen(self, index: int) -> bool:
+        return index == self.cursor
+
+    def cells(self, index: int) -> Sequence[Text]:
+        view, m = self._view, index
+        assert view is not None  # noqa: S101 - a row is there
+        assert view.logged is not None  # noqa: S101
+        row = _in_walk(view, m)
+        width = 12 if self.size.width >= WIDE else 6
+        mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
+        faint = tint(self.app, "foreground", dim=not row.status.takes_part)
+        markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
+        budget = row.spent / row.budget if row.budget else 0.0
+        known = not math.isnan(row.accuracy)
+        accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
+        return (
+            plain(sign(m), series_color(m)),
+            plain(row.service, series_color(m)),
+            plain(STATUS[row.status], mark),
+            Text.assemble(
+                (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
+            ),
+            Text.assemble(
+                (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
+            ),
+            plain(f"{row.served}", faint),
+            plain(f"{row.refused}", tint(self.app, "warning") if row.refused else faint),
+            plain(markup, faint),
+            plain(f"{row.reward:.2f}" if known else "–", faint),
+            plain(row.policy, faint),
+            plain(row.dataset, faint),
+        )
+
+
+class ServicesPanel(Panel):
+    """Shows one row for each service."""
+
+    NUMBER = 1
+    NAME = "Services"
+    HELP = """Each row is a federated-learning service that buys training from clients.
+
+[b]accuracy → target[/b]  accuracy of its model; at the target (│ on the bar) it leaves the market. It is measured on
+validation images where the scenario holds some out, else on test images. The summary (7), comparisons and `flmarket
+report` show the accuracy on test images. Where the scenario's backend trains nothing, both are on fitted curves.
+[b]spent of budget[/b]  what it paid this round; refused offers cost nothing.
+[b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
+[b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.
+[b]reward[/b]  Omega ^ accuracy, the reward of the paper.
+[b]policy[/b]  what decides for it; `flmarket policies` describes each.
+
+The order book is that of the chosen service."""
+
+    def compose(self) -> ComposeResult:
+        yield ServicesTable(id="services-table")
+
+    @property
+    def target(self) -> ServicesTable:
+        return self.query_one(ServicesTable)
+
+    def show(self, view: View) -> None:
+        self.target.show(view)
+
+    @on(TableView.Moved)
+    def _choose(self, message: TableView.Moved) -> None:
+        message.stop()
+        if self.target.has_focus:
+            self.post_message(Selected(service=self.target.cursor))
+
+
+def _in_walk(view: View, m: int) -> ServiceReport:
+    """Return a service's row at a moment, which may be in a walk through a round."""
+    assert view.logged is not None  # noqa: S101 - called only if there is a round
+    row = view.logged.services[m]
+    if view.event is None or not row.status.takes_part:
+        return row
+    # The round's results are not known yet.
+    happened = [event for event in view.events[: view.event] if event.service == row.service]
+    kinds = [event.event.value for event in happened]
+    paid = [event for event in happened if event.event.value == "pay"]
+    old = view.session.history[view.round - 1].services[m] if view.round > 1 else None
+    known = row if "evaluate" in kinds else old
+    return row._replace(
+        accuracy=known.accuracy if known else math.nan,
+        reward=known.reward if known else math.nan,
+        mean_payment=row.mean_payment if view.allocated else None,
+        spent=int(sum(event.amount or 0 for event in paid)),
+        served=len(paid),
+        refused=row.refused if view.allocated else 0,
+        status=row.status if "exit" in kinds else Status.TRAINING,
+    )

@@ -1,0 +1,120 @@
+"""The lines above the panels: the run, its phase, and the round and time that are shown."""
+
+from rich.text import Text
+from textual.widgets import Static
+
+from tui.state.view import View
+from tui.state.watched_run import Phase, Session
+from tui.widgets.look import duration, fit, per_second, plain, seconds, tint
+from tui.widgets.words import event_words
+
+SIGNS = {
+    Phase.WAITING: "… waiting",
+    Phase.STARTING: "… starting",
+    Phase.RUNNING: "▶ live",
+    Phase.PAUSED: "⏸ paused",
+    Phase.GROWING: "▶ growing",
+    Phase.COMPLETE: "✔ complete",
+    Phase.STOPPED: "■ stopped",
+    Phase.INTERRUPTED: "■ interrupted",
+    Phase.FAILED: "✘ failed",
+}
+COLORS = {
+    Phase.RUNNING: "success",
+    Phase.GROWING: "success",
+    Phase.PAUSED: "warning",
+    Phase.FAILED: "error",
+    Phase.INTERRUPTED: "warning",
+}
+
+
+_WAITING = {
+    Phase.STARTING: "loading data and models",
+    Phase.RUNNING: "playing the first round",
+    Phase.PAUSED: "paused before the first round: space plays the run, s one round",
+    Phase.GROWING: "waiting for the first round of another process",
+}
+"""The second line before the first round is over."""
+
+
+class StatusLine(Static):
+    """Two lines of text."""
+
+    def show(self, view: View, *, following: bool, playing: bool) -> None:
+        """Show the state of the run at a moment, and whether new rounds are shown as they come."""
+        session = view.session
+        phase = SIGNS[session.phase]
+        if playing:
+            phase = "▶ replaying"
+        state = plain(f" {phase} ", tint(self.app, COLORS.get(session.phase, "primary"), bold=True))
+        rounds = session.scenario.rounds if session.scenario else 0
+        place = f"round {view.round}" + (f"/{rounds}" if rounds else "")
+        if not following and view.round < len(session.history):
+            place += f" ({len(session.history)} played)"
+        faint = tint(self.app, "foreground", dim=True)
+        first = Text.assemble(
+            state,
+            (place, "bold"),
+            f"  clock {seconds(view.clock)}  {_speed(session)}  ",
+            (session.label, faint),
+            no_wrap=True,
+        )
+        first.overflow = "ellipsis"
+        self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
+
+    def _second(self, view: View, session: Session) -> Text:
+        if session.phase is Phase.FAILED:
+            # There is no room for the run's directory after the reason, and the screen is about the run anyway.
+            where, words = session.directory, session.error or "failed"
+            words = words.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
+            return plain(f" {words}", tint(self.app, "error", bold=True))
+        if session.slow and not session.over:
+            return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
+        if session.phase is Phase.WAITING:
+            return plain(
+                " waits until a core is free; it begins when one of the runs that play ends",
+                tint(self.app, "foreground", dim=True),
+            )
+        if session.catching_up:
+            number = len(session.history) + 1
+            words = f" replaying round {number} of the {session.hurry} shared with the original"
+            return plain(words if session.scenario else " loading data and models", tint(self.app, "warning"))
+        if view.event is not None:
+            words = "before the first event" if view.latest is None else event_words(view.latest)
+            return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
+        if view.logged is None:
+            words = _WAITING.get(session.phase, "no round was played")
+            return plain(f" {words}", tint(self.app, "foreground", dim=True))
+        if session.error:
+            return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
+        rows = view.logged.services
+        there = sum(row.status.takes_part for row in rows)
+        spent = sum(row.spent for row in rows) / 1_000_000
+        served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
+        words = (
+            f" {there} of {len(rows)} services in the market · {served} clients served, "
+            f"{refused} offers refused · {spent:.2f} spent"
+        )
+        changes = [
+            f"{c.key} = {c.value}"
+            for c in (session.scenario.interventions if session.scenario else ())
+            if c.round == view.round
+        ]
+        shock = f" · shock: {', '.join(changes)}" if changes else ""
+        faint = tint(self.app, "foreground", dim=True)
+        end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
+        return Text.assemble(
+            (end, tint(self.app, "accent")), (words, faint), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
+        )
+
+
+def _speed(session: Session) -> str:
+    """Return how fast the run may be and is, and how long it will take at most: it ends early if all services leave."""
+    words = "full speed" if session.speed is None else f"{per_second(session.speed)} rounds/s"
+    if session.speed is not None and not session.over:
+        words += " (F: full speed)"
+    rate = session.pace.rate() if session.phase in {Phase.RUNNING, Phase.GROWING} else None
+    if rate is None or session.scenario is None:
+        return words
+    left = max(0, session.scenario.rounds - len(session.history)) / rate
+    return f"{words}, now {per_second(rate)}/s, at most {duration(left)} left"

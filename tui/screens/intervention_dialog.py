@@ -1,0 +1,118 @@
+"""The shock dialog: a new budget, policy, mechanism, K or set of offline clients, in a fork of the run."""
+
+import tomllib
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Button, Input, Label, Select, Static
+
+from scenarios.file.addresses import AddressError
+from scenarios.file.forked import forked, in_force
+from scenarios.file.interventions import MECHANISM, PLAYER
+from scenarios.file.overrides import read_value
+from scenarios.file.toml_text import value_text
+from scenarios.loader import dumps
+from tui.screens.dialog import Box, Dialog
+from tui.state.watched_run import Session
+
+BUDGET = "services.{}.budget"
+
+POLICY = "services.{}.policy"
+
+HINTS = {
+    "budget": "the most that the service can offer in a round",
+    "cores": "services that a client can serve at once (K) from then on",
+    "offline": "clients that are offline from then on, such as [3, 7]; [] for none",
+    "mechanism": "who is served, at what price, from then on; it begins fresh",
+    "policy": "who decides for the service from then on; it begins fresh",
+}
+"""What is entered, by the last word of the key."""
+
+
+class ShockDialog(Dialog[tuple[str, int]]):
+    """Asks for a key, its new value and the first round it applies to; the result is the new scenario and the round."""
+
+    AUTO_FOCUS = "#value"
+
+    def __init__(self, session: Session, first: int, service: int) -> None:
+        """Propose a round, and the budget of the service at a place, if it is still in the market."""
+        super().__init__()
+        assert session.scenario is not None  # noqa: S101 - the dialog opens only for a run that has rounds
+        self._scenario, self._history, self._first = session.scenario, session.history, first
+        names = [service.name for service in self._scenario.services]
+        left = self._left(first)
+        staying = [name for name in (names[service], *names) if name not in left]
+        self._proposed = BUDGET.format(staying[0]) if staying else "clients.cores"
+
+    def compose(self) -> ComposeResult:
+        names = [service.name for service in self._scenario.services]
+        keys = [BUDGET.format(name) for name in names] + ["clients.cores", "clients.offline", MECHANISM]
+        keys += [POLICY.format(name) for name in names]
+        with Box():
+            yield Static("[b]Shock[/b]  a fork of the run with this change; the original is unchanged")
+            yield Label("key")
+            yield Select([(key, key) for key in keys], value=self._proposed, allow_blank=False, id="key", compact=True)
+            yield Label("new value", id="value-label")
+            yield Input(id="value", compact=True)
+            yield Label("from round")
+            yield Input(str(self._first), type="integer", id="round", compact=True)
+            yield from self.answers("Fork the run")
+
+    @on(Select.Changed, "#key")
+    def _show_now(self) -> None:
+        self.show_problem("")
+        key = self._key
+        self.query_one("#value", Input).value = self._shown(key)
+        hint = HINTS.get(key.rpartition(".")[2], "").replace("[", r"\[")
+        self.query_one("#value-label", Label).update(f"new value: {hint}")
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self.show_problem("")
+
+    def _shown(self, key: str) -> str:
+        """Return a key's value in the proposed round, as it is entered."""
+        now = in_force(self._scenario, key, self._first)
+        if key == MECHANISM:
+            name, options = now
+            return value_text({"mechanism": name, "options": options}) if options else str(name)
+        if key == "clients.offline":
+            return value_text(sorted(now))
+        if key == "clients.cores":
+            return value_text(now)
+        if key.endswith(".budget"):
+            return value_text(now / 1_000_000)
+        table = {name: value for name, value in zip(PLAYER, now, strict=True) if value}
+        return str(table["policy"]) if len(table) == 1 else value_text(table)
+
+    @property
+    def _key(self) -> str:
+        return str(self.query_one("#key", Select).value)
+
+    @on(Button.Pressed, "#go")
+    @on(Input.Submitted)
+    def _go(self) -> None:
+        text = self.query_one("#value", Input).value
+        try:
+            # Names need no quotes here, as in ``--set``.
+            words = self._key.endswith((".policy", ".mechanism"))
+            value = read_value(text.strip()) if words else tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError, AddressError):
+            self.show_problem(
+                "enter a name, or a table in braces" if words else "enter a number, or a list such as [3, 7]"
+            )
+            return
+        number = self.query_one("#round", Input).value
+        round_ = int(number) if number.isdigit() else 0
+        shocked, problems = forked(self._scenario, round_, {self._key: value}, self._left(round_))
+        if shocked is None:
+            self.show_problem("\n".join(problems))
+        else:
+            self.dismiss((dumps(shocked), round_))
+
+    def _left(self, round_: int) -> set[str]:
+        """Return the services that have left before a round, as far as the run has been played."""
+        known = min(round_ - 1, len(self._history))
+        if known < 1:
+            return set()
+        return {row.service for row in self._history[known].services if row.status.gone}

@@ -1,0 +1,127 @@
+"""The keys that move a market screen through time: play, step, walk, seek, and jump to what happened."""
+
+from math import inf
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from tui.screens.goto import ask_for_round
+from tui.screens.navigation import Navigator
+from tui.state.seek import Playhead, faster
+from tui.state.watched_run import Phase, Session
+from tui.widgets.redraw import Redraw
+
+REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
+
+
+class TimeScreen(Screen[None]):
+    """Shows one moment of a run, and moves through its rounds and events."""
+
+    def __init__(self, session: Session, navigator: Navigator) -> None:
+        super().__init__()
+        self.session = session
+        self._navigator, self._runs = navigator, navigator.runs
+        self.head = Playhead()
+        self._redraw = Redraw(self, self.draw)
+        self._player: Timer | None = None
+
+    def draw(self) -> None:
+        """Show the moment."""
+        raise NotImplementedError
+
+    @property
+    def playing(self) -> bool:
+        return self._player is not None
+
+    def _has_rounds(self) -> bool:
+        if not len(self.session.history):
+            self.notify("There is no round yet." if not self.session.over else "No round was played.", timeout=3)
+        return bool(len(self.session.history))
+
+    def action_play(self) -> None:
+        if self._runs.steerable(self.session):
+            if self.session.phase is Phase.PAUSED:
+                self._runs.send(self.session, "resume")
+                self.head.follow(self.session.history)
+            else:
+                self._runs.send(self.session, "pause")
+        elif self._player is not None:
+            self._stop_playing()
+        elif self._has_rounds():
+            if self.head.round >= len(self.session.history):
+                self.head.seek(self.session.history, 1)
+            self._start_playing()
+        self.draw()
+
+    def action_step(self) -> None:
+        if self._runs.steerable(self.session):
+            self._runs.send(self.session, "step")
+            self.head.follow(self.session.history)
+            self.draw()
+        else:
+            self.action_seek(1)
+
+    def action_walk(self, direction: int) -> None:
+        if self._has_rounds():
+            self._stop_playing()
+            self.head.walk(self.session.history, direction)
+            self.draw()
+
+    def action_faster(self, steps: int) -> None:
+        speed = faster(self.session.speed, steps)
+        if speed == self.session.speed:
+            self.notify("There is no higher speed." if steps > 0 else "There is no lower speed.", timeout=3)
+        self._play_at(speed)
+
+    def action_full_speed(self) -> None:
+        self._play_at(None)
+
+    def _play_at(self, speed: float | None) -> None:
+        self._navigator.settings.speed = inf if speed is None else speed
+        self._runs.play_at(self.session, speed)
+        if self._player is not None:
+            self._start_playing()
+        self.draw()
+
+    def action_seek(self, rounds: int) -> None:
+        if not self._has_rounds():
+            return
+        self._stop_playing()
+        before = self.head.round
+        self.head.seek(self.session.history, before + rounds)
+        if self.head.round == before:
+            self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
+        self.draw()
+
+    def action_go_to(self) -> None:
+        ask_for_round(self.app, self.session.history, self.head.round, lambda n: self.action_seek(n - self.head.round))
+
+    def action_follow(self) -> None:
+        self._stop_playing()
+        self.head.follow(self.session.history)
+        self.draw()
+
+    def action_jump(self, what: str, direction: int) -> None:
+        self._stop_playing()
+        if not self.head.jump(self.session.history, what, direction):
+            where = "after" if direction > 0 else "before"
+            words = "service leaves" if what == "exit" else "offer is outbid or dropped"
+            self.notify(f"No {words} {where} round {self.head.round}.", timeout=3)
+        self.draw()
+
+    def _start_playing(self) -> None:
+        self._stop_playing()
+        self._player = self.set_interval(1 / (self.session.speed or REPLAY_RATE), self._play_on)
+
+    def _stop_playing(self) -> None:
+        if self._player is not None:
+            self._player.stop()
+            self._player = None
+
+    def _play_on(self) -> None:
+        if self._player is None:
+            return  # stopped after this call was scheduled
+        self.head.seek(self.session.history, self.head.round + 1)
+        if self.head.round >= len(self.session.history):
+            self._stop_playing()
+        self._redraw.request()

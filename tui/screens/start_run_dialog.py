@@ -1,0 +1,249 @@
+"""The dialog before a run: seeds, policies, point of the sweep, and what to do if the run already exists."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import Key
+from textual.widgets import Button, Input, Label, Select, SelectionList, Static
+from textual.widgets.selection_list import Selection
+
+from flmarket.core.cores import usable_cores
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from learning.policy import AS_CONFIGURED
+from learning.policy import names as policy_names
+from scenarios.file.schema import Scenario
+from scenarios.loader import dumps, points, settled, with_policy
+from scenarios.logs.directory import RunDirectory, State
+from scenarios.running.protocol import Start
+from scenarios.running.seeds import parse_seeds
+from tui.screens.dialog import Box, Dialog
+from tui.state.catalogue import find_run
+from tui.state.seek import to_watch
+from tui.widgets.marks import MarkList, Tick
+
+RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
+"""Shown when an interrupted run is started."""
+
+
+MOST_RUNS = 100  # runs that the dialog starts or opens at a time
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The user's choice."""
+
+    starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
+    replay: tuple[Path, ...]  # the directories of complete runs to open
+    resumes: bool = False  # some of the runs were interrupted, and resume
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One run that is asked for, and its directory if it exists."""
+
+    policy: str
+    point: int
+    seed: int
+    found: RunDirectory | None
+
+    @property
+    def unfinished(self) -> bool:
+        return self.found is not None and self.found.state is State.INCOMPLETE
+
+    @property
+    def played(self) -> bool:
+        return self.unfinished and self.found is not None and self.found.being_played()
+
+
+class _Seeds(Input):
+    """The field of the seeds. It leaves the characters that are not in them to the keys of the dialog."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return whether a key is typed into the field."""
+        return super().check_consume_key(key, character) and (character or "x") in "0123456789., "
+
+
+class RunDialog(Dialog[Choice]):
+    """Asks how to run a scenario. Enter opens a complete run; replacing it takes the button “Run again”."""
+
+    NAME = "Run"
+    HELP = """\
+The seed decides all that is random: the same scenario, policies and seed give the same run. Several seeds, such as
+[b]0..4[/b] or [b]0, 3[/b], give a run each, and are compared by their means. Each marked policy plays a run of its own,
+in which all services use it; “as configured” leaves each service the policy of the scenario. As many runs play at a
+time as there are cores; the others wait.
+
+A run that is complete can be opened, or run again, which replaces it. One that was interrupted resumes from its last
+checkpoint, or starts over."""
+    BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
+
+    def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
+        super().__init__()
+        self._scenario, self._text, self._file, self._out = scenario, text, file, out
+        self._points = points(scenario)
+
+    def compose(self) -> ComposeResult:
+        with Box():
+            yield Static(f"[b]Run {self._scenario.name}[/b]")
+            with Horizontal(classes="row"):
+                yield Label("seeds")
+                yield _Seeds("0", id="seed", compact=True)
+                yield Tick("start paused", id="paused", compact=True)
+                yield Tick("start over", id="over", compact=True)
+            if len(self._points) > 1:
+                yield Label("point of the sweep")
+                places = [(Content(point.label), i) for i, point in enumerate(self._points)]
+                yield Select(places, value=0, allow_blank=False, id="point", compact=True)
+            yield Label("policies (mark with space; several run at once and are compared)")
+            yield MarkList[str](
+                Selection("as configured: each service uses its own", AS_CONFIGURED, initial_state=True),
+                *(Selection(f"{name} for all services", name) for name in policy_names()),
+                id="policies",
+                compact=True,
+            )
+            yield Static("", classes="problem", id="run-problem")
+            with Horizontal(classes="buttons"):
+                yield Button("Run", variant="primary", id="go", compact=True)
+                yield Button("Open complete run", id="replay", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+
+    def on_mount(self) -> None:
+        """Check which runs already exist, and focus what comes next: opening a complete run, or else the seed."""
+        self._update()
+        self.query_one("#replay" if self.query_one("#replay").display else "#seed").focus()
+
+    def on_key(self, event: Key) -> None:
+        """Take digits that are typed while a button has the focus as new seeds."""
+        if isinstance(self.focused, Button) and event.character in set("0123456789"):
+            seed = self.query_one("#seed", Input)
+            self.set_focus(seed)  # which selects the old text, so that the digit replaces it
+            seed.post_message(Key(event.key, event.character))
+            event.stop()
+
+    @property
+    def _seeds(self) -> list[int]:
+        return typed_seeds(self.query_one("#seed", Input).value)
+
+    def _planned(self) -> list[_Planned]:
+        seeds, point, policies = self._seeds, 0, self.query_one(SelectionList).selected
+        if len(seeds) * len(policies) > MOST_RUNS:
+            which = f"{counted(len(policies) * len(seeds), 'run')} ({len(policies)} x {counted(len(seeds), 'seed')})"
+            raise InputError(f"{which} are too many; choose at most {MOST_RUNS}, or use flmarket run --jobs")
+        if self.query("#point"):
+            value = self.query_one("#point", Select).value
+            point = value if isinstance(value, int) else 0
+        planned = []
+        for policy in policies:
+            scenario = self._points[point].scenario
+            text = dumps(settled(scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)))
+            planned += [
+                _Planned(policy, point, seed, find_run(self._out, text, scenario.name, policy, seed)) for seed in seeds
+            ]
+        return planned
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    @on(SelectionList.SelectedChanged)
+    @on(Tick.Changed)
+    def _update(self) -> None:
+        go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
+        try:
+            planned = self._planned()
+            states = [run.found.state for run in planned if run.found is not None]
+        except InputError as error:
+            go.disabled, replay.display = True, False
+            self.show_problem(str(error))
+            return
+        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick)
+        go.disabled = not planned
+        replay.display = bool(complete)
+        over.display = State.INCOMPLETE in states
+        played = sum(run.played for run in planned)
+        self.show_problem(self._explain(len(planned), states, played))
+        go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
+        go.label = "Run" if not states else "Run again" if complete or over.value else "Resume"
+        if played and played == len(states) and not over.value:
+            go.label = "Open" if played == len(planned) else "Run"
+        replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
+        if 0 < complete < len(planned):
+            replay.label = f"Open {complete}, run {len(planned) - complete}"
+
+    def _explain(self, count: int, states: Sequence[State], played: int) -> str:
+        """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""
+        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick).value
+        if not count:
+            return "mark at least one policy"
+        if 0 < complete < count:
+            return f"{complete} of {count} runs are complete: open them and run the others, or run all again."
+        if complete and count == 1:
+            return "A complete run exists: open it, or run it again to replace it."
+        if complete:
+            return "All these runs are complete: open them, or run them again to replace them."
+        if states:
+            which = "An interrupted run exists" if len(states) == 1 else f"{len(states)} interrupted runs exist"
+            one = len(states) == 1
+            if played and not over:
+                return (
+                    "This run is being played; it is opened."
+                    if count == 1
+                    else f"{played} of these runs are being played; they are opened."
+                )
+            if over:
+                return f"{which}; {'it starts' if one else 'they start'} over."
+            return f"{which}; {'it resumes where it stopped' if one else 'they resume where they stopped'}."
+        cores = usable_cores()
+        waits = f"{count} runs: {cores} at a time, as many as there are cores; the others wait."
+        return waits if count > cores else ""
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        if self.query_one("#replay").display:
+            self._replay()
+        else:
+            self._go()
+
+    @on(Button.Pressed, "#go")
+    def _go(self) -> None:
+        if not self.query_one("#go", Button).disabled:
+            self._finish(self._planned(), [])
+
+    @on(Button.Pressed, "#replay")
+    def _replay(self) -> None:
+        done, others = [], []
+        for run in self._planned():
+            if run.found and run.found.state is State.COMPLETE:
+                done.append(run.found.path)
+            else:
+                others.append(run)
+        self._finish(others, done)
+
+    def _finish(self, planned: Sequence[_Planned], done: Sequence[Path]) -> None:
+        starts, resumes = [], False
+        for run in planned:
+            rounds = self._points[run.point].scenario.rounds
+            speed = to_watch(rounds) if len(planned) + len(done) == 1 else None
+            over = run.found is not None and (not run.unfinished or self.query_one("#over", Tick).value)
+            start = Start(
+                self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
+                run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
+            )  # fmt: skip
+            starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
+            resumes = resumes or (run.unfinished and not run.played and not over)
+        self.dismiss(Choice(tuple(starts), tuple(done), resumes))
+
+
+def typed_seeds(text: str) -> list[int]:
+    """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once."""
+    text = text.strip()
+    try:
+        # On the command line a single number is how many seeds there are; here it is the seed.
+        return parse_seeds(f"{text},{text}" if text.isdigit() else text)
+    except InputError:
+        raise InputError("enter a seed of at most nine digits, or several: 0, 3 or 0..4") from None

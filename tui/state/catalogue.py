@@ -1,0 +1,141 @@
+"""The entries of the home screen: the scenarios and runs found on this machine."""
+
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flmarket.core.errors import InputError
+from scenarios.loader import builtin_names, builtin_path
+from scenarios.logs.directory import SCENARIO, RunDirectory
+from tui.state.batch_folder import market_names, read_values
+from tui.state.run_state import scenario_name, standing
+from tui.state.training import find_logs
+
+MOST_RUNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the home screen's list."""
+
+    kind: str  # built-in, file, training or run
+    name: str  # its name in the list
+    path: Path  # the scenario file, the training's log, or the run's directory
+    # of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry stays the same entry when its
+    # state changes.
+    state: str = field(default="", compare=False)
+    result: str = field(default="", compare=False)  # of a run, in a few words
+    age: str = field(default="", compare=False)  # of a run or a training, in a few words
+
+    @property
+    def title(self) -> str:
+        """Its line in the list: the name, the state, and what there is to say about a run."""
+        words = ", ".join(filter(None, (self.state, self.result, self.age)))
+        return f"{self.name} ({words})" if words else self.name
+
+    @property
+    def is_run(self) -> bool:
+        return self.kind == "run"
+
+    @property
+    def scenario_file(self) -> Path:
+        return self.path / SCENARIO if self.is_run else self.path
+
+
+def builtins() -> list[Entry]:
+    """Return the built-in scenarios, the one for beginners first."""
+    names = sorted(builtin_names(), key=lambda name: (name != "quickstart", name))
+    return [Entry("built-in", name, builtin_path(name)) for name in names]
+
+
+def own_files(folder: Path) -> list[Entry]:
+    """Return the scenario files in a folder, without other TOML files; those that are no valid TOML are marked."""
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            continue
+        try:
+            is_scenario, state = "services" in tomllib.loads(text), ""
+        except (ValueError, RecursionError):  # it may be one that is being written
+            is_scenario, state = "services" in text, "has problems"
+        if is_scenario:
+            found.append(Entry("file", path.name, path, state))
+    return found
+
+
+def read_scenario(file: Path) -> str:
+    """Return a scenario file's text."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeError as error:
+        raise InputError(f"{file}: cannot be read: it is not UTF-8 text") from error
+
+
+def trainings(folder: Path) -> list[Entry]:
+    """Return the trainings whose agents are in a folder, or in ``agents/`` there; the newest first."""
+    logs = [log for place in (folder, folder / "agents") if place.is_dir() for log in find_logs(place)]
+    now = time.time()
+    return [Entry("training", log.stem, log, age=age(now - _mtime(log))) for log in sorted(logs, key=_mtime)[::-1]]
+
+
+def recent_runs(out: Path) -> list[Entry]:
+    """Return the run directories below a folder, the newest first."""
+    found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)[:MOST_RUNS]
+    names = _scenario_names(found)
+    return [_run(path.parent, names) for path in found]
+
+
+def all_runs(out: Path) -> list[tuple[str, Path]]:
+    """Return the name and directory of every run below a folder, the newest first; none of them is read."""
+    found = sorted(out.glob(f"*/*/seed-*/{SCENARIO}"), key=_mtime, reverse=True)
+    return [(" · ".join(path.parent.relative_to(out).parts), path.parent) for path in found]
+
+
+def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
+    """Return for the folders of different scenarios of one name what to call them: by a value, or by their hash."""
+    one = {path.parents[2]: path for path in files}  # all runs below a folder have the same, but for policies
+    plain = {folder: scenario_name(folder.name) for folder in one}
+    names = Counter(plain.values())
+    twins = {folder: path for folder, path in one.items() if names[plain[folder]] > 1}
+    markets = market_names({folder: read for folder, path in twins.items() if (read := read_values(path)) is not None})
+    return {folder: f"{plain[folder]} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
+
+
+def _run(path: Path, names: Mapping[Path, str]) -> Entry:
+    found = standing(path)
+    scenario = names.get(path.parents[1], found.scenario)
+    name = f"{scenario} · {found.policy} · seed {found.seed}"
+    return Entry("run", name, path, found.state, found.result, age(time.time() - found.changed))
+
+
+def age(seconds: float) -> str:
+    """Return how long ago something was, in the largest unit: ``3 min ago``."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "just now"
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def find_run(out: Path, text: str, name: str, policy: str, seed: int) -> RunDirectory | None:
+    """Return the directory of a resolved scenario's run, if it exists."""
+    for path in out.glob(f"{name}-*/{policy}/seed-{seed:04d}/{SCENARIO}"):
+        try:
+            if path.read_text(encoding="utf-8") == text:
+                return RunDirectory(path.parent)
+        except (OSError, UnicodeError):
+            continue
+    return None

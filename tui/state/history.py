@@ -1,0 +1,133 @@
+"""The rounds of a run so far. Plain data, no Textual."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from des.observation import Status
+from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.logs.reading import FIGURES, LogError, LoggedRound
+from tui.state.stored import StoredRounds
+
+KEPT = 256  # the newest rounds that stay in memory, at least; up to twice as many
+LOOKED = 256  # older rounds that are kept after they were read from the files
+_ROOM = 256  # rounds that there is room for at first; the room doubles
+
+METRICS = ("accuracy", "reward", "spent", "mean_payment")
+"""Curves of one run: services leave by ``accuracy``, which may be on validation images."""
+
+COMPARED = ("test_accuracy", *METRICS[1:])  # curves of several runs: of accuracies that on test images, as in reports
+
+
+class History:
+    """All complete rounds, in order; those that the run's files hold are read from there when they are looked at.
+
+    One thread may append while another reads.
+    """
+
+    def __init__(self) -> None:
+        self.stored: StoredRounds | None = None  # the rounds' places in files; None for a run without files
+        self.exits: list[int] = []  # rounds in which a service left, in order
+        self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
+        self._count = 0
+        self._held: dict[int, LoggedRound] = {}  # the newest, by number
+        self._met: dict[int, int] = {}  # the rounds in which services met their targets, by the services' places
+        self._load = lru_cache(LOOKED)(self._read)
+        self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: int) -> LoggedRound:
+        if not 1 <= number <= self._count:
+            raise IndexError(number)
+        held = self._held.get(number)
+        return self._load(number) if held is None else held
+
+    def __iter__(self) -> Iterator[LoggedRound]:
+        return (self[number] for number in range(1, self._count + 1))
+
+    def append(self, logged: LoggedRound, *, hold: bool = True) -> None:
+        """Add the next round; ``hold`` it in memory, unless ``stored`` has its place in a file that is complete."""
+        if logged.number != self._count + 1:
+            raise LogError(f"round {logged.number} follows round {self._count}")
+        figures, number = logged.figures, self._count
+        if not number:
+            self._figures = np.empty((_ROOM, *figures.shape))
+        elif number == len(self._figures):
+            self._figures = np.concatenate([self._figures, np.empty_like(self._figures)])
+        if figures.shape != self._figures.shape[1:]:
+            raise LogError(f"round {logged.number} has other services than those before it")
+        self._figures[number] = figures
+        if logged.exits:
+            self.exits.append(logged.number)
+            for service, row in enumerate(logged.services):
+                if row.status is Status.REACHED:
+                    self._met[service] = logged.number
+        if logged.conflicts:
+            self.conflicts.append(logged.number)
+        if hold:
+            self._held[logged.number] = logged
+            self._release()
+        # Last: a reader of the round finds it in all of the above.
+        self._count = logged.number
+
+    def _release(self) -> None:
+        """Drop from memory the rounds that the files hold, all but the newest."""
+        if self.stored is None or len(self._held) < 2 * KEPT:
+            return
+        last = max(self._held) - KEPT
+        if self.stored.written(last):
+            for number in [number for number in self._held if number <= last]:
+                del self._held[number]
+
+    def _read(self, number: int) -> LoggedRound:
+        assert self.stored is not None  # noqa: S101 - else all rounds are held
+        return LoggedRound.glance(self.stored.read(number))
+
+    def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
+        """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
+
+        Rounds in which the metric has no value are left out, such as the price where no client served.
+        """
+        stride = max(1, last // points)
+        chosen = np.arange(0, last, stride)
+        if last and chosen[-1] != last - 1:
+            chosen = np.append(chosen, last - 1)
+        values = self._figures[chosen, FIGURES.index(metric), service]
+        known = ~np.isnan(values)
+        return (chosen[known] + 1.0).tolist(), values[known].tolist()
+
+    def figure(self, service: int, figure: str, number: int) -> float:
+        """Return a figure of one round; NaN where it has no value; of a money amount, in units."""
+        return float(self._figures[number - 1, FIGURES.index(figure), service])
+
+    def total(self, service: int, figure: str, last: int) -> float:
+        """Return the sum of a figure over the rounds up to ``last``; of a money amount, in units."""
+        # Money has six decimals, so that no rounding error of the sum is left.
+        return round(float(self._figures[:last, FIGURES.index(figure), service].sum()), 6)
+
+    def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
+        """Return when a service met its target, up to round ``last``, counted from its arrival; arrays are [1]."""
+        arrival = 1 + np.count_nonzero(self._figures[:last, FIGURES.index("reward"), service] == 0, keepdims=True)
+        return RoundsToTarget.of([self.exit_of(service, last)], last).since(arrival)
+
+    def exit_of(self, service: int, last: int) -> int | None:
+        """Return the round in which a service met its target; None if it did not up to round ``last``."""
+        met = self._met.get(service)
+        return met if met is not None and met <= last else None
+
+
+def after(rounds: Sequence[int], number: int) -> int | None:
+    """Return the first of the ordered rounds after ``number``, if any."""
+    place = bisect_right(rounds, number)
+    return rounds[place] if place < len(rounds) else None
+
+
+def before(rounds: Sequence[int], number: int) -> int | None:
+    """Return the last of the ordered rounds before ``number``, if any."""
+    place = bisect_left(rounds, number)
+    return rounds[place - 1] if place else None

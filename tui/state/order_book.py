@@ -1,0 +1,266 @@
+"""The order book of a round: every client's bid to every service, what was offered, who won, and the reason."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from des.log_records import OfferReport, Outcome
+from des.mechanisms.mechanism import DEFAULT
+from des.money import Micro
+from des.observation import Status
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible
+from flmarket.analysis.what_if.reasons import DROPPED, cash, refused
+from scenarios.logs.reading import LoggedRound
+from scenarios.world import World
+
+
+class Verdict(Enum):
+    """The outcome for a client and a service in a round. Its value is the sign on the screen, which needs no colour."""
+
+    SERVED = "●"
+    OUTBID = "×"
+    DROPPED = "!"
+    UNWANTED = "·"
+    MISFIT = "∘"
+    OFFLINE = "z"
+    LEFT = " "
+
+
+ORDER = (
+    Verdict.SERVED,
+    Verdict.DROPPED,
+    Verdict.OUTBID,
+    Verdict.UNWANTED,
+    Verdict.MISFIT,
+    Verdict.OFFLINE,
+    Verdict.LEFT,
+)
+"""What happened, the most telling first: the order of the lines."""
+
+OUTCOMES = {Outcome.SERVED: Verdict.SERVED, Outcome.OUTBID: Verdict.OUTBID, Outcome.DROPPED: Verdict.DROPPED}
+
+WORDS = {
+    Verdict.SERVED: "served",
+    Verdict.OUTBID: "outbid",
+    Verdict.DROPPED: "dropped",
+    Verdict.UNWANTED: "not chosen",
+    Verdict.MISFIT: "does not fit",
+    Verdict.OFFLINE: "offline",
+    Verdict.LEFT: "service absent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One client's bid to one service, and its outcome. Money in micro-units."""
+
+    service: int
+    client: int
+    data_size: int
+    emd: float
+    dqi: float
+    bid: Micro
+    payment: Micro | None
+    core: int | None
+    verdict: Verdict
+    reason: str
+
+
+class Book:
+    """The order book of one round."""
+
+    def __init__(self, logged: LoggedRound, world: World, earlier: Callable[[int], LoggedRound] | None = None) -> None:
+        """Make the book of a round; ``earlier`` returns an earlier one, and is needed where clients learn."""
+        self.logged = logged  # the round's records
+        # the data, DQI and bids, [M, C], as services see them
+        self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
+        self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
+        self._mechanism = world.mechanism(logged.number)
+        self._names = [row.service for row in logged.services]
+        places = {name: m for m, name in enumerate(self._names)}
+        self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
+        self._of_service: dict[int, list[OfferReport]] = {}
+        for offer in logged.offers:
+            self._of_service.setdefault(places[offer.service], []).append(offer)
+        # of each client that serves, the offers that hold its cores, the lowest payment last
+        self.holders: dict[int, list[OfferReport]] = {}
+        for offer in logged.offers:
+            if offer.core is not None:
+                self.holders.setdefault(offer.client, []).append(offer)
+        for holders in self.holders.values():
+            holders.sort(key=lambda offer: offer.core or 0)
+        self._takes_part = [row.status.takes_part for row in logged.services]
+        self._remaining = [row.budget - row.offered for row in logged.services]
+
+    def remaining(self, service: int) -> Micro:
+        """Return what is left of a service's budget after its offers."""
+        return self._remaining[service]
+
+    @property
+    def clients(self) -> int:
+        return int(self.qualities.bid.shape[1])
+
+    def offer(self, service: int, client: int) -> OfferReport | None:
+        """Return a service's offer to a client, if it made one."""
+        return self._offers.get((service, client))
+
+    def verdict(self, service: int, client: int) -> Verdict:
+        """Return the outcome for a client and a service."""
+        offer = self._offers.get((service, client))
+        if offer is not None:
+            return OUTCOMES[offer.outcome]
+        if not self._takes_part[service]:
+            return Verdict.LEFT
+        if client in self.conditions.offline:
+            return Verdict.OFFLINE
+        if self.qualities.bid[service, client] > self._remaining[service]:
+            return Verdict.MISFIT
+        return Verdict.UNWANTED
+
+    def line(self, service: int, client: int) -> Line:
+        offer, world = self.offer(service, client), self.qualities
+        verdict = self.verdict(service, client)
+        return Line(
+            service=service,
+            client=client,
+            data_size=int(world.data_size[service, client]),
+            emd=float(world.emd[service, client]),
+            dqi=float(world.dqi[service, client]),
+            bid=int(world.bid[service, client]),
+            payment=None if offer is None else offer.payment,
+            core=None if offer is None else offer.core,
+            verdict=verdict,
+            reason=self._reason(verdict, service, client, offer),
+        )
+
+    def verdicts(self, service: int) -> NDArray[np.int64]:
+        """Return the outcome for each client and a service as its place in ``ORDER``, [C]."""
+        if not self._takes_part[service]:
+            found = np.full(self.clients, ORDER.index(Verdict.LEFT))
+        else:
+            fits = self.qualities.bid[service] <= self._remaining[service]
+            found = np.where(fits, ORDER.index(Verdict.UNWANTED), ORDER.index(Verdict.MISFIT))
+            found[list(self.conditions.offline)] = ORDER.index(Verdict.OFFLINE)
+        for offer in self._of_service.get(service, ()):
+            found[offer.client] = ORDER.index(OUTCOMES[offer.outcome])
+        return found
+
+    @property
+    def has_best(self) -> bool:
+        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients."""
+        return self._mechanism == DEFAULT and self.clients <= MOST_CLIENTS
+
+    def best(self, service: int) -> Possible | None:
+        """Return the best set within a service's budget, the rivals' offers being what they were.
+
+        None where that is not worked out, or the service has left. It takes a while with many clients.
+        """
+        if not self.has_best or not self._takes_part[service]:
+            return None
+        rivals = [
+            [(offer.client, offer.payment) for offer in offers]
+            for other, offers in self._of_service.items()
+            if other != service
+        ]
+        return possible(
+            self.qualities.bid[service],
+            self.qualities.dqi[service],
+            rivals,
+            cores=self.conditions.cores,
+            budget=self.logged.services[service].budget,
+            offline=self.conditions.offline,
+        )
+
+    def quality(self, service: int) -> float:
+        """Return the DQI of the clients that served a service, none below zero; what ``best`` is compared with."""
+        served = (offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
+        return fsum(max(offer.dqi, 0.0) for offer in served)
+
+    def clients_of(
+        self,
+        service: int,  # its place
+        # ``result`` (what happened, then the highest offer, then the lowest bid), or what comes before that: ``who``
+        # (the place), ``bid``, ``offer`` (the highest first), ``dqi`` (the highest first), ``size`` (the largest first)
+        # or ``emd``
+        by: str = "result",
+        *,
+        offered: bool = False,  # whether to leave out those without an offer
+    ) -> list[int]:
+        """Return all clients in the order in which a service's book lists them."""
+        payment = np.full(self.clients, -1, np.int64)
+        for offer in self._of_service.get(service, ()):
+            payment[offer.client] = offer.payment
+        return self._order(np.s_[service, :], self.verdicts(service), payment, by, offered=offered)
+
+    def services_of(self, client: int, by: str = "result", *, offered: bool = False) -> list[int]:
+        """Return all services in the order in which a client's book lists them; arguments as for ``clients_of``."""
+        offers = [self.offer(service, client) for service in range(len(self._names))]
+        payment = np.array([-1 if offer is None else offer.payment for offer in offers])
+        verdict = np.array([ORDER.index(self.verdict(service, client)) for service in range(len(offers))])
+        return self._order(np.s_[:, client], verdict, payment, by, offered=offered)
+
+    def _order(
+        self, where: Any, verdict: NDArray[np.int64], payment: NDArray[np.int64], by: str, *, offered: bool
+    ) -> list[int]:
+        """Return places in order: of clients or services, ``where`` they are in [M, C]; a payment of -1 is no offer."""
+        world, places = self.qualities, np.arange(len(verdict))
+        keys: list[NDArray[Any]] = [places, world.bid[where], -payment, verdict]  # the last decides
+        first = {
+            "who": places,
+            "bid": world.bid[where],
+            "offer": -payment,
+            "dqi": -world.dqi[where],
+            "size": -world.data_size[where],
+            "emd": world.emd[where],
+        }
+        if by in first:
+            keys.append(first[by])
+        order = np.lexsort(keys)
+        return [int(place) for place in (order[payment[order] >= 0] if offered else order)]
+
+    def _reason(self, verdict: Verdict, service: int, client: int, offer: OfferReport | None) -> str:
+        bid = int(self.qualities.bid[service, client])
+        match verdict:
+            case Verdict.LEFT if self.logged.services[service].status is Status.WAITING:
+                return "the service has not arrived"
+            case Verdict.LEFT:
+                return "the service reached its target and left"
+            case Verdict.OFFLINE:
+                return "the client is offline in this round"
+            case Verdict.UNWANTED:
+                return "not chosen, though it fits the remaining budget"
+            case Verdict.MISFIT if bid > self.logged.services[service].budget:
+                return f"asks more than the whole budget: {cash(bid)} > {cash(self.logged.services[service].budget)}"
+            case Verdict.MISFIT:
+                return "does not fit the remaining budget"
+        assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
+        if verdict is Verdict.SERVED:
+            return self._won(offer)
+        if verdict is Verdict.DROPPED:
+            return DROPPED
+        holders = self.holders.get(client)
+        return refused(offer.payment, (holders[-1].service, holders[-1].payment) if holders else None, self._mechanism)
+
+    def _won(self, offer: OfferReport) -> str:
+        price = offer.payment if offer.paid is None else offer.paid
+        over = price - offer.bid
+        won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {cash(over, price)} over its bid")
+        if self._mechanism != DEFAULT:
+            return won
+        beaten = [
+            other
+            for m in range(len(self._names))
+            if (other := self._offers.get((m, offer.client))) is not None and other.outcome is Outcome.OUTBID
+        ]
+        if not beaten:
+            return f"{won}; no one was outbid"
+        best = max(beaten, key=lambda other: other.payment)
+        if best.payment < offer.payment:
+            compared = f"{cash(offer.payment, best.payment)} > {cash(best.payment, offer.payment)}"
+            return f"{won}; outbid {best.service}: {compared}"
+        return f"{won}; won the draw against {best.service}"

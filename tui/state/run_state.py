@@ -1,0 +1,190 @@
+"""The standing of a run in a directory: its state, its last round, its result. The one place that reads this.
+
+A look costs a few calls of the system where nothing has changed since the one before, and reads the end of one table
+and meta.json where something has: hundreds of runs can be looked at every second.
+"""
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flmarket.core.counting import counted
+from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
+from tui.state.log_follower import QUIET, last_services
+
+WAITING = "waiting"
+RUNNING = "running"
+INCOMPLETE = "incomplete"
+INTERRUPTED = "interrupted"
+COMPLETE = "complete"
+DAMAGED = "damaged"
+FAILED = "failed"
+UNREADABLE = "unreadable"
+
+STATES = (FAILED, DAMAGED, UNREADABLE, INTERRUPTED, INCOMPLETE, RUNNING, WAITING, COMPLETE)
+"""In the order in which they ask for attention.
+
+``waiting`` is a run whose directory is empty; a run that is ``incomplete`` has stopped just now, or is played where
+files have no locks.
+"""
+
+SIGNS = {
+    WAITING: "…",
+    RUNNING: "▶",
+    INCOMPLETE: "▷",
+    INTERRUPTED: "■",
+    COMPLETE: "✔",
+    DAMAGED: "✘",
+    FAILED: "✘",
+    UNREADABLE: "✘",
+}
+
+_WATCHED = (META, "rounds.csv", LOG, SCENARIO)
+_LAST_LINES = 4_000
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The standing of one run."""
+
+    path: Path  # its directory
+    state: str
+    round: int = 0  # the last round that was played; 0 if none was
+    # the services' mean reported accuracy after it, in [0, 1]; None before the first round
+    accuracy: float | None = None
+    met: int = 0  # services that have met their targets
+    services: int = 0  # how many services there are; 0 before the first round
+    problem: str = ""  # why it failed, or what is wrong with its files, in a line
+    begun: float = 0.0  # when it was begun, in seconds since the epoch; 0 if it was not
+    changed: float = 0.0  # when its files last changed, likewise
+    stamp: Stamp = ()  # times and sizes of the files that it was read from
+    locked: bool = False  # whether a process held the run
+
+    @property
+    def result(self) -> str:
+        """The number of services that have met their targets, in words; empty before the first round."""
+        return f"{self.met} of {counted(self.services, 'target')}" if self.services else ""
+
+    @property
+    def policy(self) -> str:
+        return self.path.parent.name
+
+    @property
+    def seed(self) -> str:
+        return self.path.name.removeprefix("seed-").lstrip("0") or "0"
+
+    @property
+    def scenario(self) -> str:
+        return scenario_name(self.folder)
+
+    @property
+    def folder(self) -> str:
+        return self.path.parent.parent.name
+
+
+def scenario_name(folder: str) -> str:
+    """Return the scenario's name, given that of its folder, which ends with a hash for programs."""
+    return folder.rpartition("-")[0] or folder
+
+
+def standing(
+    path: Path,  # the directory
+    # how it stood at the last look, which need not be read again where no file has changed
+    before: Standing | None = None,
+) -> Standing:
+    """Return how the run in a directory stands."""
+    # A process that ends lets go of the lock last. So the lock is looked at first, and only where it may be held: for
+    # the moment of the look, no other process can take it.
+    if before is not None and before.state == COMPLETE and _stat(f"{path}/{META}") == before.stamp[0]:
+        return before
+    run = RunDirectory(path)
+    stamp = _stamp(path)
+    same = before is not None and before.stamp == stamp
+    if before is not None and same and before.state not in {RUNNING, INCOMPLETE}:
+        return before
+    locked = stamp[-1] is not None and run.being_played()
+    if before is not None and same and locked and before.locked:
+        return before
+    if before is not None and before.locked and not locked:
+        stamp = _stamp(path)  # it has ended since the first look
+    found = _files(path, stamp) if not (before and before.stamp == stamp) else replace(before, state="", problem="")
+    try:
+        state, problem = _state(run, found, locked=locked, was_locked=before is not None and before.locked)
+    except RunDirectoryError as error:
+        state, problem = UNREADABLE, str(error)
+    return replace(found, state=state, problem=" ".join(problem.split()), locked=locked)
+
+
+def run_state(path: Path) -> str:
+    """Return the state of a run in a word of ``STATES``."""
+    run = RunDirectory(path)
+    return _state(run, _times(path, _stamp(path)), locked=run.being_played(), was_locked=False)[0]
+
+
+def _state(run: RunDirectory, found: Standing, *, locked: bool, was_locked: bool) -> tuple[str, str]:
+    if locked:
+        return RUNNING, ""
+    state = run.state
+    if state is State.COMPLETE:
+        damage = run.damage(digests=False)
+        return (DAMAGED, damage[0]) if damage else (COMPLETE, "")
+    if state is State.ABSENT:
+        return WAITING, ""
+    if (run.path / META).exists():
+        return FAILED, str(run.meta().get("error") or "see run.log")
+    if not (run.path / SCENARIO).exists():
+        return UNREADABLE, f"{run.path}: has no {SCENARIO}"
+    if was_locked or time.time() - found.changed > QUIET:
+        return INTERRUPTED, _last_failure(run.path / LOG)
+    return INCOMPLETE, ""
+
+
+def _files(path: Path, stamp: Stamp) -> Standing:
+    found = _times(path, stamp)
+    try:
+        number, services = last_services(path)
+    except (OSError, ValueError):
+        return found
+    if not services:
+        return found
+    return replace(
+        found,
+        round=number,
+        accuracy=sum(row.test_accuracy for row in services) / len(services),
+        met=sum(row.status.gone for row in services),
+        services=len(services),
+    )
+
+
+def _times(path: Path, stamp: Stamp) -> Standing:
+    times = [file[0] / 1e9 for file in stamp if file is not None]
+    begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
+    return Standing(path, "", begun=begun, changed=max(times, default=0.0), stamp=stamp)
+
+
+def _stamp(path: Path) -> Stamp:
+    """Return time of change, size and number of each file; None for those that are not there."""
+    return tuple(_stat(f"{path}/{name}") for name in _WATCHED)
+
+
+def _stat(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - hundreds of times a second; a Path would cost more than the call
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _last_failure(log: Path) -> str:
+    """Return what the log of a run that did not end says last, if that is a failure."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _LAST_LINES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].partition("failed: ")[2] if lines else ""

@@ -1,0 +1,263 @@
+"""The runs that the app has open: starts them, opens run directories, and ends every process when the app quits.
+
+No more runs play at a time than there are cores: others wait, and begin when one of those that play ends. A paused run
+does not count, as it takes no time; a fork begins at once, because the user asks something and watches for the answer.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from flmarket.core.cores import usable_cores
+from flmarket.core.errors import InputError
+from learning.policy import AS_CONFIGURED
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
+from scenarios.running.protocol import Start
+from tui.state.catalogue import find_run
+from tui.state.feed import RUNNER, Runner, RunnerFeed
+from tui.state.identity import Identity, identity_of, identity_of_start
+from tui.state.log_follower import DirectoryFeed
+from tui.state.watched_run import Phase, Session
+
+
+class Feed(Protocol):
+    """A source of a session's rounds."""
+
+    def read(self) -> None:
+        """Read rounds into the session until there are no more. Runs in its own thread."""
+
+    def send(self, do: str, **content: Any) -> None:
+        """Send a command."""
+
+    def close(self) -> None:
+        """Stop reading, and end the process if there is one."""
+
+
+class Runs:
+    """The sessions and their feeds."""
+
+    def __init__(
+        self,
+        # runs a function in a thread, in a group with the given name
+        work: Callable[[Callable[[], None], str], object],
+        runner: Sequence[str] = RUNNER,  # the command of a runner process
+    ) -> None:
+        self.sessions: list[Session] = []  # in the order in which they were opened
+        self.most = usable_cores()  # how many runs play at a time
+        self._feeds: dict[Session, Feed] = {}
+        self._starts: dict[Session, tuple[Start, Identity | None]] = {}
+        self._waiting: dict[Session, Start] = {}  # in the order in which they begin
+        self._held: set[Session] = set()  # those that the user has paused
+        self._lock = threading.RLock()
+        self._work, self._command = work, runner
+        self._ready: Runner | None = None  # a process for the run that may be asked for next
+
+    def prepare(self) -> None:
+        """Start a process for the run that the user is being asked about, so that it begins at once."""
+        if self._ready is None and self._playing() < self.most:
+            with suppress(OSError):  # starting the run says so
+                self._ready = Runner(self._command)
+
+    def release(self) -> None:
+        """End the process that was prepared, if nothing was run."""
+        runner, self._ready = self._ready, None
+        if runner is not None:
+            runner.end()
+
+    def start(self, start: Start, label: str, *, at_once: bool = False) -> Session:
+        """Start a run in its own process, or put it on the waiting list.
+
+        A run that is being played is not started again: its session is returned, which reads the run's directory if
+        another program plays it. For a fresh start, a run of this app is ended first.
+        """
+        # Two processes must not write to one directory.
+        identity = identity_of_start(start)
+        live = self._live(start, identity)
+        if live is not None:
+            if not start.fresh:
+                return live
+            self.end(live)
+        elif not start.fresh and (other := self._elsewhere(identity)) is not None:
+            return other
+        session = Session(label, hurry=start.hurry)
+        session.speed = start.speed
+        self._starts[session] = _what(start), identity
+        self.sessions.append(session)
+        if start.paused:
+            self._held.add(session)
+        with self._lock:
+            count = len(self._processes()) if start.paused else self._playing()
+            if count >= self.most and not at_once:
+                self._waiting[session] = start
+                session.move(Phase.PAUSED if start.paused else Phase.WAITING)
+                return session
+            self._begin(session, start)
+        self._read_in_thread(session)
+        return session
+
+    def open(self, path: Path) -> Session:
+        """Open a run directory; return its session if it is already open and shows what is there."""
+        place = path.resolve()
+        for session in self.sessions[::-1]:  # the newest first: a run that is resumed gets another session
+            if session.directory is not None and session.directory.resolve() == place:
+                if not _outdated(session):
+                    return session
+                self.end(session)
+        session = Session(str(path))
+        self.sessions.append(session)
+        with self._lock:
+            self._feeds[session] = DirectoryFeed(session, path)
+        self._read_in_thread(session)
+        return session
+
+    def fork(self, session: Session, scenario: str, round_: int, *, paused: bool) -> Session:
+        """Start a fork of a session's run: its seed, a changed scenario, and its own rounds up to ``round_``."""
+        assert session.directory is not None  # noqa: S101 - only a run that has rounds is forked
+        out = session.directory.parent.parent.parent
+        policy = None
+        if session.policy != AS_CONFIGURED and session.scenario is not None:
+            policy = str(PolicyChoice.again(session.policy, session.scenario))
+        start = Start(
+            scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
+            paused=paused, speed=session.speed, hurry=round_ - 1, origin=str(session.directory),
+        )  # fmt: skip
+        live = self._live(start, identity_of_start(start))
+        return live or self.start(start, f"fork of {session.label}", at_once=True)
+
+    def steerable(self, session: Session) -> bool:
+        """Whether this app plays the run, or will, so that it can be paused."""
+        ours = session in self._waiting or isinstance(self._feeds.get(session), RunnerFeed)
+        return ours and not session.over
+
+    def send(self, session: Session, do: str, **content: Any) -> None:
+        """Send a command to the process that plays a run; a waiting one begins accordingly."""
+        with self._lock:
+            if do == "resume":
+                self._held.discard(session)
+            elif do == "pause" or (do == "step" and session not in self._waiting):
+                self._held.add(session)
+            start = self._waiting.get(session)
+            if start is not None:
+                if do in {"pause", "resume"}:
+                    self._waiting[session] = replace(start, paused=do == "pause")
+                    session.move(Phase.PAUSED if do == "pause" else Phase.WAITING)
+            else:
+                self._feeds[session].send(do, **content)
+            if do != "resume":
+                return
+            begun = self._next()
+        if begun is not None:
+            self._read_in_thread(begun)
+
+    def play_at(self, session: Session, speed: float | None) -> None:
+        """Set the speed of a run, or that of its replay."""
+        session.speed = speed
+        if self.steerable(session):
+            self.send(session, "speed", rounds=speed)
+
+    def end(self, session: Session) -> None:
+        """End a run's process and close its session."""
+        with self._lock:
+            self.sessions.remove(session)
+            self._starts.pop(session, None)
+            self._waiting.pop(session, None)
+            self._held.discard(session)
+            feed = self._feeds.pop(session, None)
+        if feed is not None:
+            feed.close()
+
+    def running(self) -> list[Session]:
+        """Return the runs that this app plays, and those that wait."""
+        return [session for session in self.sessions if self.steerable(session)]
+
+    def close(self) -> None:
+        """End all processes, all at the same time."""
+        self.release()
+        with self._lock:
+            self._waiting.clear()
+            feeds, self._feeds = list(self._feeds.values()), {}
+            self.sessions.clear()
+        if feeds:
+            with ThreadPoolExecutor(len(feeds)) as pool:
+                list(pool.map(lambda feed: feed.close(), feeds))
+
+    def _live(self, start: Start, identity: Identity | None) -> Session | None:
+        """Return the session of a run that this app plays, or that waits, if there is one."""
+        what = _what(start)
+        for session, (other, same) in self._starts.items():
+            if not session.over and (other == what or (identity is not None and same == identity)):
+                return session
+        return None
+
+    def _elsewhere(self, identity: Identity | None) -> Session | None:
+        """Return the session of a run that another program plays, if one does."""
+        if identity is None:
+            return None
+        for session in self.sessions:
+            if session.phase is Phase.GROWING and identity_of(session) == identity:
+                return session
+        run = find_run(identity.out, identity.scenario, identity.name, identity.policy, identity.seed)
+        try:
+            played = run is not None and run.state is State.INCOMPLETE and run.being_played()
+        except InputError:  # the runner reports what is wrong with the directory
+            return None
+        return self.open(run.path) if played and run is not None else None
+
+    def _processes(self) -> list[Session]:
+        return [s for s, feed in self._feeds.items() if isinstance(feed, RunnerFeed) and not s.over]
+
+    def _playing(self) -> int:
+        return sum(session not in self._held for session in self._processes())
+
+    def _begin(self, session: Session, start: Start) -> None:
+        runner, self._ready = self._ready, None
+        try:
+            feed = RunnerFeed(session, replace(start, speed=session.speed), runner or Runner(self._command))
+            self._feeds[session] = feed
+        except OSError as error:  # no memory or no process to be had
+            session.move(Phase.FAILED, f"the runner cannot be started: {error.strerror}")
+
+    def _next(self) -> Session | None:
+        """Start the next run that waits, if there is a core for it, and return its session."""
+        with self._lock:
+            ready = next((session for session in self._waiting if session not in self._held), None)
+            if ready is None or self._playing() >= self.most:
+                return None
+            start = self._waiting.pop(ready)
+            ready.move(Phase.STARTING)
+            self._begin(ready, start)
+            return ready
+
+    def _read_in_thread(self, session: Session) -> None:
+        self._work(lambda: self._read(session), f"run-{id(session)}")
+
+    def _read(self, session: Session) -> None:
+        """Read a session to its end; then, in the same thread, the runs that waited for it."""
+        reading: Session | None = session
+        while reading is not None:
+            feed = self._feeds.get(reading)
+            try:
+                if feed is not None:
+                    feed.read()
+            except Exception as error:  # a defect of ours must not pass unnoticed, nor keep other runs waiting
+                reading.move(Phase.FAILED, f"reading the run failed: {error!r}")
+            reading = self._next()
+
+
+def _what(start: Start) -> Start:
+    """Return a start without the settings that leave the results unchanged."""
+    return replace(start, fresh=False, paused=False, speed=None, hurry=0, origin=None)
+
+
+def _outdated(session: Session) -> bool:
+    """Whether a run that did not end well has been completed since, by another session or another process."""
+    if session.directory is None or not session.over or session.phase is Phase.COMPLETE:
+        return False
+    with suppress(RunDirectoryError):
+        return RunDirectory(session.directory).state is State.COMPLETE
+    return False

@@ -1,0 +1,124 @@
+"""A moment of a run, as the market screen shows it: one round, or a point in a walk through its events."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from des.log_records import Kind, MarketEvent
+from scenarios.file.schema import Scenario
+from scenarios.logs.reading import LoggedRound
+from tui.state.order_book import Book, Verdict
+from tui.state.watched_run import Session
+
+MARKS = {
+    Kind.AWARD: "◇",
+    Kind.TRAIN_START: "▶",
+    Kind.TRAIN_END: "■",
+    Kind.UPLOAD: "↑",
+    Kind.PAY: Verdict.SERVED.value,
+}
+"""Signs in a walk: how far a client has come for a service."""
+
+WALK_WORDS = {
+    "◇": "awarded",
+    "▶": "training",
+    "■": "trained",
+    "↑": "uploaded",
+    "●": "paid",
+    "×": "outbid",
+    "?": "wanted",
+    "·": "nothing yet",
+}
+"""Signs in a walk, in words."""
+
+REFUSED = {Verdict.OUTBID.value, Verdict.DROPPED.value}
+
+WANTED = "?"  # sign of a client that a service has made an offer to, before the cores are allocated
+
+
+@dataclass(frozen=True)
+class View:
+    """A moment of a run. Panels show it, and keep only what is selected in them."""
+
+    session: Session  # the run
+    round: int  # the round that is shown; 0 before the first
+    event: int | None = None  # how many of its events have happened in a walk, or None for the whole round
+    service: int = 0  # the service of the order book, by place
+    client: int = 0  # the client of the order book, by place
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The run's scenario; None until it is known."""
+        return self.session.scenario
+
+    @cached_property
+    def logged(self) -> LoggedRound | None:
+        """The round's records; None before the first round."""
+        return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
+
+    @property
+    def split(self) -> bool:
+        """Whether accuracies are measured on validation images; the one on test images is logged as well."""
+        return self.scenario is not None and self.scenario.split
+
+    @cached_property
+    def book(self) -> Book | None:
+        """The round's order book; None before the first round."""
+        return None if self.logged is None else self.session.book(self.logged)
+
+    @property
+    def events(self) -> tuple[MarketEvent, ...]:
+        return () if self.logged is None else self.logged.events
+
+    @property
+    def latest(self) -> MarketEvent | None:
+        return None if not self.event else self.events[self.event - 1]
+
+    @property
+    def clock(self) -> float:
+        if self.latest is not None:
+            return self.latest.sim_time
+        if self.event == 0 and self.events:
+            return self.events[0].sim_time
+        return 0.0 if self.logged is None else self.logged.end
+
+    @cached_property
+    def reached(self) -> dict[tuple[str, int], Kind]:
+        return {
+            (event.service, event.client): event.event
+            for event in self.events[: self.event]
+            if event.service is not None and event.client is not None
+        }
+
+    @cached_property
+    def decided(self) -> set[str]:
+        return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
+
+    @cached_property
+    def allocated(self) -> bool:
+        """In a walk: whether the cores have been allocated; a wanted client without one was then outbid."""
+        walked = self.events[: self.event]
+        awards = sum(event.event is Kind.AWARD for event in self.events)
+        decisions = sum(event.event is Kind.DECISION for event in self.events)
+        happened = [event.event for event in walked]
+        return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
+
+    def refusal(self, client: int | None = None) -> tuple[int, int] | None:
+        """Return service and client of an offer known to be refused, of the chosen service if it has one."""
+        assert self.logged is not None  # noqa: S101 - asked only where there is a round
+        names = [row.service for row in self.logged.services]
+        offers = [(names.index(it.service), it.client) for it in self.logged.offers if client in {None, it.client}]
+        refused = [offer for offer in offers if self.mark(*offer) in REFUSED]
+        return min(refused, key=lambda offer: offer[0] != self.service, default=None)
+
+    def mark(self, service: int, client: int) -> str:
+        """Return the sign for a client and a service at this moment."""
+        assert self.book is not None  # noqa: S101 - asked only where there is a round
+        verdict = self.book.verdict(service, client)
+        if self.event is None or verdict in {Verdict.LEFT, Verdict.OFFLINE}:
+            return verdict.value
+        name = self.logged.services[service].service if self.logged else ""
+        if (name, client) in self.reached:
+            return MARKS.get(self.reached[name, client], "◇")
+        if self.book.offer(service, client) is None or name not in self.decided:
+            return Verdict.UNWANTED.value
+        return verdict.value if self.allocated and verdict is Verdict.OUTBID else WANTED

@@ -1,0 +1,191 @@
+"""A run as the screens see it, whether a process of this app plays it or a directory holds it."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from textual.message import Message
+
+from des.behaviours.behaviour import BehaviourError
+from flmarket.core.plugin_errors import plugin_code
+from scenarios.file.checks import played
+from scenarios.file.interventions import market_of
+from scenarios.file.schema import Scenario
+from scenarios.loader import dumps, parse, settled
+from scenarios.logs.arithmetic import arithmetic
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
+from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.versions import played_by
+from scenarios.world import World
+from tui.state.history import History
+from tui.state.order_book import Book
+from tui.state.pace import Pace
+from tui.state.stored import Spans, StoredRounds
+from tui.state.watched import Watched
+
+
+class Phase(StrEnum):
+    """The state of a run."""
+
+    WAITING = "waiting"  # until one of the runs that play ends
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    GROWING = "growing"  # another process writes to the directory
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"  # the directory of a run that did not end
+    FAILED = "failed"
+
+
+OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
+
+
+class SessionChanged(Message):
+    """A run has new rounds or another phase. Sent once until ``Session.seen`` is called, however much happens."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__()
+        self.session = session
+
+
+class Session(Watched):
+    """One run: its scenario, its rounds so far, and its phase.
+
+    A feed fills it from another thread. Screens that watch it get ``SessionChanged``.
+
+    Attributes:
+        policy, seed, hash8: the run's labels, as in its directory.
+    """
+
+    def __init__(self, label: str, *, hurry: int = 0) -> None:
+        super().__init__(lambda: SessionChanged(self))
+        self.history = History()  # the rounds so far
+        self.phase = Phase.STARTING  # the state of the run
+        self.speed: float | None = None  # rounds per second at most; None for full speed
+        self.scenario: Scenario | None = None  # None until it is known
+        self.world: World | None = None  # None until it is known
+        self.directory: Path | None = None  # the run's directory; None until it is known
+        self.policy, self.seed, self.hash8 = "", 0, ""
+        self.market = ""  # the text of the scenario without policies and shocks; empty until it is known
+        self.pace = Pace()  # how fast the run is
+        # the values of its sweep point, by key; of another process's run they are known when it is complete
+        self.sweep: Mapping[str, Any] = {}
+        self.version = ""  # that of flmarket which played the run; empty until the run is complete
+        # the arithmetic in which each service's models were trained; known when the run is complete
+        self.kernels: Mapping[str, str] = {}
+        self.error: str | None = None  # why the run failed; None if it did not
+        self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
+        self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
+        self.hurry = hurry  # the rounds that a fork shares with its original, and plays again first
+        self._label = label
+        self._book: Book | None = None
+
+    @property
+    def label(self) -> str:
+        if self.scenario is None:
+            return self._label
+        fork = f" · fork from round {self.hurry + 1}" if self.hurry else ""
+        return f"{self.scenario.name} · {self.policy} · seed {self.seed}{fork}"
+
+    @property
+    def over(self) -> bool:
+        return self.phase in OVER
+
+    @property
+    def catching_up(self) -> bool:
+        """Whether a fork still plays the rounds that it shares with its original."""
+        return not self.over and len(self.history) < self.hurry
+
+    def identify(
+        self,
+        directory: Path,  # the run's
+        scenario: str,  # its text
+        *,
+        policy: str,
+        seed: int,
+        hash8: str,
+        sweep: Mapping[str, Any],
+        labels: Mapping[str, int] | None = None,  # of the data sets, where the run has recorded them; see ``World``
+    ) -> None:
+        """Set what is run, and where."""
+        found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
+        self.world = World(found, seed, labels)
+        self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
+        self.sweep = sweep
+        self.market = market_of(tomllib.loads(dumps(settled(found))))
+        self.scenario = found
+        self.changed()
+
+    def add(self, text: Mapping[str, str]) -> None:
+        """Add a round."""
+        if self.directory is not None:
+            self.history.stored = self.history.stored or StoredRounds(self.directory)
+            self.history.stored.add_text(text)
+        self.history.append(LoggedRound.read(text))
+        self.pace.add()
+        if len(self.history) == self.hurry:
+            self.pace.stop()  # what it shares with its original comes faster
+        self.slow = None
+        self.changed()
+
+    def add_whole(
+        self,
+        directory: Path,  # the run's
+        rounds: Iterable[tuple[str, Spans]],  # of each round, its lines of rounds.csv, and its place in all files
+    ) -> None:
+        """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown."""
+        self.history.stored = StoredRounds(directory)
+        for lines, spans in rounds:
+            self.history.stored.add(spans)
+            self.history.append(LoggedRound.glance({"rounds": lines}), hold=False)
+        self.changed()
+
+    def book(self, logged: LoggedRound) -> Book | None:
+        """Return a round's order book; None as long as the world is not known."""
+        if self.world is None:
+            return None
+        # Screens look at one round again and again, while the user moves around in it.
+        if self._book is None or self._book.logged is not logged:
+            try:
+                with plugin_code("the behaviour of clients", BehaviourError):
+                    self._book = Book(logged, self.world, self.history.__getitem__)
+            except BehaviourError as error:
+                raise LogError(f"round {logged.number}: {error}") from error
+        return self._book
+
+    def spoil(self, error: LogError) -> None:
+        """Drop the rounds of a run, one of which cannot be shown after all."""
+        self.history = History()
+        self.move(Phase.FAILED, f"{self.directory}: cannot be replayed: {error}")
+
+    def open_with(self, step: str) -> None:
+        """Record what the run's process does now, before it can play."""
+        self.opening.append(step)
+        self.changed()
+
+    def wait_for(self, slow: str) -> None:
+        """Record which policy the round waits for."""
+        self.slow = slow
+        self.changed()
+
+    def move(self, phase: Phase, error: str | None = None) -> None:
+        """Set the phase, and the error if there is one."""
+        if phase is not self.phase:
+            self.pace.stop()
+        self.phase = phase
+        if error is not None:
+            self.error = error
+        if phase is Phase.COMPLETE and self.directory is not None:
+            with suppress(RunDirectoryError):  # it was removed meanwhile: there is nothing to compare it by
+                meta = RunDirectory(self.directory).meta()
+                self.version, self.kernels = played_by(meta), arithmetic(meta)
+        self.changed()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Apply a ``state`` message from the runner."""
+        self.speed = state.get("speed")
+        self.move(Phase.PAUSED if state.get("paused") else Phase.RUNNING)

@@ -1,0 +1,139 @@
+"""The table of a folder of runs: a line for each run, or for each group of runs that differ in their seed alone."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from flmarket.core.counting import counted
+from tui.state import run_state as states
+from tui.state.batch_folder import RunLine
+from tui.state.catalogue import age
+from tui.state.ranking import RunGroup
+from tui.widgets.columns import Column
+from tui.widgets.look import bar, duration, percent, plain, tint
+from tui.widgets.table import TableView
+
+COLORS = {
+    states.WAITING: "foreground",
+    states.RUNNING: "success",
+    states.INCOMPLETE: "warning",
+    states.INTERRUPTED: "warning",
+    states.COMPLETE: "primary",
+    states.DAMAGED: "error",
+    states.FAILED: "error",
+    states.UNREADABLE: "error",
+}
+COLUMNS = (
+    Column("mark", " "),
+    Column("state", "state"),
+    Column("round", "round", right=True),
+    Column("progress", "progress", leaves=2),
+    Column("left", "left", right=True, leaves=6),
+    Column("scenario", "scenario"),
+    Column("policy", "policy"),
+    Column("seed", "seed", right=True),
+    Column("accuracy", "accuracy %", right=True, leaves=5),
+    Column("met", "met", right=True, leaves=4),
+    Column("age", "changed", leaves=3),
+    Column("problem", "what is wrong", leaves=1, least=16),
+)
+BAR = 12
+
+
+class BatchTable(TableView):
+    """The lines. Which is which, the screen knows."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(COLUMNS, id=id)
+        self.lines: Sequence[RunLine | RunGroup] = ()
+        self.marked: frozenset[object] = frozenset()
+        self._twins: frozenset[str] = frozenset()
+
+    def show(self, lines: Sequence[RunLine | RunGroup], marked: frozenset[object]) -> None:
+        """Show runs or groups; the cursor stays on the same one. ``marked`` has the directories of marked runs."""
+        chosen = self.chosen
+        self.lines, self.marked = lines, marked
+        self._twins = _twins(lines)
+        self.rows(len(lines))
+        if chosen is not None:
+            keys = [key_of(line) for line in lines]
+            if key_of(chosen) in keys:
+                self.cursor = keys.index(key_of(chosen))
+
+    @property
+    def chosen(self) -> RunLine | RunGroup | None:
+        """The line at the cursor; None if there is none."""
+        return self.lines[self.cursor] if self.cursor < len(self.lines) else None
+
+    def cells(self, index: int) -> Sequence[Text]:
+        line = self.lines[index]
+        found = self._of_run(line) if isinstance(line, RunLine) else self._of_group(line)
+        return [found[column.key] for column in self.columns]
+
+    def _of_run(self, line: RunLine) -> dict[str, Text]:
+        run = line.standing
+        style = tint(self.app, COLORS[run.state], bold=run.state != states.WAITING)
+        return {
+            "mark": plain("✓" if run.path in self.marked else " "),
+            "state": plain(f"{states.SIGNS[run.state]} {run.state}", style),
+            **self._progress(run.round, line.rounds, ended=run.state == states.COMPLETE),
+            "left": plain("" if line.left is None else duration(line.left)),
+            "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
+            "policy": plain(run.policy),
+            "seed": plain(run.seed),
+            "accuracy": plain("" if run.accuracy is None else percent(run.accuracy)),
+            "met": plain(f"{run.met}/{run.services}" if run.services else ""),
+            "age": plain(_age(run.changed)),
+            "problem": plain(run.problem, tint(self.app, "error")),
+        }
+
+    def _of_group(self, group: RunGroup) -> dict[str, Text]:
+        run = group.first
+        complete = group.complete
+        met = "" if group.met is None else f"{group.met:.1f}/{complete[0].services}"
+        problem = next((one.standing.problem for one in group.runs if one.standing.problem), "")
+        return {
+            "mark": plain(" "),
+            "state": self._states(group.states),
+            **self._progress(*group.rounds),
+            "left": plain("" if group.left is None else duration(group.left)),
+            "scenario": plain(group.runs[0].scenario if run.scenario in self._twins else run.scenario),
+            "policy": plain(run.policy),
+            "seed": plain(counted(len(group.runs), "seed")),
+            "accuracy": plain("" if group.accuracy is None else percent(group.accuracy)),
+            "met": plain(met),
+            "age": plain(_age(max(one.standing.changed for one in group.runs))),
+            "problem": plain(problem, tint(self.app, "error")),
+        }
+
+    def _states(self, found: Counter[str]) -> Text:
+        line = plain("")
+        for state in reversed(states.STATES):
+            if found[state]:
+                line.append(f"{states.SIGNS[state]}{found[state]} ", tint(self.app, COLORS[state], bold=True))
+        return line
+
+    def _progress(self, done: int, rounds: int | None, *, ended: bool = False) -> dict[str, Text]:
+        share = 1.0 if ended else (done / rounds if rounds else 0.0)  # all services may have left before the last round
+        return {
+            "round": plain(f"{done}/{rounds}" if rounds is not None else (str(done) if done else "")),
+            "progress": plain(bar(share, BAR), tint(self.app, "primary")),
+        }
+
+
+def key_of(line: RunLine | RunGroup) -> object:
+    """Return what a line is known by from look to look."""
+    return line.standing.path if isinstance(line, RunLine) else line.key
+
+
+def _age(changed: float) -> str:
+    return age(time.time() - changed) if changed else ""
+
+
+def _twins(lines: Sequence[RunLine | RunGroup]) -> frozenset[str]:
+    """Return the names that different scenarios share: these are shown with what distinguishes them."""
+    runs = [line.standing if isinstance(line, RunLine) else line.first for line in lines]
+    counts = Counter(run.scenario for run in {run.folder: run for run in runs}.values())
+    return frozenset(name for name, count in counts.items() if count > 1)

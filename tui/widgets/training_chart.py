@@ -1,0 +1,170 @@
+"""The widgets of the training screen: the learning curve with the levels of heuristics, and the agent's preferences."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING, SIGNS
+from tui.state.training import Point, Preference, TrainingFeed
+from tui.widgets.batch_table import COLORS
+from tui.widgets.columns import Column
+from tui.widgets.look import duration, per_second, plain, series_color, sign, tint
+from tui.widgets.plot import Plot
+from tui.widgets.table import TableView
+
+TITLES = {
+    "auc": "mean accuracy over all rounds (AUC)",
+    "reward": "mean reward over all rounds",
+    "reached": "share of services that met their target",
+    "markup": "offers above the bids, as a part of them",
+}
+BLOCKS = "▁▂▃▄▅▆▇█"
+LEVELS = 20  # the place of the first level's colour: far from those of the first curves
+
+
+class LearningCurves(Container):
+    """The evaluations of each training over its episodes; of a single one, the episodes too, dimmed."""
+
+    def compose(self) -> ComposeResult:
+        yield Plot()
+
+    def on_mount(self) -> None:
+        self._drawn: object = None
+
+    def show(self, feeds: Sequence[TrainingFeed], metric: str, chosen: int) -> None:
+        """Draw a metric of all trainings."""
+        plot = self.query_one(Plot)
+        lengths = tuple((len(feed.episodes), len(feed.evaluations), feed.total) for feed in feeds)
+        levels = feeds[chosen].baselines if feeds else {}
+        drawn = (lengths, metric, chosen, len(levels), self.app.theme, plot.size)
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        self.border_title = f"{TITLES[metric]} in evaluations (v: next)"
+        shown = [_series(feed.evaluations, metric) for feed in feeds]
+        played = _series(feeds[0].episodes, metric) if len(feeds) == 1 else ([], [])
+        known = {name: found[metric] for name, found in levels.items() if metric in found}
+        ends = [feed.total or 0 for feed in feeds] + [x for xs, _ in [*shown, played] for x in xs[-1:]]
+        plot.begin(max([10, *ends]))
+        for place, (name, y) in enumerate(known.items()):
+            plot.level(y, name, series_color(LEVELS + 1 + place))
+        plot.curve(*played, str(tint(self.app, "foreground", dim=True)))
+        for place, (xs, ys) in enumerate(shown):
+            plot.curve(xs, ys, series_color(place), sign(place))
+        self.border_subtitle = legend(feeds[chosen], metric) if feeds else ""
+
+
+def legend(feed: TrainingFeed, metric: str) -> str:
+    """Return the last evaluation and the baselines in words."""
+    known = [(name, found[metric]) for name, found in feed.baselines.items() if metric in found]
+    parts = [f"┄ {name} {value:.4f}" for name, value in known]
+    if feed.evaluations:
+        parts.insert(0, f"{feed.name} {feed.evaluations[-1].values[metric]:.4f}")
+    return "  ".join(parts)
+
+
+def _series(points: Sequence[Point], metric: str) -> tuple[list[float], list[float]]:
+    return [float(point.episode) for point in points], [point.values[metric] for point in points]
+
+
+class TrainingTable(TableView):
+    """A line for each training."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        columns = (
+            Column("sign", "#"), Column("name", "agent"), Column("state", "state"), Column("episode", "episode", True),
+            Column("rate", "episodes/s", True, leaves=1), Column("left", "left", True), Column("auc", "AUC", True),
+            Column("what", "what is trained"),
+        )  # fmt: skip
+        super().__init__(columns, id=id)
+        self._feeds: Sequence[TrainingFeed] = ()
+
+    def show(self, feeds: Sequence[TrainingFeed]) -> None:
+        self._feeds = feeds
+        self.rows(len(feeds))
+
+    def cells(self, index: int) -> Sequence[Text]:
+        feed = self._feeds[index]
+        rate = feed.pace.rate() if feed.state == RUNNING else None
+        color = series_color(index)
+        return [
+            plain(sign(index), color),
+            plain(feed.name, color),
+            plain(*state_words(feed, self)),
+            plain(f"{len(feed.episodes)}/{'?' if feed.total is None else feed.total}"),
+            plain("" if rate is None else per_second(rate)),
+            plain("" if feed.left is None else duration(feed.left)),
+            plain(f"{feed.evaluations[-1].values['auc']:.4f}" if feed.evaluations else ""),
+            plain(feed.what),
+        ]
+
+
+def state_words(feed: TrainingFeed, widget: TableView) -> tuple[str, str]:
+    """Return the state of a training with its sign, and its style."""
+    words = {RUNNING: "training", COMPLETE: "complete", INTERRUPTED: "interrupted"}.get(feed.state, feed.state)
+    return f"{SIGNS[feed.state]} {words}", str(tint(widget.app, COLORS[feed.state], bold=True))
+
+
+class PreferenceTable(TableView):
+    """An agent's behaviour in its last evaluation, service by service, next to that in its first."""
+
+    COLUMNS = (
+        Column("service", "service"), Column("offers", "clients a round", True), Column("served", "served %", True),
+        Column("markup", "markup %", True, 2), Column("bids", "bids: low to high"), Column("dqis", "DQI: low to high"),
+    )  # fmt: skip
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(self.COLUMNS, id=id)
+        self._found: Sequence[tuple[Preference, Preference]] = ()
+
+    def show(self, feed: TrainingFeed) -> None:
+        """Show a training's newest preferences."""
+        newest = max((found.episode for found in feed.preferences), default=0)
+        first = {found.service: found for found in reversed(feed.preferences)}
+        oldest = min((found.episode for found in feed.preferences), default=0)
+        before = Column("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
+        self.columns = (*self.COLUMNS, before)
+        self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
+        self.rows(len(self._found))
+
+    @property
+    def chosen(self) -> Preference | None:
+        return self._found[self.cursor][0] if self.cursor < len(self._found) else None
+
+    def cells(self, index: int) -> Sequence[Text]:
+        now, first = self._found[index]
+        before = f"bids {bars(first.bids)}  DQI {bars(first.dqis)}"
+        return [
+            plain(now.service),
+            plain(f"{now.offers:.1f}"),
+            plain("" if now.served is None else f"{100 * now.served:.0f}"),
+            plain("" if now.markup is None else f"{100 * now.markup:+.1f}"),
+            plain(bars(now.bids)),
+            plain(bars(now.dqis)),
+            plain(before if first is not now else ""),
+        ][: len(self.columns)]
+
+
+def bars(shares: Sequence[float]) -> str:
+    """Return a bar for each share, of 1 at most; every second cell is empty, which separates them."""
+    return " ".join(BLOCKS[min(len(BLOCKS) - 1, int(share * len(BLOCKS)))] for share in shares)
+
+
+def in_words(found: Preference) -> str:
+    """Return a service's preferences in a sentence."""
+    if not found.bids or not found.dqis:
+        return f"{found.service} makes no offers."
+    bid, dqi = (
+        max(range(len(found.bids)), key=found.bids.__getitem__),
+        max(range(len(found.dqis)), key=found.dqis.__getitem__),
+    )
+    return (
+        f"{found.service}: {100 * found.bids[bid]:.0f} % of its offers go to the {_FIFTHS[bid]} fifth of clients by "
+        f"bid, {100 * found.dqis[dqi]:.0f} % to the {_FIFTHS[dqi]} fifth by DQI (evaluation after episode "
+        f"{found.episode})."
+    )
+
+
+_FIFTHS = ("lowest", "second", "middle", "fourth", "highest")
