@@ -1,4 +1,4 @@
-"""The commands of ``flmarket``, and what is done with the arguments that they are given.
+"""The commands of ``flmarket``: each is the function, or the Typer app, that a module of ``commands`` is named after.
 
 Results go to stdout, progress to stderr. Whatever is slow to import (torch, pandas, Textual) is imported by the command
 that needs it, when it runs.
@@ -6,30 +6,15 @@ that needs it, when it runs.
 
 import os
 import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 
-from flmarket.cli.calibrate import calibrate
-from flmarket.cli.certify import certify
+from flmarket.cli import commands
+from flmarket.cli.commands.tui import tui
 from flmarket.cli.console import program, result
-from flmarket.cli.datasets import datasets
-from flmarket.cli.doctor import doctor
-from flmarket.cli.explain import explain
-from flmarket.cli.export import export
-from flmarket.cli.fork import fork
-from flmarket.cli.league import league
-from flmarket.cli.plugins import plugins
-from flmarket.cli.policies import policies
-from flmarket.cli.replay import replay
-from flmarket.cli.report import report
-from flmarket.cli.run import run
-from flmarket.cli.scenarios import scenarios
-from flmarket.cli.suite import suite
-from flmarket.cli.train import train
-from flmarket.cli.tui import tui
-from flmarket.cli.validate import validate
-from flmarket.cli.verify import verify
 from flmarket.core.crash import BAD_INPUT, INTERRUPTED
 from flmarket.core.installation import require_one_place, version
 from flmarket.core.printable import printable_lines
@@ -93,30 +78,12 @@ def _options(
         result(_FIRST.format(program()))
 
 
-# In the order in which --help lists them; groups come last.
-app.command(epilog=_EXAMPLES)(run)
-_LISTED = (
-    train,
-    suite,
-    report,
-    export,
-    verify,
-    replay,
-    tui,
-    validate,
-    certify,
-    league,
-    explain,
-    fork,
-    policies,
-    datasets,
-    plugins,
-    doctor,
-)
-for _command in _LISTED:
-    app.command()(_command)
-app.add_typer(scenarios, name="scenarios")
-app.add_typer(calibrate, name="calibrate")
+for _name in sorted(module.name for module in iter_modules(commands.__path__)):
+    _command = getattr(import_module(f"{commands.__name__}.{_name}"), _name)
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        app.command(epilog=_EXAMPLES if _name == "run" else None)(_command)
 
 
 def run_arguments() -> object:

@@ -208,9 +208,12 @@ def _package(entry: EntryPoint) -> str:
 
 
 def built_in(package: str) -> dict[str, str]:
-    """Return the modules of a package, each of which holds something built in, by its name: ``d_first`` is d-first."""
-    modules = iter_modules(import_module(package).__path__)
-    return {module.name.replace("_", "-"): f"{package}.{module.name}" for module in modules}
+    """Return the modules of a package, each of which holds something built in, by its name: ``d_first`` is d-first.
+
+    The module ``des.mechanisms.mechanism`` holds what all have in common, and so does ``behaviour`` in its package.
+    """
+    modules = (module.name for module in iter_modules(import_module(package).__path__))
+    return {name.replace("_", "-"): f"{package}.{name}" for name in modules if not package.endswith(f".{name}s")}
 
 
 def summary(thing: Any) -> str:

@@ -65,7 +65,7 @@ SHORT = {
     ],
 }
 SCREENS = {"tui", "replay"}
-LONG = {"calibrate"}  # hours of training; tests/flmarket/cli/test_calibrate.py runs small ones
+LONG = {"calibrate"}  # hours of training; tests/flmarket/cli/commands/test_calibrate.py runs small ones
 
 
 ALL = [(of(page), words) for page in PAGES for words in commands(page.read_text()) if of(page) not in OWN_TEST]

@@ -215,7 +215,7 @@ def test_a_model_of_a_package_that_cannot_be_imported(install_package: Callable[
         build("odd", 7, SHAPE, 0)
 
 
-def flat(*layers: nn.Module) -> models.ModelFactory:
+def flat(*layers: nn.Module) -> Callable[..., nn.Module]:
     return lambda labels: nn.Sequential(nn.Flatten(), *layers, nn.Linear(784, labels))
 
 
@@ -232,7 +232,7 @@ def flat(*layers: nn.Module) -> models.ModelFactory:
         (flat(nn.Linear(99, 784)), "RuntimeError"),
     ],
 )
-def test_a_model_that_does_not_fit_says_why(factory: models.ModelFactory, problem: str) -> None:
+def test_a_model_that_does_not_fit_says_why(factory: Callable[..., nn.Module], problem: str) -> None:
     model("odd")(factory)
     with pytest.raises(PluginError, match=f"model 'odd'.*{problem}"):
         build("odd", 7, SHAPE, 0)

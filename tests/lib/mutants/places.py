@@ -7,7 +7,10 @@ from pathlib import Path
 
 MODULES = (
     "des/*.py",
-    "fl/*.py",
+    "des/clients/*.py",
+    "des/behaviours/behaviour.py",
+    "des/mechanisms/mechanism.py",
+    "fl/**/*.py",
     "flmarket/core/*.py",
     "learning/statistics/curves.py",
     "learning/statistics/time_to_target.py",
@@ -15,12 +18,12 @@ MODULES = (
     "flmarket/analysis/results/measures.py",
     "flmarket/analysis/verification/verify.py",
     "flmarket/analysis/verification/evidence.py",
-    "scenarios/judging/*rules.py",
+    "flmarket/analysis/verification/*rules.py",
 )
 
-LEFT_OUT = ("fl/calibrate_*.py",)
+LEFT_OUT = ("fl/calibration/*.py",)
 
-RULES = ("scenarios/judging/test_verify.py", "scenarios/judging/test_mutations.py")
+RULES = ("flmarket/analysis/verification/test_verify.py", "flmarket/analysis/verification/test_mutations.py")
 TRAINING = (
     "learning/mahdrl/test_training.py",
     "learning/mahdrl/test_learner.py",
@@ -30,10 +33,18 @@ TRAINING = (
 ELSEWHERE = {
     "des/market.py": ("des",),  # what the whole folder is about
     "fl/backends.py": ("scenarios/test_backends.py",),
-    "flmarket/core/plugin_errors.py": ("flmarket/core/test_plugins.py", "fl/test_models.py", "des/test_bad_offers.py"),
-    "fl/data/dataset.py": ("fl/test_datasets.py", "fl/test_own_dataset.py", "fl/test_federation.py"),
-    "fl/data/digits.py": ("fl/test_datasets.py", "fl/test_strokes.py"),
-    "flmarket/core/extras.py": ("learning/mahdrl/test_training_files.py", "scenarios/judging/test_parquet.py"),
+    "flmarket/core/plugin_errors.py": (
+        "flmarket/core/test_plugins.py",
+        "fl/training/test_networks.py",
+        "des/test_bad_offers.py",
+    ),
+    "fl/data/dataset.py": (
+        "fl/data/test_registry.py",
+        "fl/data/test_own_dataset.py",
+        "fl/training/test_federation.py",
+    ),
+    "fl/data/digits.py": ("fl/data/test_registry.py", "fl/data/test_strokes.py"),
+    "flmarket/core/extras.py": ("learning/mahdrl/test_training_files.py", "flmarket/analysis/results/test_parquet.py"),
     "flmarket/core/names.py": (
         "flmarket/core/test_names.py",
         "flmarket/core/test_plugins.py",

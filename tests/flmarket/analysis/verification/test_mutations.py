@@ -15,7 +15,7 @@ from scenarios.loader import load
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def import_script() -> Any:

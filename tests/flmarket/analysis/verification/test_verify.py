@@ -136,7 +136,7 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
 
 
 def test_the_page_on_logs_names_every_key_of_meta_json(good: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "logs.md").read_text().partition("## meta.json")[2]
+    page = (Path(__file__).parents[4] / "docs" / "logs.md").read_text().partition("## meta.json")[2]
     assert {key for key in RunDirectory(good).meta() if f"`{key}`" not in page} == set()
 
 

@@ -28,7 +28,7 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, f
 
 
 def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: Flmarket) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "scenario.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "scenario.md").read_text()
     example, shown = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0], re.findall(r"^    (.*\n)", page, re.M)
     (tmp_path / "market.toml").write_text(example)
     done = flmarket("validate", "market.toml", cwd=tmp_path)

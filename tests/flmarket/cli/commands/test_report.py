@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
-from flmarket.cli.report import _draw
+from flmarket.cli.commands.report import _draw
 from support.runs import reseal
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]

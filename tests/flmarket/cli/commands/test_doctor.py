@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.cli import doctor
+from flmarket.cli.commands import doctor
 from flmarket.core.extras import EXTRAS
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def found(subject: str) -> tuple[str, str, str]:
