@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from fl.data.dataset import Shape
-from fl.training import networks as models
 from fl.training.models import ModelError, model
 from fl.training.networks import HalveByMax, build
 from flmarket.core.plugins import PluginError, UnknownPluginError

@@ -46,7 +46,7 @@ def test_the_version_is_printed() -> None:
 
 
 def test_a_defect_of_ours_shows_its_traceback_and_has_status_70(tmp_path: Path) -> None:
-    program = "import flmarket.cli.main, flmarket.cli.program\nflmarket.cli.program.app = '\\x1b[31m'.index\nflmarket.cli.main.main()"
+    program = "from flmarket.cli import main, program\nprogram.app = '\\x1b[31m'.index\nmain.main()"
     done = subprocess.run([sys.executable, "-c", program, "policies"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 70
     assert done.stderr.startswith("Traceback (most recent call last):\n")
