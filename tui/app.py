@@ -24,11 +24,10 @@ from flmarket.core.counting import counted
 from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
+from tui.style.legible import with_legible_text
+from tui.style.line_filter import Printable
+from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
-from tui.widgets.legible import with_legible_text
-from tui.widgets.printable import Printable
-from tui.widgets.scroll_bar import ThinBar
-from tui.widgets.styled import Styled
 
 if TYPE_CHECKING:
     from tui.screens.start_run_dialog import Choice
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from tui.state.watched_run import Session
 
 
-_STYLED, _PRINTABLE = Styled(), Printable()
+_PRINTABLE = Printable()
 ScrollBar.renderer = ThinBar
 
 
@@ -118,8 +117,7 @@ class MarketApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
-        before = [_STYLED] if self.no_color else []
-        return [*before, *super().get_line_filters(), _PRINTABLE]
+        return [_PRINTABLE, *super().get_line_filters()]
 
     def get_css_variables(self) -> dict[str, str]:
         """Return the variables of the theme, with text that is legible whatever the theme is."""

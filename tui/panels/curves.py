@@ -12,9 +12,9 @@ from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.view import View
-from tui.widgets.look import series_color, sign
+from tui.style.look import series_color, sign
+from tui.style.words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
-from tui.widgets.words import CURVES, accuracy_words
 
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
 

@@ -11,10 +11,10 @@ from textual.widgets import Input
 from des.log_records import Kind, MarketEvent
 from tui.panels.panel import Panel
 from tui.state.view import View
-from tui.widgets.columns import wrapped
+from tui.style.columns import wrapped
+from tui.style.look import fit, plain, series_color, tint
+from tui.style.words import event_words
 from tui.widgets.lines import LineView
-from tui.widgets.look import fit, plain, series_color, tint
-from tui.widgets.words import event_words
 
 KIND = 12  # width of the column with the kind of an event
 ROOMY = 58  # cells from which on there is such a column; the sentence next to it says the same

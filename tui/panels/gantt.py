@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from des.log_records import Kind, OfferReport, Outcome
 from tui.panels.panel import Panel
 from tui.state.view import View
+from tui.style.look import fit, plain, seconds, series_color, sign, tint
 from tui.widgets.lines import LineView
-from tui.widgets.look import fit, plain, seconds, series_color, sign, tint
 
 LABEL = 12
 

@@ -14,9 +14,9 @@ from tui.panels.panel import Panel
 from tui.state.heat import Heat
 from tui.state.order_book import Verdict
 from tui.state.view import WANTED, View
+from tui.style.look import fit, plain, series_color, sign, tint
+from tui.style.messages import PanelWanted, Selected
 from tui.widgets.lines import GUTTER, LineView
-from tui.widgets.look import fit, plain, series_color, sign, tint
-from tui.widgets.messages import PanelWanted, Selected
 
 LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``
 

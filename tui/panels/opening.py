@@ -5,7 +5,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from tui.state.watched_run import Phase, Session
-from tui.widgets.look import plain, tint
+from tui.style.look import plain, tint
 from tui.widgets.preview import services_table, story
 
 _NOW = {

@@ -14,9 +14,9 @@ from tui.panels.best_offer_line import BestLine
 from tui.panels.panel import Panel
 from tui.state.order_book import WORDS, Line, Verdict
 from tui.state.view import WALK_WORDS, View
-from tui.widgets.columns import Column, wrapped
-from tui.widgets.look import plain, series_color, sign, tint
-from tui.widgets.messages import Selected
+from tui.style.columns import Column, wrapped
+from tui.style.look import plain, series_color, sign, tint
+from tui.style.messages import Selected
 from tui.widgets.table import TableView
 
 BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")

@@ -6,7 +6,7 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from tui.state.view import View
-from tui.widgets.look import plain, shortened
+from tui.style.look import plain, shortened
 
 FRAME = 6  # cells of the upper edge that a title does not have
 

@@ -7,8 +7,8 @@ from textual import events
 from textual.widgets import Static
 
 from tui.panels.panel import Panel
-from tui.widgets.look import tint
-from tui.widgets.messages import PanelWanted
+from tui.style.look import tint
+from tui.style.messages import PanelWanted
 
 
 class PanelBar(Static):

@@ -19,9 +19,9 @@ from flmarket.core.counting import counted
 from tui.state.rivalry import Rivalry, Sums
 from tui.state.summary import decisive, results
 from tui.state.watched_run import Session
-from tui.widgets.look import fit, percent, plain, series_color, sign, tint
-from tui.widgets.messages import Seek, Selected
-from tui.widgets.words import accuracy_column
+from tui.style.look import fit, percent, plain, series_color, sign, tint
+from tui.style.messages import Seek, Selected
+from tui.style.words import accuracy_column
 
 LABEL = 14  # width of the column of labels, in cells
 

@@ -6,8 +6,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.state.view import View
-from tui.widgets.look import tint
-from tui.widgets.messages import Seek
+from tui.style.look import tint
+from tui.style.messages import Seek
 
 
 class SeekBar(Widget):

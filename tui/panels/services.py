@@ -12,9 +12,9 @@ from des.money import MICRO
 from des.observation import Status
 from tui.panels.panel import Panel
 from tui.state.view import View
-from tui.widgets.columns import Column
-from tui.widgets.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
-from tui.widgets.messages import Selected
+from tui.style.columns import Column
+from tui.style.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
+from tui.style.messages import Selected
 from tui.widgets.table import TableView
 
 COLUMNS = (

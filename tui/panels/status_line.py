@@ -5,8 +5,8 @@ from textual.widgets import Static
 
 from tui.state.view import View
 from tui.state.watched_run import Phase, Session
-from tui.widgets.look import duration, fit, per_second, plain, seconds, tint
-from tui.widgets.words import event_words
+from tui.style.look import duration, fit, per_second, plain, seconds, tint
+from tui.style.words import event_words
 
 SIGNS = {
     Phase.WAITING: "… waiting",

@@ -14,10 +14,10 @@ from tui.screens.following import FollowingScreen
 from tui.state import run_state as states
 from tui.state.batch_folder import Look, RunLine, RunsFolder
 from tui.state.ranking import ORDERS, RunGroup, grouped, ordered
+from tui.style.keys import named
+from tui.style.look import duration, plain, tint
 from tui.widgets.batch_table import COLORS, BatchTable
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
-from tui.widgets.look import duration, plain, tint
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator

@@ -22,12 +22,12 @@ from tui.state.comparison import caveats, common_rounds, compare, name_of, origi
 from tui.state.history import COMPARED
 from tui.state.seeds import Group, groups, over_seeds
 from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.style.keys import named
+from tui.style.look import plain, series_color, sign, tint
+from tui.style.redraw import Redraw
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
-from tui.widgets.look import plain, series_color, sign, tint
-from tui.widgets.redraw import Redraw
 
 
 class CompareScreen(Screen[None]):

@@ -25,9 +25,9 @@ from tui.editing.document import ScenarioDocument
 from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
+from tui.style.keys import named
 from tui.widgets.field import FieldRow
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
 from tui.widgets.preview import scenario_preview
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks

@@ -15,9 +15,9 @@ from textual.widgets import Input, OptionList, Static
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from tui.screens.latest import hand_over
+from tui.style.keys import named
 from tui.widgets.entries import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator

@@ -23,9 +23,9 @@ from tui.screens.pick_runs_dialog import PickRuns
 from tui.screens.seeking import TimeScreen
 from tui.state.view import View
 from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.style.keys import named
+from tui.style.messages import PanelWanted, Seek, Selected
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
-from tui.widgets.messages import PanelWanted, Seek, Selected
 
 OPENING = "-opening"  # the class of a screen whose run has no round yet
 

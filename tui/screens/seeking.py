@@ -9,7 +9,7 @@ from tui.screens.goto import ask_for_round
 from tui.screens.navigation import Navigator
 from tui.state.seek import Playhead, faster
 from tui.state.watched_run import Phase, Session
-from tui.widgets.redraw import Redraw
+from tui.style.redraw import Redraw
 
 REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
 

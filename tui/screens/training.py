@@ -13,9 +13,9 @@ from flmarket.core.counting import counted
 from tui.screens.following import FollowingScreen
 from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING
 from tui.state.training import METRICS, TrainingFeed
+from tui.style.keys import named
+from tui.style.look import plain, tint
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.keys import named
-from tui.widgets.look import plain, tint
 from tui.widgets.table import TableView
 from tui.widgets.training_chart import LearningCurves, PreferenceTable, TrainingTable, in_words
 

@@ -11,8 +11,8 @@ from tui.state import run_state as states
 from tui.state.batch_folder import RunLine
 from tui.state.catalogue import age
 from tui.state.ranking import RunGroup
-from tui.widgets.columns import Column
-from tui.widgets.look import bar, duration, percent, plain, tint
+from tui.style.columns import Column
+from tui.style.look import bar, duration, percent, plain, tint
 from tui.widgets.table import TableView
 
 COLORS = {

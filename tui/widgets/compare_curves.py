@@ -7,9 +7,9 @@ from textual.containers import Container
 
 from tui.state.seeds import band_series, mean_series
 from tui.state.watched_run import Session
-from tui.widgets.look import faint_color, series_color, sign, tint
+from tui.style.look import faint_color, series_color, sign, tint
+from tui.style.words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
-from tui.widgets.words import CURVES, accuracy_words
 
 
 class CompareCurves(Container):

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from tui.state.comparison import Row
 from tui.state.seeds import GroupRow, Mean
-from tui.widgets.columns import Column
-from tui.widgets.look import percent, plain, series_color, sign, tint
+from tui.style.columns import Column
+from tui.style.look import percent, plain, series_color, sign, tint
 from tui.widgets.table import TableView
 
 COLUMNS = (

@@ -11,8 +11,8 @@ from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from tui.widgets.columns import Column, fit, laid_out, wrapped
-from tui.widgets.selection import barred
+from tui.style.columns import Column, fit, laid_out, wrapped
+from tui.style.selection import barred
 
 SECTIONS = {
     "open": "Open now",

@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.widgets.selection import BAR, bar, over, selection
+from tui.style.selection import BAR, bar, over, selection
 
 GUTTER = 1  # cells at the left for the bar of the chosen line
 

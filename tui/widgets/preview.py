@@ -27,8 +27,8 @@ from tui.state.catalogue import Entry
 from tui.state.log_follower import last_services
 from tui.state.run_state import run_state
 from tui.state.training import TrainingFeed
-from tui.widgets.look import percent, plain, sign, tint
-from tui.widgets.words import accuracy_column
+from tui.style.look import percent, plain, sign, tint
+from tui.style.words import accuracy_column
 
 _OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
 

@@ -6,9 +6,9 @@ from rich.text import Text
 from textual import events
 from textual.message import Message
 
-from tui.widgets.columns import GAP, Column, laid_out
+from tui.style.columns import GAP, Column, laid_out
+from tui.style.look import plain, shortened
 from tui.widgets.lines import GUTTER, LineView
-from tui.widgets.look import plain, shortened
 
 
 class TableView(LineView):

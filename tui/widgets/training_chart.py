@@ -8,9 +8,9 @@ from textual.containers import Container
 
 from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING, SIGNS
 from tui.state.training import Point, Preference, TrainingFeed
+from tui.style.columns import Column
+from tui.style.look import duration, per_second, plain, series_color, sign, tint
 from tui.widgets.batch_table import COLORS
-from tui.widgets.columns import Column
-from tui.widgets.look import duration, per_second, plain, series_color, sign, tint
 from tui.widgets.plot import Plot
 from tui.widgets.table import TableView
 

@@ -32,7 +32,7 @@ SIZES = [(80, 24), (160, 48)]
 STEADY = 4
 """Looks, a pause apart, at which a picture must be the same before it is taken."""
 PAUSE = 0.15
-"""Seconds between two looks: longer than screens put a redraw off (``tui.widgets.redraw``)."""
+"""Seconds between two looks: longer than screens put a redraw off (``tui.style.redraw``)."""
 PATIENCE = 60.0
 Compare = Callable[..., bool]
 Play = Callable[..., Session]

@@ -254,7 +254,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(small: Path, fake_runn
         await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
         await until(pilot, lambda: len(session.history) == 3000, "all rounds")
         assert [logged.number for logged in session.history] == list(range(1, 3001))
-        assert len(draws) < 3000 / 2  # how far apart they are: tests/tui/widgets/test_redraw.py
+        assert len(draws) < 3000 / 2  # how far apart they are: tests/tui/style/test_redraw.py
         await until(pilot, lambda: screen.head.round == 3000, "the newest")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tui.widgets import redraw
-from tui.widgets.redraw import RATE, REST, Redraw
+from tui.style import redraw
+from tui.style.redraw import RATE, REST, Redraw
 
 
 class Clock:

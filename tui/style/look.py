@@ -13,8 +13,8 @@ from textual.color import Color
 
 from des.observation import Status
 from flmarket.core.counting import duration as duration
-from tui.widgets.columns import fit as fit
-from tui.widgets.legible import legible, tinted
+from tui.style.columns import fit as fit
+from tui.style.legible import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
 """Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""
