@@ -39,7 +39,7 @@ def test_traces_do_not_depend_on_keys_that_do_not_reach_their_market(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("there.csv").write_text("client,from,to\n" + "".join(f"{client},1,5\n" for client in range(16)))
+    Path("there.csv").write_text("client,from,to\n" + "".join(f"{client},1,60\n" for client in range(16)))
     assert traces.stripped(load("quickstart", [change])) == traces.stripped(load("quickstart"))
 
 
