@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from des.behaviours.behaviour import BEHAVIOURS
-from des.log_records import Kind, ServiceReport
+from des.log_records import Kind, MarketEvent, ServiceReport
 from des.observation import Status
 from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
@@ -16,7 +17,6 @@ from flmarket.core.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State
-from scenarios.logs.labels import labels_of, require_same_files
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.state.stored import stored_rounds
@@ -71,14 +71,11 @@ class DirectoryFeed:
         whole, labels = False, {}
         if (self._path / META).exists():
             run = RunDirectory(self._path)
-            used = run.meta().get("plugins", {})
-            if not isinstance(used, dict):
-                raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
+            meta = run.meta()
             kinds = DATASETS.kind, BEHAVIOURS.kind
-            needed = {thing: record for thing, record in used.items() if thing.rpartition(" ")[0] in kinds}
+            needed = {thing: record for thing, record in meta["plugins"].items() if thing.rpartition(" ")[0] in kinds}
             require_loaded(needed, str(self._path))  # bids depend on them; nothing else is needed to show a run
-            labels = labels_of(run.meta())
-            require_same_files(run.meta(), besides=labels)
+            labels = meta["labels"]
             if whole := run.state is State.COMPLETE:
                 run.require_whole(digests=True)
         scenario = RunDirectory(self._path).scenario_text()
@@ -114,7 +111,7 @@ class DirectoryFeed:
         run = RunDirectory(self._path)
         error = run.meta().get("error")
         if run.state is State.COMPLETE:
-            self.session.sweep = run.sweep()
+            self.session.sweep = run.meta()["sweep"]
             self.session.move(Phase.COMPLETE)
         else:
             self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / 'run.log'}")
@@ -169,16 +166,25 @@ class DirectoryFeed:
         wanted = sum(row.wanted for row in logged.services)
         if len(logged.offers) < wanted or text.get(CLIENTS.name, "\n" * wanted).count("\n") < wanted:
             return False
-        seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
+        events: dict[str | None, list[MarketEvent]] = defaultdict(list)
         for event in logged.events:
-            seen[event.service, event.event] += 1
-        return all(not row.status.takes_part or self._service_is_complete(row, seen) for row in logged.services)
+            events[event.service].append(event)
+        return all(
+            self._service_is_complete(row, events[row.service]) for row in logged.services if row.status.takes_part
+        )
 
     @staticmethod
-    def _service_is_complete(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:
+    def _service_is_complete(row: ServiceReport, events: Sequence[MarketEvent]) -> bool:
         """Whether all events of a service that took part are present, up to its last."""
-        exits = seen[row.service, Kind.EXIT] == (row.status is Status.REACHED)
-        return exits and seen[row.service, Kind.DECISION] == 1 and seen[row.service, Kind.PAY] == row.served
+        count = Counter(event.event for event in events)
+        # A mechanism such as ``iterated`` lets a service decide several times.
+        offered = sum(event.amount or 0 for event in events if event.event is Kind.DECISION)
+        return (
+            count[Kind.DECISION] > 0
+            and offered == row.offered
+            and count[Kind.PAY] == row.served
+            and count[Kind.EXIT] == (row.status is Status.REACHED)
+        )
 
 
 def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
