@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
-from learning.mahdrl.training_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
+from learning.mahdrl.agent_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
 from tui.state.training import Point, TrainingFeed, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
