@@ -268,9 +268,10 @@ class Row:
     markup: float  # how much more than the bids was offered, as a part of the bids
     losses: Mapping[str, float]  # by name; empty for evaluations
 
-    def columns(self) -> dict[str, object]:
-        """Return it by the columns of the log."""
-        return asdict(self) | dict(self.losses)
+
+def log_row(row: Row) -> dict[str, object]:
+    """Return a row by the columns of the log."""
+    return asdict(row) | dict(row.losses)
 
 
 class GrowingTable:
@@ -404,7 +405,7 @@ class Board:
         """Add one row: a point to the curve of each number. Training episodes and evaluations have separate curves."""
         if self._writer is None:
             self._writer = self._kind(str(self._folder), purge_step=row.episode)
-        for name, value in row.columns().items():
+        for name, value in log_row(row).items():
             if isinstance(value, float) and math.isfinite(value):
                 self._writer.add_scalar(f"{row.phase}/{name}", value, row.episode)
         self._writer.flush()

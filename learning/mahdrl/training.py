@@ -200,7 +200,7 @@ def train(
             seed, seats = plan.market_seed(episode), plan.learners(episode)
             with open_table(plan.market(episode), episode, seed, seats) as table:
                 row = play_episode(learner, table, episode, epsilon, learn=True)
-            log.write([row.columns()])
+            log.write([agent_files.log_row(row)])
             report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
@@ -208,7 +208,7 @@ def train(
             noted = Preferences()
             row = _evaluate(learner, open_table, plan, episode, noted)
             preferences.write(noted.rows(episode))
-            log.write([row.columns()])
+            log.write([agent_files.log_row(row)])
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             preferences.sync()
