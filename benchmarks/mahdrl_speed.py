@@ -15,7 +15,7 @@ import torch
 
 from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
 from learning.mahdrl.paper import algorithm, settings
 from learning.mahdrl.training import Plan, Shape
 from learning.policy import create
@@ -47,7 +47,7 @@ def main() -> None:
     print(f"mahdrl-paper, one update of three agents: stacked {together * 1e3:.2f} ms, one by one {apart * 1e3:.2f} ms")
     print(f"  ratio {apart / together:.2f}")
     for policy in ("mahdrl", "mahdrl-paper"):
-        tensors, description = agent_file.read(agent_file.shipped(policy), "agent")
+        tensors, description = agent_files.read(agent_files.shipped(policy), "agent")
         each = sum(values.size for values in tensors.values()) // len(description["agents"] or [policy])
         print(f"{policy}, the agent that comes with flmarket: {each:,} parameters for each service")
     for backend, policy in product(("surrogate", "real"), ("mahdrl", "mahdrl-paper")):

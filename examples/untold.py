@@ -8,7 +8,7 @@ nobody had fitted one. research/notebook/leaderboard.md has both.
 """
 
 import flmarket
-from learning.mahdrl.policy import Mahdrl
+from learning.mahdrl.agent import Mahdrl
 from learning.policy import PolicyContext
 
 

@@ -27,15 +27,14 @@ from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
 from learning.client_selection.checks import require_finite
-from learning.mahdrl import agent_file
-from learning.mahdrl.adam import Adam
+from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
-from learning.mahdrl.agent_file import Reasons
-from learning.mahdrl.networks import Mlp
-from learning.mahdrl.paper.actor_critic import Networks
-from learning.mahdrl.paper.algorithm import Learner
+from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.networks import Adam, Mlp, Replay
+from learning.mahdrl.paper.algorithm import Learner, Rewards
 from learning.mahdrl.paper.equations import (
     Batch,
+    Networks,
     actor_loss,
     critic_loss,
     greedy_set,
@@ -43,9 +42,7 @@ from learning.mahdrl.paper.equations import (
     serial_selection,
     soft_update,
 )
-from learning.mahdrl.paper.rewards import Rewards
 from learning.mahdrl.paper.settings import Settings
-from learning.mahdrl.replay import Replay
 from learning.mahdrl.training import Plan, Shape, Table, train
 from learning.policy import Policy, PolicyContext
 from scenarios.build import Shelf
@@ -376,7 +373,7 @@ class ReadingPolicy(Policy):
 
     def __init__(self, context: PolicyContext, *, checkpoint: str) -> None:
         super().__init__(context)
-        tensors, described = agent_file.read(Path(checkpoint), "agent")
+        tensors, described = agent_files.read(Path(checkpoint), "agent")
         self.reading, settings = Reading.named(described["reading"]), Settings(**described["settings"])
         self._networks = networks_of(self.reading, settings, context.services, context.clients)
         agent = described["agents"].index(context.service)
@@ -384,7 +381,7 @@ class ReadingPolicy(Policy):
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
-        return agent_file.digest(checkpoint)
+        return agent_files.digest(checkpoint)
 
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""
@@ -449,7 +446,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    out = given.out.with_suffix(agent_file.TENSORS)
+    out = given.out.with_suffix(agent_files.TENSORS)
     plan = Plan(episodes=given.episodes, seed=given.seed, epsilon_episodes=max(1, min(100, given.episodes // 2)))
     train_reading(given.reading, plan, out, report=lambda row: print(json.dumps(asdict(row)), flush=True))
 

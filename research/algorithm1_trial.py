@@ -18,11 +18,11 @@ from algorithm1 import PRIMARY, TRIAL
 from experiment import SURROGATE, command_line, fill
 
 from learning.evaluation import evaluate, everywhere
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent_files import Row
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
-from learning.mahdrl.training_files import Row
 from scenarios.build import Shelf
 from scenarios.factory import market_factory
 from scenarios.loader import load
@@ -100,7 +100,7 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
     }
     opened: Any = partial(_open, training, shelf)
     train_agent(kept, opened, plan, files[LAST], provenance, {}, report=kept.report)
-    agent_file.write(files[BEST], "agent", kept.best or learner.agent(), provenance)
+    agent_files.write(files[BEST], "agent", kept.best or learner.agent(), provenance)
     return files
 
 

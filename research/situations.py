@@ -17,9 +17,9 @@ from des.observation import Observation, Offer
 from fl.arrays import Float32Array
 from learning.client_selection.scaling import standardised
 from learning.mahdrl.agent import Brain
-from learning.mahdrl.agent_file import load
-from learning.mahdrl.features import CONTEXT, Memory, context, knowledge
-from learning.mahdrl.settings import FORMER, Settings
+from learning.mahdrl.agent_files import load
+from learning.mahdrl.market_model import CONTEXT, Memory, context, knowledge
+from learning.mahdrl.settings import Settings
 from scenarios.build import Shelf, build_federation, build_market
 
 ROUNDS = range(1, 41)
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", help="another agent than the shipped one")
     arguments = parser.parse_args()
     found = load(arguments.checkpoint, "mahdrl", "any")
-    brain = Brain(**found.tensors, settings=found.settings(Settings, FORMER))
+    brain = Brain(**found.tensors, settings=found.settings(Settings))
     decisions = {
         name: [one for seed in range(arguments.seeds) for one in play(brain, situation, seed)]
         for name, situation in SITUATIONS.items()

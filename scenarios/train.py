@@ -27,11 +27,10 @@ from learning.client_selection.checks import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import learner
 from learning.mahdrl import settings as mahdrl
-from learning.mahdrl.agent_file import DESCRIPTION, TENSORS
+from learning.mahdrl.agent_files import DESCRIPTION, TENSORS, Row
 from learning.mahdrl.paper import algorithm as paper
 from learning.mahdrl.paper import settings as paper_settings
 from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
-from learning.mahdrl.training_files import Row
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import (
     Shelf,

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from flmarket.core import installation, tracking
 from flmarket.core.plugins import entries as entries_of
-from learning.mahdrl import agent_file
-from learning.mahdrl.agent_file import shipped
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent_files import shipped
 from scenarios.plugins import REGISTRIES
 from support import leftovers
 from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401
@@ -166,11 +166,11 @@ def write_agent() -> Callable[..., Path]:
     """``write_agent(path)``: an agent in a file, flmarket's own; ``another=True`` for a different one."""
 
     def write(path: Path, *, another: bool = False) -> Path:
-        tensors, description = agent_file.read(shipped("mahdrl"), "agent")
+        tensors, description = agent_files.read(shipped("mahdrl"), "agent")
         rest = {key: value for key, value in description.items() if key not in {"flmarket", "version", "sha256"}}
         if another:
             tensors = {name: -values for name, values in tensors.items()}
-        agent_file.write(path, "agent", tensors, rest)
+        agent_files.write(path, "agent", tensors, rest)
         return path
 
     return write

@@ -1,6 +1,6 @@
 """MAHDRL: multi-agent hybrid deep reinforcement learning of which clients to hire and what to pay them.
 
-There are two agents: `mahdrl-paper`, our reading of Algorithm 1 (``paper``), and `mahdrl`, one network for all clients
-and services (``learner``, ``agent``, ``policy``, ``planning``, ``settings``). Neither imports anything of the other,
-which import-linter checks; the other modules serve both.
+`mahdrl` reads in this order: ``agent`` sees (``market_model``) and decides (``planning``), ``learner`` updates its
+networks towards ``advantages``, ``training`` plays episodes. `mahdrl-paper`, our reading of Algorithm 1, is in
+``paper``. Neither imports the other, which import-linter checks; the rest serves both.
 """

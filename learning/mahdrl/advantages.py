@@ -95,13 +95,7 @@ class Baseline:
         self.mean[service] += running_rate(self.episodes[service], self._slowest) * (held - self.mean[service])
 
     def state(self) -> Tensors:
-        """Return what a checkpoint must hold, by name."""
         return {"baseline.mean": self.mean, "baseline.episodes": self.episodes}
-
-    def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
-        self.mean[...] = state["baseline.mean"]
-        self.episodes[...] = state["baseline.episodes"]
 
 
 @dataclass(slots=True)
@@ -156,10 +150,8 @@ class Usual:
         self.square[service, :n] += running_rate(self.rounds[service, :n]) * (worth**2 - self.square[service, :n])
         whole = float(np.sqrt(self.square[service, :n].mean()))
         own = np.maximum(np.sqrt(self.square[service, :n]), SMALLEST_PART * whole)
-        scaled: FloatArray = np.clip(
-            worth / np.maximum(np.sqrt(own * whole), SMALLEST_SIZE), -LARGEST_GAIN, LARGEST_GAIN
-        )
-        return scaled
+        usual = np.maximum(np.sqrt(own * whole), SMALLEST_SIZE)
+        return np.asarray(np.clip(worth / usual, -LARGEST_GAIN, LARGEST_GAIN))
 
     def worth(
         self,
@@ -187,7 +179,6 @@ class Usual:
         return added(curve, rounds, instead)
 
     def state(self) -> Tensors:
-        """Return what a checkpoint must hold, by name."""
         return {
             "usual.images": self.images,
             "usual.episodes": self.episodes,
@@ -195,16 +186,9 @@ class Usual:
             "usual.rounds": self.rounds,
         }
 
-    def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
-        self.images[...] = state["usual.images"]
-        self.episodes[...] = state["usual.episodes"]
-        self.square[...] = state["usual.square"]
-        self.rounds[...] = state["usual.rounds"]
-
 
 class Credits:
-    """The usual outcome for each service in each market, and so the advantage of a decision."""
+    """The usual outcome for each service in each market, and so the credit of a decision, of either kind."""
 
     def __init__(self, services: int, rounds: int, settings: Settings) -> None:
         self._settings = settings
@@ -212,32 +196,22 @@ class Credits:
 
     def of(
         self,
-        rows: Mapping[str, int],  # each service's
-        accuracies: Mapping[str, Sequence[float]],  # [n] of each service, after each round
+        service: int,  # its row
+        name: str,
+        accuracies: Sequence[float],  # [n] after each round
         lived: Lived | None,  # what is known of the episode now; without it, ``hindsight`` gives no credit
-    ) -> dict[str, FloatArray]:
-        """Return the credit [n] of each service's rounds in an episode, and take the episode in."""
-        if not self._settings.hindsight:
-            return self._advantages(rows, accuracies)
-        if lived is None:
-            return {}
-        return {name: self._usual.credit(row, lived.curves[name], lived.rounds[name]) for name, row in rows.items()}
+    ) -> FloatArray | None:
+        """Return the credit [n] of a service's rounds in an episode, and take the episode in; None if there is none.
 
-    def _advantages(self, rows: Mapping[str, int], accuracies: Mapping[str, Sequence[float]]) -> dict[str, FloatArray]:
-        """Return the credit from what each service usually reaches; none in its first episode."""
-        found, s = {}, self._settings
-        for name, row in rows.items():
-            weights = self._baseline.errors(row)[: len(accuracies[name])]
-            deviations = self._baseline.deviations(row, progress(accuracies[name]))
-            if deviations is not None:
-                found[name] = advantages(deviations, weights, horizon=s.horizon, scale=s.scale)
-        return found
+        There is none in a service's first episode, which nothing can be compared with, unless by ``hindsight``.
+        """
+        if self._settings.hindsight:
+            return None if lived is None else self._usual.credit(service, lived.curves[name], lived.rounds[name])
+        weights = self._baseline.errors(service)[: len(accuracies)]
+        deviations = self._baseline.deviations(service, progress(accuracies))
+        if deviations is None:
+            return None
+        return advantages(deviations, weights, horizon=self._settings.horizon, scale=self._settings.scale)
 
     def state(self) -> Tensors:
-        """Return what a checkpoint must hold, by name."""
         return {**self._baseline.state(), **self._usual.state()}
-
-    def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
-        self._baseline.restore(state)
-        self._usual.restore(state)

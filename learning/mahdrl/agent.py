@@ -1,32 +1,46 @@
-"""The networks of a trained `mahdrl` agent, and its decisions. NumPy only: no torch is needed to play."""
+"""A trained `mahdrl` agent: the networks' inputs, its decisions by planning (eq. 7), and the policies that play it.
 
+NumPy only: no torch is needed to play.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from des.observation import Observation, Offer
+from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import sigmoid
-from fl.arrays import Float32Array, FloatArray
+from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget
-from learning.mahdrl.agent_file import Reasons
-from learning.mahdrl.features import (
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.market_model import (
     CLIENT_FEATURES,
     CONTEXT,
     FOR_CHANCES,
     NUMBERS,
+    RIVAL_FEATURES,
+    START,
     Memory,
+    Rivals,
     client_features,
     context,
     elapsed,
-    means,
+    fewer_than,
+    knowledge,
+    purchasing_power,
+    rival_features,
+    rivals_kept,
 )
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
 from learning.mahdrl.settings import DEFAULTS, Payments, Settings
-from learning.mahdrl.win_probability import RIVAL_FEATURES, Rivals, features, fewer_than, rivals_kept
+from learning.policy import Policy, PolicyContext
+
+NAME, SINGLE = "mahdrl", "mahdrl-single"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +76,9 @@ class Seen(NamedTuple):
 
 
 def see(observation: Observation, memory: Memory, settings: Settings) -> Seen:
-    """Return what the networks see."""
     clients = client_features(observation, budget=settings.budget)
-    situation = np.array([elapsed(observation), means(observation) if settings.budget else 0.0], dtype=np.float32)
+    power = purchasing_power(observation) if settings.budget else 0.0
+    situation = np.array([elapsed(observation), power], dtype=np.float32)
     if not settings.context:
         return Seen(clients, situation, np.zeros(0, dtype=np.float32))
     market = context(observation, memory)
@@ -73,12 +87,9 @@ def see(observation: Observation, memory: Memory, settings: Settings) -> Seen:
     return Seen(np.hstack([clients, everywhere]), np.concatenate([situation, known]), market[list(FOR_CHANCES)])
 
 
-START = Memory()  # before the first round
-
-
 @dataclass(frozen=True, slots=True)
 class Brain:
-    """The networks of an agent, as NumPy arrays."""
+    """The parameters of an agent's networks, and what it decides by them."""
 
     quality: Float32Array  # [J, P] of its J critics
     count: Float32Array  # [J, P] of the same
@@ -96,7 +107,7 @@ class Brain:
 
     @classmethod
     def shapes(cls, settings: Settings = DEFAULTS) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each tensor, by name."""
+        """Return the shape of each of the ``tensors``."""
         networks, critics = networks_of(settings), settings.members
         return {
             "quality": (critics, networks.quality.parameters),
@@ -105,32 +116,22 @@ class Brain:
         }
 
     def tensors(self) -> dict[str, Float32Array]:
-        """Return the networks by name: what a trained agent needs to play."""
         return {"quality": self.quality, "count": self.count, "win": self.win}
+
+    def copy(self) -> "Brain":
+        return Brain(**{name: values.copy() for name, values in self.tensors().items()}, settings=self.settings)
 
     def member(self, index: int) -> "Brain":
         """Return what the agent would be with one of its critics alone."""
         one = slice(index, index + 1)
         return Brain(self.quality[one], self.count[one], self.win, replace(self.settings, members=1))
 
-    def chances(
-        self,
-        standing: FloatArray,  # [..., R, 2] of its rivals
-        cores: int,  # K
-        rivalry: Float32Array,  # see ``Seen``
-    ) -> Any:
-        """Return the probability [...] that an offer is served."""
-        seen = features(standing, np).astype(np.float32).reshape(-1, RIVAL_FEATURES)
-        beside = np.broadcast_to(rivalry, (len(seen), len(rivalry)))
-        outbid = sigmoid(networks_of(self.settings).win.forward(self.win, np.hstack([seen, beside])[None]))
-        return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
-
     def decide(self, observation: Observation, memory: Memory = START) -> Offer:
         """Return the offers that the critic thinks best (eq. 7)."""
         return self._decided(observation, memory)[0]
 
     def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:
-        """Return what ``decide`` returns, and what it follows from. Arguments and errors as there."""
+        """Return what ``decide`` returns, and what it follows from."""
         offer, q, prices, chance = self._decided(observation, memory)
         level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
         return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
@@ -158,6 +159,18 @@ class Brain:
         standing = rivals.standing(prices, rivals_kept(len(observation.services), cores))
         return prices, self.chances(standing, cores, rivalry)
 
+    def chances(
+        self,
+        standing: FloatArray,  # [..., R, 2] of its rivals
+        cores: int,  # K
+        rivalry: Float32Array,  # see ``Seen``
+    ) -> Any:
+        """Return the probability [...] that an offer is served."""
+        rivals = rival_features(standing, np).astype(np.float32).reshape(-1, RIVAL_FEATURES)
+        everywhere = np.broadcast_to(rivalry, (len(rivals), len(rivalry)))
+        outbid = sigmoid(networks_of(self.settings).win.forward(self.win, np.hstack([rivals, everywhere])[None]))
+        return fewer_than(cores, outbid.reshape(standing.shape[:-1]))
+
 
 def _mean(values: FloatArray) -> FloatArray:
     """Return the mean over members [J, ...], added in their order: the same bits on every machine."""
@@ -184,3 +197,91 @@ def random_offer(observation: Observation, rng: Generator, payments: Payments = 
         kept = int(rng.integers(1, len(offer.clients)))
         return Offer(offer.clients[:kept], offer.payments[:kept])
     return offer
+
+
+class Player(Policy):
+    """Plays the networks of an agent, which remembers the run if it was trained for any market."""
+
+    def __init__(self, context: PolicyContext, brain: Brain) -> None:
+        super().__init__(context)
+        self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
+
+    def act(self, observation: Observation) -> Offer:
+        return self._brain.decide(observation, self._memory)
+
+    def reasons(self, observation: Observation) -> Reasons:
+        """Return what ``act`` returns, and what it follows from."""
+        return self._brain.reasons(observation, self._memory)
+
+    def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        self.remember(observation, offer, feedback.won)
+
+    def remember(self, observation: Observation, offer: Offer, won: BoolArray) -> None:
+        """Remember which offers of a round won [k], if the agent ``remembers`` at all."""
+        if self.remembers:
+            self._memory = self._memory.after(observation, offer, won)
+
+    @property
+    def remembers(self) -> bool:
+        return self._brain.settings.context
+
+    @property
+    def draws_lots(self) -> bool:
+        return self._brain.settings.lots
+
+    def state(self) -> dict[str, AnyArray]:
+        return {"memory": self._memory.sums}
+
+    def restore(self, state: Mapping[str, AnyArray]) -> None:
+        self._memory = replace(self._memory, sums=np.asarray(state["memory"], dtype=np.float64))
+
+
+class Mahdrl(Player):
+    """The learned policy that comes with flmarket, or one that you trained yourself."""
+
+    summary = "learned: one agent for any market, which learns payments, too (MAHDRL, improved)"
+
+    def __init__(
+        self,
+        context: PolicyContext,
+        *,
+        checkpoint: str | None = None,  # file of ``flmarket train``; if not given, the agent that comes with flmarket
+        # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
+        # as it was trained
+        payments: Payments | None = None,
+        # whether it sees the learning curve that was fitted to its data set, if it was trained to look at one;
+        # without, it plays as if none had been fitted
+        curve: bool = True,
+    ) -> None:
+        if payments not in ("plan", "bid", None):
+            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
+        if curve is not True and curve is not False:
+            raise ValueError(f"curve must be true or false, not {curve!r}")
+        known = context if curve else replace(context, curve=None)
+        super().__init__(known, _loaded(checkpoint, context.service, payments))
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:
+        return agent_files.digest(checkpoint, NAME)
+
+
+class MahdrlSingle(Mahdrl):
+    """The agent that was trained in the paper's market alone."""
+
+    summary = "learned in the market of `paper` alone, on images; what `mahdrl` was before it could play any market"
+
+    def __init__(self, context: PolicyContext, *, payments: Payments | None = None) -> None:
+        super().__init__(context, checkpoint=str(agent_files.shipped(SINGLE)), payments=payments)
+
+    @classmethod
+    def agent_digest(cls, checkpoint: str | None) -> str:  # noqa: ARG003 - there is one agent
+        return agent_files.digest(None, SINGLE)
+
+
+def _loaded(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
+    found = agent_files.load(checkpoint, NAME, service)
+    settings: Settings = found.settings(Settings)
+    found.require_shapes(Brain.shapes(settings))
+    if payments is not None:
+        settings = replace(settings, payments=payments)
+    return Brain(**found.tensors, settings=settings)

@@ -19,20 +19,25 @@ from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
 from flmarket.core.errors import RunError
 from learning.mahdrl import training
-from learning.mahdrl.adam import Adam
 from learning.mahdrl.advantages import Credits, Lived
-from learning.mahdrl.agent import Brain, Networks, networks_of, random_offer, see
-from learning.mahdrl.features import Memory, knowledge
-from learning.mahdrl.networks import Tensors
-from learning.mahdrl.policy import Player
-from learning.mahdrl.replay import Replay
+from learning.mahdrl.agent import Brain, Networks, Player, networks_of, random_offer, see
+from learning.mahdrl.market_model import (
+    RIVAL_FEATURES,
+    STANDING,
+    Memory,
+    Rivals,
+    exactly,
+    knowledge,
+    rival_features,
+    rivals_kept,
+)
+from learning.mahdrl.networks import Adam, Replay, Tensors, fill
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.training import Shape
-from learning.mahdrl.win_probability import RIVAL_FEATURES, STANDING, Rivals, exactly, features, rivals_kept
 from learning.policy import PolicyContext
 
-UNTOLD = 0.25
-"""The share of exploring services without a learning curve, so that an agent can play without knowing one."""
+WITHOUT_CURVE = 0.25
+"""The share of exploring services that know no learning curve, so that an agent can play without one."""
 
 UNSURE = 1e-6  # a learned chance is cut this far from 0 and 1, so that no offer is infinitely surprising
 
@@ -64,11 +69,10 @@ class Learner(training.Learner):
         self._most = max(len(names) for names in self.services)  # services that learn in an episode
         # the networks that learn, in memory shared with torch; they play while exploring
         self.brain = Brain.initial(stream(seed, "agent"), settings)
-        networks = self.brain.tensors()
         # their slow average, which plays in evaluations and becomes the trained agent
-        self.played = Brain(**{name: values.copy() for name, values in networks.items()}, settings=settings)
-        self._parameters = [torch.from_numpy(values).requires_grad_() for values in networks.values()]
-        self._adams = [Adam(parameters, settings.learning_rate) for parameters in self._parameters]
+        self.played = self.brain.copy()
+        self._parameters = {name: torch.from_numpy(it).requires_grad_() for name, it in self.brain.tensors().items()}
+        self._adams = {name: Adam(it, settings.learning_rate) for name, it in self._parameters.items()}
         self._cores = max(shape.cores for shape in shapes)
         self._rivals = max(rivals_kept(len(shape.services), shape.cores) for shape in shapes)
         clients, sizes = max(shape.clients for shape in shapes), networks_of(settings)
@@ -95,25 +99,13 @@ class Learner(training.Learner):
         self._curves = tuple(shape.curves for shape in shapes)
         self._episodes: dict[str, _Episode] = {}
         self._memories: dict[str, Memory] = {}
-        self._due = 0.0
-        self._selves = Selves(seed, wanted=selves)
+        self._due = np.zeros(1)  # updates that are still to be made
+        self._keeps_selves = selves
+        self._selves: list[Brain] = []  # what was played after every ``EVERY`` episodes
 
     def begin(self, episode: int, market: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
         self._episode, self._market, self._episodes, self._memories = episode, market, {}, {}
-
-    def _memory(self, name: str, *, exploring: bool = False) -> Memory:
-        """Return what a service remembers of the rounds so far, and knew before them."""
-        if name not in self._memories:
-            curve = self._curves[self._market].get(name) if self.settings.curve else None
-            if exploring and curve and stream(self._seed, "untold", self._episode, name).random() < UNTOLD:
-                curve = None
-            self._memories[name] = Memory(known=knowledge(curve))
-        return self._memories[name]
-
-    def _row(self, name: str) -> int:
-        """Return a service's row in what is kept of each service of each market."""
-        return int(self._first[self._market]) + self.services[self._market].index(name)
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
@@ -124,13 +116,60 @@ class Learner(training.Learner):
             if rng.random() < epsilon:
                 offers[name] = random_offer(observation, rng, self.settings.payments)
             else:
-                brain = self.brain if epsilon > 0 else self.played
-                if epsilon > 0 and (members := self.settings.members) > 1:
-                    # Each acts on what it believes for an episode, and so tries what the others would not.
-                    drawn = stream(self._seed, "member", self._episode, name).integers(members)
-                    brain = brain.member(int(drawn))
+                brain = self._exploring(name) if epsilon > 0 else self.played
                 offers[name] = brain.decide(observation, memory)
         return offers
+
+    def _memory(self, name: str, *, exploring: bool = False) -> Memory:
+        """Return what a service remembers of the rounds so far, and knew before them."""
+        if name not in self._memories:
+            curve = self._curves[self._market].get(name) if self.settings.curve else None
+            if exploring and curve and stream(self._seed, "untold", self._episode, name).random() < WITHOUT_CURVE:
+                curve = None
+            self._memories[name] = Memory(known=knowledge(curve))
+        return self._memories[name]
+
+    def _exploring(self, name: str) -> Brain:
+        """Return one critic of the networks that learn: each acts for an episode, and tries what others would not."""
+        if self.settings.members == 1:
+            return self.brain
+        drawn = stream(self._seed, "member", self._episode, name).integers(self.settings.members)
+        return self.brain.member(int(drawn))
+
+    def observe(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> dict[str, float]:
+        """Take in what came of a round. Learning happens at the end of the episode, when advantages are known."""
+        for name, observation in observations.items():
+            episode = self._episodes.setdefault(name, _Episode())
+            episode.accuracies.append(feedback[name].accuracy)
+            episode.transitions.append(self._transition(observation, offers[name], feedback[name], self._memory(name)))
+        self._due += self.settings.updates
+        return {}
+
+    def _transition(self, observation: Observation, offer: Offer, came: Feedback, memory: Memory) -> dict[str, Any]:
+        """Return what is learned from of a service's round, but for its credit."""
+        rivals = Rivals.of(observation)
+        prices = np.zeros((observation.clients, 1))
+        prices[offer.clients, 0] = offer.payments
+        kept = rivals_kept(len(observation.services), observation.cores)  # as the agent will see them
+        standing = rivals.standing(prices, min(kept, self._rivals))[offer.clients, 0]
+        against = np.zeros((len(offer.clients), self._rivals, STANDING))
+        against[:, : standing.shape[1]] = standing
+        seen = see(observation, memory, self.settings)
+        return {
+            "clients": seen.clients[offer.clients],
+            "rivals": against,
+            "active": np.ones(standing.shape[1]),
+            "offered": np.ones(len(offer.clients)),
+            # While an intervention raises K beyond what is counted, offers teach nothing about rivals.
+            "contested": [len(rivals) >= observation.cores <= self._cores],
+            "cores": [observation.cores],
+            "served": came.served,
+            "won": came.won,
+            "situation": seen.situation,
+            "rivalry": seen.rivalry,
+        }
 
     def remember(
         self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
@@ -138,42 +177,7 @@ class Learner(training.Learner):
         """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
         if self.settings.context:
             for name, observation in observations.items():
-                memory = self._memory(name)
-                self._memories[name] = memory.after(observation, offers[name], feedback[name].won)
-
-    def observe(
-        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
-    ) -> dict[str, float]:
-        """Take in what came of a round. Learning happens at the end of the episode, when advantages are known."""
-        for name, observation in observations.items():
-            offer, came = offers[name], feedback[name]
-            rivals = Rivals.of(observation)
-            prices = np.zeros((observation.clients, 1))
-            prices[offer.clients, 0] = offer.payments
-            kept = rivals_kept(len(observation.services), observation.cores)  # as the agent will see them
-            standing = rivals.standing(prices, min(kept, self._rivals))[offer.clients, 0]
-            against = np.zeros((len(offer.clients), self._rivals, STANDING))
-            against[:, : standing.shape[1]] = standing
-            seen = see(observation, self._memory(name), self.settings)
-            episode = self._episodes.setdefault(name, _Episode())
-            episode.accuracies.append(came.accuracy)
-            episode.transitions.append(
-                {
-                    "clients": seen.clients[offer.clients],
-                    "rivals": against,
-                    "active": np.ones(standing.shape[1]),
-                    "offered": np.ones(len(offer.clients)),
-                    # While an intervention raises K beyond what is counted, offers teach nothing about rivals.
-                    "contested": [len(rivals) >= observation.cores <= self._cores],
-                    "cores": [observation.cores],
-                    "served": came.served,
-                    "won": came.won,
-                    "situation": seen.situation,
-                    "rivalry": seen.rivalry,
-                }
-            )
-        self._due += self.settings.updates
-        return {}
+                self._memories[name] = self._memory(name).after(observation, offers[name], feedback[name].won)
 
     def end(
         self,
@@ -181,107 +185,90 @@ class Learner(training.Learner):
         lived: Lived | None = None,
     ) -> dict[str, float]:
         """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name."""
-        accuracies = {name: episode.accuracies for name, episode in self._episodes.items()}
-        rows = {name: self._row(name) for name in accuracies}
-        for name, credit in self._credits.of(rows, accuracies, lived).items():
-            for transition, advantage in zip(self._episodes[name].transitions, credit.tolist(), strict=True):
-                self._replay.add(0, advantage=[advantage], **transition)
-        updates, self._due = int(self._due), self._due % 1.0
+        for name, episode in self._episodes.items():
+            row = int(self._first[self._market]) + self.services[self._market].index(name)
+            credit = self._credits.of(row, name, episode.accuracies, lived)
+            if credit is not None:
+                for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
+                    self._replay.add(0, advantage=[advantage], **transition)
+        updates = int(self._due[0])
+        self._due %= 1.0
         losses = []
         if self._replay.stored.all():
             rng = stream(self._seed, "replay", self._episode)
             losses = [self._update(rng) for _ in range(updates)]
-        self._selves.keep(self._episode, self.played)
+        if self._keeps_selves and self._episode % EVERY == 0:
+            self._selves.append(self.played.copy())
         if not losses:
             return {}
         return dict(zip(("critic_loss", "win_loss"), np.mean(losses, axis=0).tolist(), strict=True))
 
-    def earlier(self, context: PolicyContext, episode: int) -> Player | None:
-        """Return one of the agent's earlier selves to play a service in an episode; None before there are any."""
-        return self._selves.player(context, episode, self.played)
-
     def _update(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Update all networks once: lines 13 to 15 of Algorithm 1. Returns the losses of the critic and of the chance.
+
+        Every critic learns from a batch of its own, the chance to be served from the first critic's.
+        """
+        # Line 13. Offers are at the front of their rows: what no row of the batch uses is left out.
         batch = self._replay.sample(rng, self.settings.batch * self._most, self.settings.members)
-        # Offers are at the front of their rows: what no row of the batch uses is left out.
         width = max(1, int(batch["offered"].sum(axis=2).max()))
         for name in ("clients", "rivals", "offered", "served", "won"):
             batch[name] = np.ascontiguousarray(batch[name][:, :, :width])
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
-        networks = networks_of(self.settings)
-        quality, count, chance = self._parameters
-        critic = critic_loss(quality, count, tensors, networks)
-        first = {name: values[:: self.settings.members] for name, values in tensors.items()}  # one batch each
-        win = win_loss(chance, first, self._cores, networks)
-        gradients = torch.autograd.grad(critic + win, self._parameters)
-        for adam, gradient in zip(self._adams, gradients, strict=True):
+        first = {name: values[:: self.settings.members] for name, values in tensors.items()}
+
+        # Line 14. The critic by (10), towards the advantage instead of (11); the chance to be served instead of (9).
+        networks, parameters = networks_of(self.settings), self._parameters
+        critic = critic_loss(parameters["quality"], parameters["count"], tensors, networks)
+        win = win_loss(parameters["win"], first, self._cores, networks)
+        gradients = torch.autograd.grad(critic + win, list(parameters.values()))
+        for adam, gradient in zip(self._adams.values(), gradients, strict=True):
             adam.step(gradient)
-        self._follow()
+
+        # Line 15. By (12), but it is what plays that follows; there are no target networks.
+        learned = self.brain.tensors()
+        for name, values in self.played.tensors().items():
+            values += np.float32(self.settings.average) * (learned[name] - values)
         return float(critic.detach()) / self.settings.members, float(win.detach())
 
-    def _follow(self) -> None:
-        for name, values in self.played.tensors().items():
-            values += np.float32(self.settings.average) * (getattr(self.brain, name) - values)
+    def earlier(self, context: PolicyContext, episode: int) -> Player | None:
+        """Return an earlier self, drawn at random, to play a service in an episode; None before there are any."""
+        if not self._selves:
+            return None
+        drawn = stream(self._seed, "self", episode, context.service).integers(len(self._selves))
+        return Player(context, self._selves[int(drawn)])
 
     def state(self) -> Tensors:
-        """Return everything that later learning depends on, by name."""
-        state: dict[str, Any] = {
-            **{f"brain.{name}": values for name, values in self.brain.tensors().items()},
-            **{f"played.{name}": values for name, values in self.played.tensors().items()},
-            "due": np.array([self._due]),
+        """Return everything that later learning depends on, between two episodes."""
+        selves = [brain.tensors() for brain in self._selves]
+        return {
+            **self._arrays(),
             **self._replay.state(),
-            **self._credits.state(),
-            **self._selves.state(),
+            **{f"selves.{name}": np.stack([one[name] for one in selves]) for name in (selves[0] if selves else ())},
         }
-        for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
-            state |= adam.state(f"adam.{name}")
-        return state
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``, between two episodes."""
-        for name, adam in zip(("quality", "count", "win"), self._adams, strict=True):
-            getattr(self.brain, name)[...] = state[f"brain.{name}"]
-            getattr(self.played, name)[...] = state[f"played.{name}"]
-            adam.restore(f"adam.{name}", state)
-        self._due = float(state["due"][0])
+        fill(self._arrays(), state)
         self._replay.restore(state)
-        self._credits.restore(state)
-        self._selves.restore(state)
+        selves = {name: state[f"selves.{name}"] for name in self._parameters if f"selves.{name}" in state}
+        number = len(selves["win"]) if selves else 0
+        self._selves = [
+            Brain(**{name: values[at].copy() for name, values in selves.items()}, settings=self.settings)
+            for at in range(number)
+        ]
+
+    def _arrays(self) -> Tensors:
+        """Return the part of the state that is always of the same shape."""
+        return {
+            **{f"brain.{name}": values for name, values in self.brain.tensors().items()},
+            **{f"played.{name}": values for name, values in self.played.tensors().items()},
+            **{key: values for name, it in self._adams.items() for key, values in it.state(f"adam.{name}").items()},
+            **self._credits.state(),
+            "due": self._due,
+        }
 
     def agent(self) -> dict[str, Float32Array]:
         """Return the tensors of a trained agent: its networks alone."""
         return self.played.tensors()
-
-
-class Selves:
-    """Earlier versions of an agent, kept at regular intervals of episodes."""
-
-    def __init__(self, seed: int, *, wanted: bool = True) -> None:
-        self._seed, self._wanted = seed, wanted
-        self._kept: list[dict[str, Float32Array]] = []
-
-    def keep(self, episode: int, played: Brain) -> None:
-        """Keep a copy of the networks after an episode, if it is time to."""
-        if self._wanted and episode % EVERY == 0:
-            self._kept.append({name: values.copy() for name, values in played.tensors().items()})
-
-    def player(self, context: PolicyContext, episode: int, now: Brain) -> Player | None:
-        """Return one of them to play a service, drawn at random; None if there are none yet."""
-        if not self._kept:
-            return None
-        drawn = int(stream(self._seed, "self", episode, context.service).integers(len(self._kept)))
-        return Player(context, Brain(**self._kept[drawn], settings=now.settings))
-
-    def state(self) -> dict[str, Any]:
-        """Return what a checkpoint must hold, by name."""
-        if not self._kept:
-            return {}
-        return {f"selves.{name}": np.stack([one[name] for one in self._kept]) for name in self._kept[0]}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a ``state``."""
-        stacked = {name.removeprefix("selves."): it for name, it in state.items() if name.startswith("selves.")}
-        number = max((len(values) for values in stacked.values()), default=0)
-        self._kept = [{name: values[at].copy() for name, values in stacked.items()} for at in range(number)]
 
 
 def set_values(
@@ -294,14 +281,13 @@ def set_values(
     """Return V(S) = mean of q over S + kappa(|S|) of the served sets of a batch, [A, B]."""
     served = batch["served"]
     rows = _Rows(served.flatten(1))
-    q = rows.spread(networks.quality.forward(quality, rows.of(batch["clients"].flatten(1, 2)))[..., 0]).view(
-        served.shape
-    )
+    q = networks.quality.forward(quality, rows.of(batch["clients"].flatten(1, 2)))[..., 0]
+    total = (rows.spread(q).view(served.shape) * served).sum(dim=2)
     number = served.sum(dim=2)
-    nobody, slope, curvature = networks.count.forward(count, batch["situation"]).unbind(dim=2)
+    none_served, slope, curvature = networks.count.forward(count, batch["situation"]).unbind(dim=2)
     log_count = number.clip(min=1).log()
-    some = (q * served).sum(dim=2) / number.clip(min=1) + (slope + curvature * log_count) * log_count
-    return torch.where(number > 0, some, nobody)
+    some = total / number.clip(min=1) + (slope + curvature * log_count) * log_count
+    return torch.where(number > 0, some, none_served)
 
 
 def critic_loss(quality: Tensor, count: Tensor, batch: Mapping[str, Tensor], networks: Networks) -> Tensor:
@@ -323,11 +309,12 @@ def win_loss(
     won, rivals, counts = batch["won"], batch["rivals"], batch["offered"] * batch["contested"]
     rows = _Rows(counts.flatten(1))
     standing = rows.of(rivals.flatten(1, 2))  # [A, n, R, 2]
-    active, beside, cores = (
+    active, rivalry, cores = (
         rows.of(batch[name][:, :, None].expand(-1, -1, won.shape[2], -1).flatten(1, 2))
         for name in ("active", "rivalry", "cores")
     )
-    seen = torch.cat([features(standing, torch), beside[:, :, None].expand(-1, -1, standing.shape[2], -1)], -1)
+    everywhere = rivalry[:, :, None].expand(-1, -1, standing.shape[2], -1)
+    seen = torch.cat([rival_features(standing, torch), everywhere], -1)
     outbid = networks.win.forward(win, seen.flatten(1, 2))[..., 0].view(standing.shape[:-1]).sigmoid()
     numbers = torch.stack(exactly(most, outbid * active))
     within = torch.arange(most)[:, None, None] < cores[..., 0]

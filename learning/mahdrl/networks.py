@@ -1,22 +1,32 @@
-"""Multi-layer perceptrons as flat parameter vectors, stacked over agents: [A, P].
+"""The parts that both learners share, stacked over their A agents: networks, Adam and replay buffers.
 
-One batched matrix product serves all A agents, and a checkpoint is one tensor. The same forward pass runs on NumPy
-arrays (acting) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones
+The parameters of A agents are one array, [A, P]: a batched matrix product serves them all. The same forward pass runs
+on NumPy arrays (playing) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones
 (``fl.arithmetic.ordered_sums``), so that an agent decides the same on every machine.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import Generator
 
 from fl.arithmetic.ordered_sums import exact_product
-from fl.arrays import AnyArray, Float32Array
+from fl.arrays import AnyArray, Float32Array, IntArray
 
-Tensors = Mapping[str, AnyArray]  # named arrays: what a checkpoint holds
+if TYPE_CHECKING:  # an agent that plays needs no torch
+    from torch import Tensor
+
+Tensors = Mapping[str, AnyArray]  # named arrays: what agents and saved states hold
+
+
+def fill(arrays: Tensors, state: Tensors) -> None:
+    """Copy a saved state into the arrays of the same names."""
+    for name, values in arrays.items():
+        values[...] = state[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +63,80 @@ class Mlp:
                 x = np.maximum(x, 0) if isinstance(x, np.ndarray) else x.clip(min=0)
             at = end
         return x
+
+
+class Adam:
+    """Adam (Kingma & Ba, ICLR 2015) with torch's defaults. Its whole state is three arrays, for checkpoints."""
+
+    def __init__(self, parameters: "Tensor", learning_rate: float) -> None:
+        self._parameters, self._learning_rate = parameters.detach(), learning_rate
+        # [A, P] running means of the gradient and of its square
+        self._first, self._second = parameters.new_zeros(parameters.shape), parameters.new_zeros(parameters.shape)
+        self._steps = np.zeros(1, dtype=np.int64)
+
+    def step(self, gradient: "Tensor") -> None:
+        """Move the parameters [A, P] against the gradient [A, P]."""
+        self._steps += 1
+        steps = int(self._steps[0])
+        self._first.lerp_(gradient, 0.1)
+        self._second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        corrected = self._second / (1.0 - 0.999**steps)
+        size = self._learning_rate / (1.0 - 0.9**steps)
+        self._parameters.addcdiv_(self._first, corrected.sqrt_().add_(1e-8), value=-size)
+
+    def state(self, prefix: str) -> Tensors:
+        return {
+            f"{prefix}.first": self._first.numpy(),
+            f"{prefix}.second": self._second.numpy(),
+            f"{prefix}.steps": self._steps,
+        }
+
+
+class Replay:
+    """The last ``capacity`` transitions of each of A agents, in ring buffers."""
+
+    def __init__(self, agents: int, capacity: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.capacity = capacity
+        # name -> [A, capacity, *shape]
+        self.fields: dict[str, Float32Array] = {
+            name: np.zeros((agents, capacity, *shape), dtype=np.float32) for name, shape in shapes.items()
+        }
+        # [A] transitions ever stored; the next one is put at ``stored % capacity``
+        self.stored: IntArray = np.zeros(agents, dtype=np.int64)
+
+    def add(self, agent: int, **values: npt.ArrayLike) -> None:
+        """Store one transition. A field that is shorter than its row is padded with zeros."""
+        at = int(self.stored[agent]) % self.capacity
+        for name, field in self.fields.items():
+            rows, given = field[agent], np.asarray(values[name], dtype=np.float32)
+            if given.shape == rows.shape[1:]:
+                rows[at] = given
+            else:
+                rows[at] = 0.0
+                rows[at, : len(given)] = given
+        self.stored[agent] += 1
+
+    def sample(
+        self,
+        rng: Generator,
+        batch: int,  # transitions of each
+        times: int = 1,  # how many batches for each agent; they follow each other
+    ) -> dict[str, Float32Array]:
+        """Draw batches uniformly, with replacement, for each agent: name -> [A * times, batch, *shape].
+
+        Every agent must hold at least one transition.
+        """
+        agents = np.repeat(np.arange(len(self.stored)), times)[:, None]
+        held = np.minimum(self.stored, self.capacity)
+        rows = rng.integers(held[agents], size=(len(agents), batch))
+        return {name: values[agents, rows] for name, values in self.fields.items()}
+
+    def state(self) -> Tensors:
+        held = min(int(self.stored.max(initial=0)), self.capacity)
+        return {f"replay.{name}": values[:, :held] for name, values in self.fields.items()} | {
+            "replay.stored": self.stored
+        }
+
+    def restore(self, state: Tensors) -> None:
+        self.stored[...] = state["replay.stored"]
+        fill(self.state(), state)

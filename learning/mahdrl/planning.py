@@ -32,22 +32,23 @@ OVERBIDS = (1.08, 1.2)
 
 @dataclass(frozen=True, slots=True)
 class CountValue:
-    """kappa(k) = slope * log k + curvature * (log k)^2 for k >= 1 clients served, and ``nobody`` for none."""
+    """kappa(k) = slope * log k + curvature * (log k)^2 for k >= 1 clients served, and ``none_served`` for none."""
 
-    nobody: float
+    none_served: float
     slope: float
     curvature: float
 
     def of(self, expected: Any, none: Any) -> FloatArray:
         """Return kappa for the number of clients expected if any are served; ``none`` is the chance that none is."""
         log_count = log(np.maximum(expected, 1.0))
-        value: FloatArray = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count + none * self.nobody
+        some = (self.slope + self.curvature * log_count) * log_count
+        value: FloatArray = (1.0 - none) * some + none * self.none_served
         return value
 
 
 def price_levels(
-    observation: Observation,  # what the deciding service sees
-    rivals: FloatArray,  # [R, C], see ``rivalry.Rivals.bids``
+    observation: Observation,
+    rivals: FloatArray,  # [R, C], see ``market_model.Rivals.bids``
 ) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
@@ -73,7 +74,7 @@ def plan(
     budget: float,  # B_m, money
     *,
     available: BoolArray | None = None,  # [C] who can be selected; all if not given
-    # [C] the clients in the order in which those of equal worth are considered; by their number if not given
+    # [C] the order in which clients of equal worth are considered; by their number if not given
     turns: IntArray | None = None,
 ) -> Offer:
     """Return the offers that promise the most within the budget (eq. 4); at least one, if any client is affordable."""

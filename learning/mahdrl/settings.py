@@ -22,10 +22,11 @@ class Settings:
     # sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one, what an
     # agent learns about budgets is noise, and harms it under another budget.
     budget: bool = False
-    # sees which market this is, and what came of its offers so far (``features.context``), for trainings in many
+    # sees which market this is, and what came of its offers so far (``market_model.context``), for trainings in many
     # markets
     context: bool = False
-    # besides the context, knows how its data set is learned, where anybody does (``features.knowledge``)
+    # besides the context, sees the learning curve that was fitted to its data set, if there is one
+    # (``market_model.knowledge``)
     curve: bool = False
     # among clients that are worth the same, a random draw decides; otherwise the one with the lower number comes first,
     # and services that decide alike all want the same ones
@@ -46,9 +47,3 @@ class Settings:
 
 
 DEFAULTS = Settings()
-
-FORMER = {
-    "share": True, "standardise": True, "schedule": True, "count": True, "stop": True, "served": True,
-    "weighted": True, "difference": False, "gain": False,
-}  # fmt: skip
-"""Switches of earlier trainings, as the agents that come with flmarket have them: no other value can be played."""

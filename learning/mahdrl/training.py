@@ -18,28 +18,16 @@ import torch
 from des.market import Market
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.streams import stream
+from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.surrogate.curves import Curve
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
 from learning.episode import decide
 from learning.episode import learn as let_learn
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Lived
-from learning.mahdrl.agent_file import CheckpointError
+from learning.mahdrl.agent_files import FIFTHS, SHARES, CheckpointError, Row
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.preferences import Preferences
-from learning.mahdrl.training_files import (
-    Row,
-    folder_of,
-    has_baselines,
-    log_of,
-    log_row,
-    preferences_of,
-    record_baselines,
-    record_plan,
-    resumed,
-    write_state,
-)
 from learning.policy import Policy
 
 EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training
@@ -173,8 +161,7 @@ def train(
     learner: Learner,  # a new one
     open_table: OpenTable,  # opens each market
     plan: Plan,  # how long and on what
-    # file of the agent, ``NAME.safetensors``; ``NAME.json``, ``NAME.csv`` (log) and ``NAME.training/`` go next to it
-    out: Path,
+    out: Path,  # file of the agent, ``NAME.safetensors``; see ``agent_files`` for what goes next to it
     provenance: Mapping[str, Any],  # part of the agent's description; must be the same when a training is resumed
     about: Mapping[str, Any],  # another part of it, which may change: versions, revision
     *,
@@ -191,29 +178,29 @@ def train(
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
     done = 0
     curve: list[dict[str, Any]] = []
-    if resume and (found := resumed(out, identity, learner.restore)) is not None:
+    if resume and (found := agent_files.resumed(out, identity, learner.restore)) is not None:
         done, curve, explored = found["episode"], found["curve"], found["plan"]["epsilon_episodes"]
         plan = replace(plan, epsilon_episodes=explored)
         identity["plan"]["epsilon_episodes"] = explored
         if plan.episodes < done:
             raise CheckpointError(
-                f"{folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
+                f"{agent_files.folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
                 "raise --episodes"
             )
     elif resume and out.exists():
         raise CheckpointError(
-            f"{out}: already exists, but {folder_of(out)} has no state to resume from; choose another --out"
+            f"{out}: already exists, but {agent_files.folder_of(out)} has no state to resume from; choose another --out"
         )
-    with log_of(out, done) as log, preferences_of(out, done) as preferences:
-        record_plan(out, {**identity, "about": about})
-        if baselines is not None and not (resume and has_baselines(out)):
-            record_baselines(out, baselines())
+    with agent_files.log_of(out, done) as log, agent_files.preferences_of(out, done) as preferences:
+        agent_files.record_plan(out, {**identity, "about": about})
+        if baselines is not None and not (resume and agent_files.has_baselines(out)):
+            agent_files.record_baselines(out, baselines())
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             seed, seats = plan.market_seed(episode), plan.learners(episode)
             with open_table(plan.market(episode), episode, seed, seats) as table:
                 row = play_episode(learner, table, episode, epsilon, learn=True)
-            log.write([log_row(row)])
+            log.write([agent_files.log_row(row)])
             report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
@@ -221,15 +208,58 @@ def train(
             noted = Preferences()
             row = _evaluate(learner, open_table, plan, episode, noted)
             preferences.write(noted.rows(episode))
-            log.write([log_row(row)])
+            log.write([agent_files.log_row(row)])
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             preferences.sync()
             log.sync()
-            write_state(out, learner.state(), identity, episode, curve)
-    agent_file.write(
-        out, "agent", learner.agent(), {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
-    )
+            agent_files.write_state(out, learner.state(), identity, episode, curve)
+    description = {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
+    agent_files.write(out, "agent", learner.agent(), description)
+
+
+class Preferences:
+    """Counts the offers of an evaluation, all its markets and seats together, service by service."""
+
+    def __init__(self) -> None:
+        # by service: rounds, offers, served, the sums of bids and of payments, and the offers to each fifth
+        self._sums: dict[str, FloatArray] = {}
+
+    def add(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
+        """Count one service's offers of a round."""
+        clients, bids = offer.clients, observation.own_bids
+        parts = [
+            np.bincount(fifths(values, observation.available)[clients], minlength=FIFTHS)
+            for values in (bids, observation.dqi)
+        ]
+        sums = [1, len(clients), np.sum(feedback.served), bids[clients].sum(), offer.payments.sum()]
+        counted = np.concatenate([sums, *parts]).astype(np.float64)
+        self._sums[observation.service] = self._sums.get(observation.service, 0.0) + counted
+
+    def rows(self, episode: int) -> Iterator[Mapping[str, object]]:
+        """Yield a row for each service, by column; what there is no number for is empty."""
+        for name, sums in self._sums.items():
+            rounds, offers, served, bid, offered, *parts = sums.tolist()
+            shares = [part / offers if offers else "" for part in (served, *parts)]
+            yield {
+                "episode": episode,
+                "service": name,
+                "offers": offers / rounds,
+                "markup": offered / bid - 1.0 if bid > 0 else "",
+                **dict(zip(("served", *SHARES), shares, strict=True)),
+            }
+
+
+def fifths(
+    values: FloatArray,  # [C], a bid or a DQI of each client
+    available: BoolArray,  # [C], whether each client can be chosen: only these are ordered; the others are in fifth 0
+) -> IntArray:
+    """Return the fifth of each client [C], from 0, in the order of some values; of equal ones, the first come first."""
+    parts = np.zeros(len(values), np.int64)
+    chosen = np.flatnonzero(available)
+    order = chosen[np.argsort(values[chosen], kind="stable")]
+    parts[order] = np.arange(len(order)) * FIFTHS // max(1, len(order))
+    return parts
 
 
 def play_episode(
@@ -284,6 +314,7 @@ def play_episode(
 
 
 def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, noted: Preferences) -> Row:
+    """Play the markets of an evaluation; return the mean row of the log, and note what the agent preferred."""
     rows = []
     for market, seed, seats in tracked(list(plan.evaluations()), "markets of the evaluation"):
         with open_table(market, 0, seed, seats) as table:

@@ -1,5 +1,5 @@
-"""Mahdrl: see ``learning.mahdrl.policy``."""
+"""Mahdrl: see ``learning.mahdrl.agent``."""
 
-from learning.mahdrl.policy import Mahdrl
+from learning.mahdrl.agent import Mahdrl
 
 __all__ = ["Mahdrl"]

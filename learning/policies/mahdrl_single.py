@@ -1,5 +1,5 @@
-"""MahdrlSingle: see ``learning.mahdrl.policy``."""
+"""MahdrlSingle: see ``learning.mahdrl.agent``."""
 
-from learning.mahdrl.policy import MahdrlSingle
+from learning.mahdrl.agent import MahdrlSingle
 
 __all__ = ["MahdrlSingle"]

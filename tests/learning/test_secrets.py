@@ -12,8 +12,8 @@ from des.money import to_micro
 from des.offer_checks import check_offer
 from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
+from learning.mahdrl.market_model import Rivals
 from learning.mahdrl.planning import OVERBIDS, price_levels
-from learning.mahdrl.win_probability import Rivals
 from learning.policy import BUILTIN, create, load
 from learning.seats import seat
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from learning.mahdrl import agent_file
-from learning.mahdrl.agent_file import shipped
-from learning.mahdrl.policy import NAME
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent import NAME
+from learning.mahdrl.agent_files import shipped
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
@@ -24,17 +24,17 @@ class Observer:
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
     """A file with the agent that comes with flmarket."""
-    for part in (agent_file.TENSORS, agent_file.DESCRIPTION):
+    for part in (agent_files.TENSORS, agent_files.DESCRIPTION):
         shutil.copy(shipped(NAME).with_suffix(part), tmp_path)
-    return tmp_path / f"{NAME}{agent_file.TENSORS}"
+    return tmp_path / f"{NAME}{agent_files.TENSORS}"
 
 
 def train_anew(agent: Path) -> None:
     """Put another agent into the same file."""
-    tensors, description = agent_file.read(agent, "agent")
+    tensors, description = agent_files.read(agent, "agent")
     head = {"flmarket", "version", "sha256"}
     rest = {key: value for key, value in description.items() if key not in head}
-    agent_file.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
+    agent_files.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
 
 
 def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_services: str, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_
 def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
     agent: Path, two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning.mahdrl.agent_file.shipped", lambda name: agent)  # as an update of flmarket would
+    monkeypatch.setattr("learning.mahdrl.agent_files.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Observer(), workers=0)

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
 from flmarket.core.errors import InputError
-from learning.mahdrl.agent_file import CheckpointError
+from learning.mahdrl.agent_files import CheckpointError
 from scenarios.build import Shelf
 from scenarios.environments import parallel_env, service_env
 from scenarios.factory import market_factory

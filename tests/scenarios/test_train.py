@@ -13,9 +13,9 @@ import pytest
 
 from des.observation import Offer
 from flmarket.core.errors import InputError, RunError
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
 from learning.mahdrl import learner as mahdrl
-from learning.mahdrl.agent_file import CheckpointError, shipped
+from learning.mahdrl.agent_files import CheckpointError, shipped
 from learning.mahdrl.training import Learner, Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
@@ -496,7 +496,7 @@ def test_the_agents_that_were_met_are_part_of_what_was_trained_on():
     assert learned_rivals(small()) == {}, "all learn"
     assert learned_rivals(small(rotate=True, rivals=("hqfa",))) == {}
     met = learned_rivals(small(rotate=True, rivals=("hqfa", "mahdrl-paper")))
-    assert met == {"mahdrl-paper": agent_file.digest(shipped("mahdrl-paper"))}
+    assert met == {"mahdrl-paper": agent_files.digest(shipped("mahdrl-paper"))}
 
 
 def test_a_checkpoint_that_nobody_plays_while_training_is_not_read():

@@ -14,9 +14,9 @@ from fl.arithmetic.streams import stream_key
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
-from learning.mahdrl.agent_file import Reasons
+from learning.mahdrl.agent import Mahdrl
+from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper.policy import MahdrlPaper
-from learning.mahdrl.policy import Mahdrl
 from learning.policy import load
 from scenarios.build import create_policy, policy_context
 from scenarios.file.interventions import services_over_time

@@ -26,7 +26,7 @@ from flmarket.core.errors import InputError, RunError
 from flmarket.core.tracking import counting, shown
 
 if TYPE_CHECKING:
-    from learning.mahdrl.training_files import Row
+    from learning.mahdrl.agent_files import Row
     from scenarios.build import Shelf
     from scenarios.train import Training
 
@@ -104,7 +104,7 @@ def train(
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
-    from learning.mahdrl.training_files import folder_of, has_state
+    from learning.mahdrl.agent_files import folder_of, has_state
     from scenarios.logs.outside import require_outside_runs
     from scenarios.running.batch import threads  # brings torch
     from scenarios.train import place, plan_training
@@ -196,7 +196,7 @@ def _train(
     live: bool = True,  # in the command's own process, which shows progress already
 ) -> None:
     """Train one agent, reporting to TensorBoard as well if that is asked for."""
-    from learning.mahdrl.training_files import Board
+    from learning.mahdrl.agent_files import Board
     from scenarios.train import run
 
     episodes = training.plan.episodes

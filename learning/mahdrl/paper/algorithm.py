@@ -20,6 +20,7 @@
 Departures, and what we chose where the paper leaves something open, are described where they occur.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,15 +34,15 @@ from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
 from learning.client_selection.checks import require_finite
 from learning.mahdrl import training
-from learning.mahdrl.adam import Adam
-from learning.mahdrl.advantages import Lived
-from learning.mahdrl.networks import Tensors
-from learning.mahdrl.paper.actor_critic import Networks
-from learning.mahdrl.paper.equations import actor_loss, critic_loss, serial_selection, soft_update, targets
-from learning.mahdrl.paper.rewards import Rewards
+from learning.mahdrl.advantages import Baseline, Lived
+from learning.mahdrl.networks import Adam, Replay, Tensors, fill
+from learning.mahdrl.paper.equations import Networks, actor_loss, critic_loss, serial_selection, soft_update, targets
 from learning.mahdrl.paper.settings import Settings
-from learning.mahdrl.replay import Replay
 from learning.mahdrl.training import Shape
+
+SLOWEST_RATE = 0.03  # rate per episode at which the usual rewards forget once they have seen 33 of them
+
+SCALE = 5.0  # brings what one choice changes to a size at which the networks learn
 
 
 class Learner(training.Learner):
@@ -99,7 +100,7 @@ class Learner(training.Learner):
         agents = [self.services.index(name) for name in observations]
         explores = epsilon > 0
         with torch.no_grad():
-            # Line 8. The actor's output is a markup in [0, 1] (actor_critic.Networks.markup); xi must not leave that.
+            # Line 8. The actor's output is a markup in [0, 1] (equations.Networks.markup); xi must not leave that.
             weights = self.weights.of(agents)
             encoded = np.stack([self.networks.encode(observation) for observation in observations.values()])
             states = torch.from_numpy(encoded)[:, None]
@@ -191,26 +192,66 @@ class Learner(training.Learner):
 
     def state(self) -> Tensors:
         """Return everything that later learning depends on, between two episodes."""
-        own, target = self.weights.tensors(), self.target_weights.tensors()
-        return {
-            **{f"own.{name}": values for name, values in own.items()},
-            **{f"target.{name}": values for name, values in target.items()},
-            **self._adam_actor.state("adam.actor"),
-            **self._adam_critic.state("adam.critic"),
-            **self._replay.state(),
-            **self._rewards.state(),
-        }
+        return {**self._arrays(), **self._replay.state()}
 
     def restore(self, state: Tensors) -> None:
-        """Continue from a ``state``."""
-        for prefix, weights in (("own", self.weights), ("target", self.target_weights)):
-            for name, values in weights.tensors().items():
-                values[...] = state[f"{prefix}.{name}"]
-        self._adam_actor.restore("adam.actor", state)
-        self._adam_critic.restore("adam.critic", state)
+        fill(self._arrays(), state)
         self._replay.restore(state)
-        self._rewards.restore(state)
+
+    def _arrays(self) -> Tensors:
+        """Return the part of the state that is always of the same shape."""
+        return {
+            **{f"own.{name}": values for name, values in self.weights.tensors().items()},
+            **{f"target.{name}": values for name, values in self.target_weights.tensors().items()},
+            **self._adam_actor.state("adam.actor"),
+            **self._adam_critic.state("adam.critic"),
+            **self._rewards.state(),
+        }
 
     def agent(self) -> dict[str, Float32Array]:
         """Return what a trained agent needs to play: its actor and its critic."""
         return self.weights.tensors()
+
+
+class Rewards:
+    """What line 11 stores as the reward: what r / Omega is above the usual one, which is ours.
+
+    r = Omega^accuracy climbs from near 0 to 1 whatever a service does, and that trend is far larger than what one
+    round's choice changes. So rewards are centred: measured from a running mean over the earlier episodes at the same
+    round n. It depends on n alone and episodes are equally long, so it takes the same from the return of every policy.
+    """
+
+    def __init__(self, agents: int, rounds: int, gamma: float) -> None:
+        self._gamma = gamma
+        self._usual = Baseline(agents, rounds, slowest=SLOWEST_RATE)
+        self._episode: defaultdict[int, list[float]] = defaultdict(list)
+
+    def begin(self) -> None:
+        """Start an episode."""
+        self._episode.clear()
+
+    def stored(
+        self,
+        agent: int,  # its index
+        reward: float,  # r / Omega of the round
+        left: int,  # after its last round, how many rounds of the market are to come; 0 before
+    ) -> float | None:
+        """Return what is stored of an agent's round; None in the first episode, which has no earlier ones.
+
+        A service that exits "still gets a constant reward" in the rounds to come. It takes no decisions in them, so its
+        last transition gets all of that, discounted.
+        """
+        now = len(self._episode[agent])
+        self._episode[agent].append(reward)
+        if not self._usual.episodes[agent]:
+            return None
+        above = reward - self._usual.mean[agent, now : now + left + 1]
+        return SCALE * float(np.sum(self._gamma ** np.arange(left + 1) * above))
+
+    def end(self) -> None:
+        """End the episode: later ones are compared with it, too, at a constant reward after an exit."""
+        for agent, rewards in self._episode.items():
+            self._usual.add(agent, np.array(rewards))
+
+    def state(self) -> Tensors:
+        return self._usual.state()

@@ -4,11 +4,10 @@ import numpy as np
 
 from des.observation import Observation, Offer
 from learning.client_selection.checks import require_finite
-from learning.mahdrl import agent_file
-from learning.mahdrl.agent_file import Reasons
-from learning.mahdrl.paper.actor_critic import Networks
-from learning.mahdrl.paper.equations import serial_selection
-from learning.mahdrl.paper.settings import FORMER, Settings
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.paper.equations import Networks, serial_selection
+from learning.mahdrl.paper.settings import Settings
 from learning.policy import Policy, PolicyContext
 
 NAME = "mahdrl-paper"
@@ -21,15 +20,15 @@ class MahdrlPaper(Policy):
 
     def __init__(
         self,
-        context: PolicyContext,  # the market
+        context: PolicyContext,
         *,
         # file of ``flmarket train --policy mahdrl-paper``; if not given, the agent that comes with flmarket, for the
         # scenario ``paper``
         checkpoint: str | None = None,
     ) -> None:
         super().__init__(context)
-        found = agent_file.load(checkpoint, NAME, context.service)
-        settings: Settings = found.settings(Settings, FORMER)
+        found = agent_files.load(checkpoint, NAME, context.service)
+        settings: Settings = found.settings(Settings)
         self._networks = Networks(settings.hidden, settings.bias)
         found.require_shapes(self._networks.shapes(found.agents))
         one = slice(found.agent, found.agent + 1)
@@ -37,7 +36,7 @@ class MahdrlPaper(Policy):
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
-        return agent_file.digest(checkpoint, NAME)
+        return agent_files.digest(checkpoint, NAME)
 
     def act(self, observation: Observation) -> Offer:
         """Return offers to the clients of the highest Q, at the actor's payments (eq. 7)."""

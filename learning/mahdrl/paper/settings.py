@@ -26,10 +26,3 @@ class Settings:
     critic_rate: Positive = 1e-3
     noise: NotNegative = 0.05  # the standard deviation per round of the random process xi, which is DDPG's; ours
     reversion: Part = 0.15  # its pull towards 0; DDPG's
-
-
-FORMER = {
-    "network": "clients", "payments": "actor", "selection": "ranking", "target": "td", "centred": True, "bounded": True,
-    "fading": False, "horizon": 10, "scale": 3.0,
-}  # fmt: skip
-"""Switches of earlier trainings, as the agent that comes with flmarket has them: no other value can be played."""

@@ -5,8 +5,8 @@ import pytest
 
 from learning.mahdrl.planning import CountValue, plan, price_levels
 
-FLAT = CountValue(nobody=0.0, slope=0.0, curvature=0.0)
-MORE = CountValue(nobody=-1.0, slope=5.0, curvature=0.0)
+FLAT = CountValue(none_served=0.0, slope=0.0, curvature=0.0)
+MORE = CountValue(none_served=-1.0, slope=5.0, curvature=0.0)
 
 
 def bids_only(bids):
@@ -32,7 +32,7 @@ def test_overbids_only_where_that_makes_the_difference():
     q = np.array([1.0, 0.0])
     sure = plan(q, FLAT, prices, np.array([[1.0, 1.0], [1.0, 1.0]]), budget=6.0)
     assert (sure.clients.tolist(), sure.payments.tolist()) == ([0], [5.0])
-    kappa = CountValue(nobody=-5.0, slope=0.0, curvature=0.0)
+    kappa = CountValue(none_served=-5.0, slope=0.0, curvature=0.0)
     contested = plan(q, kappa, prices, np.array([[0.1, 1.0], [0.1, 1.0]]), budget=6.0)
     assert (contested.clients.tolist(), contested.payments.tolist()) == ([0], [6.0])
 
@@ -53,7 +53,7 @@ def test_the_price_that_beats_k_rivals_is_considered(make_observation):
     assert 13.000001 in levels[0]
 
 
-def test_nobody_where_nobody_can_be_paid():
+def test_no_offer_where_no_client_can_be_paid():
     prices, chance = bids_only([5.0, 5.0])
     assert len(plan(np.array([1.0, 2.0]), FLAT, prices, chance, budget=4.9).clients) == 0
 
@@ -92,7 +92,7 @@ def test_price_levels_start_at_the_bid_and_step_over_rivals(make_observation):
     assert (levels >= seen.own_bids[:, None]).all()
 
 
-def test_the_bid_is_the_only_level_where_nobody_can_be_outbid(make_observation):
+def test_the_bid_is_the_only_level_where_no_offer_can_be_outbid(make_observation):
     seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=2)
     assert price_levels(seen, np.array([[6.0, 1.0]])).tolist() == [[5.0], [2.0]]
 
@@ -122,7 +122,7 @@ def test_quality_is_a_mean_over_those_who_are_served():
 def test_the_number_is_that_of_the_clients_served_if_any_are():
     # Two clients at 0.5: 1 in the mean, but 1 / 0.75 if any, so that number adds 0.75 * log(4/3) to what one promises.
     prices, chance = np.full((2, 1), 5.0), np.full((2, 1), 0.5)
-    number = CountValue(nobody=0.0, slope=1.0, curvature=0.0)
+    number = CountValue(none_served=0.0, slope=1.0, curvature=0.0)
     assert plan(np.zeros(2), FLAT, prices, chance, budget=20.0).clients.tolist() == [0]
     assert plan(np.zeros(2), number, prices, chance, budget=20.0).clients.tolist() == [0, 1]
 
@@ -130,12 +130,12 @@ def test_the_number_is_that_of_the_clients_served_if_any_are():
 def test_a_client_that_does_not_fit_counts_for_nothing():
     # After client 0, client 1 is too dear. Two clients promise 0.9 + 0.12 log 2 < 1; three would, 0.9 + 0.12 log 3 > 1.
     prices, chance = bids_only([5.0, 8.0, 5.0])
-    number = CountValue(nobody=0.0, slope=0.12, curvature=0.0)
+    number = CountValue(none_served=0.0, slope=0.12, curvature=0.0)
     assert plan(np.array([1.0, 0.9, 0.8]), number, prices, chance, budget=10.0).clients.tolist() == [0]
 
 
 def test_what_a_number_of_clients_is_worth():
-    value = CountValue(nobody=-1.0, slope=2.0, curvature=-0.5)
+    value = CountValue(none_served=-1.0, slope=2.0, curvature=-0.5)
     log3 = np.log(3.0)
     assert value.of(1.0, 0.0) == 0.0
     assert value.of(3.0, 0.0) == pytest.approx(2.0 * log3 - 0.5 * log3**2)

@@ -27,7 +27,7 @@ RULES = ("flmarket/analysis/verification/test_verify.py", "flmarket/analysis/ver
 TRAINING = (
     "learning/mahdrl/test_training.py",
     "learning/mahdrl/test_learner.py",
-    "learning/mahdrl/test_training_files.py",
+    "learning/mahdrl/test_agent_files.py",
     "scenarios/test_train.py",
 )
 ELSEWHERE = {
@@ -44,14 +44,14 @@ ELSEWHERE = {
         "fl/training/test_federation.py",
     ),
     "fl/data/digits.py": ("fl/data/test_registry.py", "fl/data/test_strokes.py"),
-    "flmarket/core/extras.py": ("learning/mahdrl/test_training_files.py", "flmarket/analysis/results/test_parquet.py"),
+    "flmarket/core/extras.py": ("learning/mahdrl/test_agent_files.py", "flmarket/analysis/results/test_parquet.py"),
     "flmarket/core/names.py": (
         "flmarket/core/test_names.py",
         "flmarket/core/test_plugins.py",
         "scenarios/file/test_problems.py",
     ),
     "learning/mahdrl/training.py": TRAINING,
-    "learning/mahdrl/training_files.py": TRAINING,
+    "learning/mahdrl/agent_files.py": TRAINING,
     "flmarket/analysis/verification/evidence.py": RULES,
     "flmarket/analysis/verification/offer_rules.py": RULES,
     "flmarket/analysis/verification/row_rules.py": RULES,

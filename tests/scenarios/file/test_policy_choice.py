@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
 from learning.policy import Policy, policy
 from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
@@ -129,7 +129,7 @@ def test_two_checkpoints_of_one_policy_do_not_share_a_directory(
     choices = ["mahdrl", f"mahdrl:{mine}", f"mahdrl:{other}"]
     plain, first, second = plan([scenario], choices, [0], tmp_path / "runs", Shelf())
     assert plain.policy == "mahdrl"
-    digests = [agent_file.digest(path)[:8] for path in (mine, other)]
+    digests = [agent_files.digest(path)[:8] for path in (mine, other)]
     assert [run.policy for run in (first, second)] == [f"mahdrl@mine-{digests[0]}", f"mahdrl@mine-too-{digests[1]}"]
     assert len({run.directory.path for run in (plain, first, second)}) == 3
     assert len({run.directory.path.parent.parent for run in (plain, first, second)}) == 1  # to be compared

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
-from learning.mahdrl.training_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
+from learning.mahdrl.agent_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
 from tui.state.training import Point, TrainingFeed, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
@@ -196,9 +196,9 @@ def test_a_training_is_found_by_any_of_its_names(tmp_path: Path) -> None:
 
 
 def test_what_is_read_is_what_train_writes() -> None:
-    from learning.mahdrl import preferences
+    from learning.mahdrl.agent_files import FIFTHS
     from tui.state import training
 
     assert set(training.NEEDED) <= set(LOG_COLUMNS)
     assert set(training.METRICS) < set(BASELINE_COLUMNS)
-    assert training.PARTS == preferences.FIFTHS
+    assert training.PARTS == FIFTHS

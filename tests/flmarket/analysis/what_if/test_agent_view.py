@@ -11,7 +11,7 @@ from fl.surrogate.fitted import Fit, add, surrogate_fit
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.explain import Explanation
-from learning.mahdrl import agent_file
+from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.settings import Settings
 from scenarios.build import Shelf
@@ -153,7 +153,7 @@ def test_an_agent_that_knows_its_learning_curve_is_asked_with_that_of_the_run(
     brain = Brain.initial(stream(0, "test"), settings)
     brain.quality[...] *= 2.0  # what is known changes what is chosen
     agent = tmp_path / "agent.safetensors"
-    agent_file.write(
+    agent_files.write(
         agent, "agent", brain.tensors(), {"policy": "mahdrl", "agents": None, "settings": asdict(settings)}
     )
     changes = ["dqi=published", "services.mnist.dataset=kmnist"]

@@ -1,0 +1,415 @@
+"""The files of an agent: it, the states of its training to resume from, and the training's log.
+
+``NAME.safetensors``, ``.json``  the agent: named arrays, and everything else
+``NAME.csv``                     the log: a row for each episode and for each evaluation
+``NAME.training/``               the last states; ``record/`` is for those who watch. No times: a resume gives the bytes
+"""
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save
+
+from des.observation import Offer
+from fl.arrays import FloatArray
+from flmarket.core.errors import InputError
+from flmarket.core.extras import needs_extra
+from flmarket.core.files import replacing
+from flmarket.core.locks import lock
+from learning.mahdrl.networks import Tensors
+
+VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.
+
+TENSORS, DESCRIPTION = ".safetensors", ".json"
+
+KEPT = 2  # states kept: the last one, to resume from, and the one before it, in case the last one has to be deleted
+
+GROWS = ("episodes", "epsilon_episodes")
+"""Parts of the plan that may change when a training is resumed. A longer training explores no longer than planned."""
+
+LOG_COLUMNS = (
+    "episode", "phase", "epsilon", "reward", "auc", "reached", "markup", "critic_loss", "actor_loss", "win_loss"
+)  # fmt: skip
+BASELINE_COLUMNS = ("policy", "reward", "auc", "reached", "markup")
+
+FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI
+SHARES = tuple(f"{kind}_{part}" for kind in ("bid", "dqi") for part in range(1, FIFTHS + 1))
+PREFERENCE_COLUMNS = ("episode", "service", "offers", "served", "markup", *SHARES)
+
+
+class CheckpointError(InputError):
+    """A checkpoint cannot be used; the message says which file, why, and what to do."""
+
+
+# Two files that belong together: the description is written last, and holds the SHA-256 of the tensors. Both are
+# written durably, so that a kill leaves the old file or the new one. No pickle, ever.
+
+
+def write(
+    path: Path,  # file of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``
+    kind: str,  # ``agent`` or ``training``
+    tensors: Tensors,
+    description: Mapping[str, Any],  # everything else; must be what JSON can hold
+) -> None:
+    content = save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
+    header = {"flmarket": kind, "version": VERSION, "sha256": hashlib.sha256(content).hexdigest()}
+    _replace(path, content)
+    _replace(path.with_suffix(DESCRIPTION), _json({**header, **description}))
+
+
+def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tensors and the description of an agent or of a training's state."""
+    if path.suffix != TENSORS:
+        raise CheckpointError(f"{path}: is not an agent (.safetensors); train one with flmarket train")
+    described = path.with_suffix(DESCRIPTION)
+    try:
+        content, description = path.read_bytes(), json.loads(described.read_bytes())
+    except OSError as error:
+        raise CheckpointError(
+            f"{error.filename}: cannot be read: {error.strerror}; train one with flmarket train"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{described}: is not valid JSON: {error}; restore it or train again") from error
+    if not isinstance(description, dict) or description.get("flmarket") != kind:
+        raise CheckpointError(f"{described}: does not describe a checkpoint of kind {kind!r}")
+    if (version := description.get("version")) != VERSION:
+        raise CheckpointError(
+            f"{described}: has version {version}, but this flmarket reads version {VERSION}; train again"
+        )
+    if hashlib.sha256(content).hexdigest() != description.get("sha256"):
+        raise CheckpointError(
+            f"{path}: checksum mismatch: {described.name} describes another file (this one is truncated, corrupt or of "
+            "another training); restore both or train again"
+        )
+    try:
+        return load_tensors(content), description
+    except (SafetensorError, KeyError) as error:  # KeyError: NumPy has no such type
+        raise CheckpointError(f"{path}: is not a safetensors file of flmarket: {error}") from error
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(dict(content), indent=1) + "\n").encode()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise CheckpointError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
+
+
+# Agents, as they are played.
+
+
+def shipped(policy: str) -> Path:
+    """Return the file of the agent that comes with flmarket for a learned policy; its JSON file names its origin."""
+    return Path(str(files("learning") / "agents" / f"{policy}{TENSORS}"))
+
+
+def _path(checkpoint: str | Path | None, policy: str) -> Path:
+    return Path(checkpoint) if checkpoint else shipped(policy)
+
+
+def digest(checkpoint: str | Path | None, policy: str = "") -> str:
+    """Return the SHA-256 of all that decides how an agent plays, part of the hash of runs; arguments as ``load``."""
+    _, description = read(_path(checkpoint, policy), "agent")
+    decides = json.dumps({key: description.get(key) for key in ("settings", "agents", "sha256")}, sort_keys=True)
+    return hashlib.sha256(decides.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """The agent of a service, from its files."""
+
+    path: Path  # file of the tensors
+    tensors: Mapping[str, Any]  # arrays by name; the first axis of each counts the agents
+    description: Mapping[str, Any]  # the agent's JSON file
+    agent: int  # index of the agent that decides for the service
+    agents: int  # how many agents the file holds
+
+    def settings(self, kind: Any) -> Any:
+        """Return the hyper-parameters that the agent was trained with, of a class; what it does not have is ignored."""
+        try:
+            return TypeAdapter(kind).validate_python(self.description.get("settings"))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, ("settings", *first["loc"])))
+            raise CheckpointError(
+                f"{self.path.with_suffix(DESCRIPTION)}: {where}: {first['msg']}; restore it or train again"
+            ) from error
+
+    def require_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Refuse tensors that are not those of the policy's networks."""
+        found = {name: values.shape for name, values in self.tensors.items()}
+        if found != dict(shapes):
+            raise CheckpointError(
+                f"{self.path}: holds {found}, not the networks of its settings, {dict(shapes)}; train it again"
+            )
+
+
+def load(
+    checkpoint: str | None,  # file of ``flmarket train``; if None, the agent that comes with flmarket
+    policy: str,  # name of the policy that is to play it
+    service: str,
+) -> Trained:
+    """Read the agent that decides for a service."""
+    path = _path(checkpoint, policy)
+    tensors, description = read(path, "agent")
+    if description.get("policy") != policy:
+        raise CheckpointError(f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}")
+    names = description.get("agents")
+    if names is None:  # one agent for all services
+        return Trained(path, tensors, description, agent=0, agents=1)
+    if service not in names:
+        raise CheckpointError(f"{path}: has agents for {', '.join(names)}, but none for service {service!r}")
+    return Trained(path, tensors, description, agent=names.index(service), agents=len(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """A trained agent's decision and the numbers that it follows from, for explanations afterwards."""
+
+    offer: Offer  # what was decided
+    q: FloatArray  # [C] how the critic rates each client
+    # [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that
+    at_bid: FloatArray | None = None
+    at_offer: FloatArray | None = None  # [k] the same for what it offered
+
+
+# States of a training, to resume from.
+
+
+def write_state(
+    out: Path,  # file of the agent
+    tensors: Tensors,  # what later learning depends on
+    identity: Mapping[str, Any],  # what must be the same when the training is resumed
+    episode: int,
+    curve: Sequence[Mapping[str, Any]],  # evaluations until then
+) -> None:
+    """Save a state, and delete all but the last ones."""
+    path = folder_of(out) / f"episode-{episode:06d}{TENSORS}"
+    write(path, "training", tensors, {**identity, "episode": episode, "curve": curve})
+    for old in _states(out)[KEPT:]:
+        old.with_suffix(DESCRIPTION).unlink(missing_ok=True)
+        old.unlink(missing_ok=True)
+
+
+def resumed(
+    out: Path, identity: Mapping[str, Mapping[str, Any]], restore: Callable[[Tensors], None]
+) -> Mapping[str, Any] | None:
+    """Restore the last state of a training; return its description, or None if there is no state."""
+    if not has_state(out):
+        return None
+    path = _states(out)[0]
+    tensors, description = read(path, "training")
+    try:
+        for part, now in identity.items():
+            before = description[part]
+            for key in sorted(now.keys() | before.keys()):
+                if key not in GROWS and now.get(key) != before.get(key):
+                    raise CheckpointError(
+                        f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
+                        "train into another --out"
+                    )
+        restore(tensors)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path}: is no state of this training: {error!r}; delete it and {path.stem}{DESCRIPTION} to resume from "
+            "the state before it, or from the start"
+        ) from error
+    return description
+
+
+def has_state(out: Path) -> bool:
+    """Return whether a training has a state to resume from."""
+    return bool(_states(out))
+
+
+def folder_of(out: Path) -> Path:
+    """Return the folder of a training's states."""
+    return out.with_suffix(".training")
+
+
+def _states(out: Path) -> list[Path]:
+    """Return the tensor files of complete states, the last one first: the JSON is written after the tensors."""
+    described = sorted(folder_of(out).glob(f"episode-*{DESCRIPTION}"), reverse=True)
+    return [path.with_suffix(TENSORS) for path in described]
+
+
+# The log of a training, and its record for those who watch.
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats."""
+
+    episode: int  # number of the episode, from 1
+    phase: str  # ``train`` or ``evaluate``
+    epsilon: float  # probability of a random action
+    reward: float  # mean over all rounds of Omega^accuracy / Omega^target, held once the target is met
+    auc: float  # mean accuracy over all rounds, held once the target is met
+    reached: float  # share of services that met their target
+    markup: float  # how much more than the bids was offered, as a part of the bids
+    losses: Mapping[str, float]  # by name; empty for evaluations
+
+
+def log_row(row: Row) -> dict[str, object]:
+    """Return a row by the columns of the log."""
+    return asdict(row) | dict(row.losses)
+
+
+class GrowingTable:
+    """A CSV file with an episode in its first column, which a resumed training continues. No other process may."""
+
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[str],
+        done: int = 0,  # rows of later episodes are dropped, as these are played again; 0: a new table
+    ) -> None:
+        self._path = path
+        with self._writing():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+b")
+            if not lock(self._file.fileno()):
+                self._file.close()
+                raise CheckpointError(
+                    f"{path}: another process is training into it; wait for its end, or choose another --out"
+                )
+            self._file.truncate(self._length(done))
+            self._text = io.TextIOWrapper(self._file, encoding="utf-8", newline="")
+            self._rows = csv.DictWriter(self._text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+            if not done:
+                self._rows.writeheader()
+                self._text.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._writing():
+            self._text.close()
+
+    def write(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Add rows, by column."""
+        with self._writing():
+            self._rows.writerows({name: _text(value) for name, value in row.items()} for row in rows)
+            self._text.flush()  # for those who watch
+
+    def sync(self) -> None:
+        """Return once all rows are on the disk."""
+        with self._writing():
+            os.fsync(self._file.fileno())
+
+    def _length(self, done: int) -> int:
+        """Return how many bytes there are of the episodes that are not played again."""
+        length = last = 0
+        self._file.seek(0)
+        for line in self._file if done else ():
+            number = line.partition(b",")[0]
+            if not line.endswith(b"\n") or (number.isdigit() and int(number) > done):
+                break
+            length, last = length + len(line), int(number) if number.isdigit() else 0
+        if last != done:
+            self._file.close()
+            raise CheckpointError(
+                f"{self._path}: has no row of episode {done}, after which the last state was saved; restore it, or "
+                "train into another --out"
+            )
+        return length
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CheckpointError(
+                f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
+            ) from error
+
+
+def log_of(out: Path, done: int) -> GrowingTable:
+    """Return the log of the training of an agent, with the rows of the episodes that are not played again."""
+    return GrowingTable(out.with_suffix(".csv"), LOG_COLUMNS, done)
+
+
+def preferences_of(out: Path, done: int) -> GrowingTable:
+    """Return the record of what an agent preferred, with the rows of the episodes that are not played again."""
+    return GrowingTable(_recorded(out, "preferences.csv"), PREFERENCE_COLUMNS, done)
+
+
+def record_plan(out: Path, content: Mapping[str, Any]) -> None:
+    """Record what is trained on what, and for how long."""
+    _replace(_recorded(out, "plan.json"), _json(content))
+
+
+def has_baselines(out: Path) -> bool:
+    return _recorded(out, "baselines.csv").exists()
+
+
+def record_baselines(out: Path, rows: Mapping[str, Row]) -> None:
+    """Record what other policies reach, by their names."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow(BASELINE_COLUMNS)
+    for name, row in rows.items():
+        table.writerow([name, *(_text(getattr(row, column)) for column in BASELINE_COLUMNS[1:])])
+    _replace(_recorded(out, "baselines.csv"), written.getvalue().encode())
+
+
+def _recorded(out: Path, name: str) -> Path:
+    return folder_of(out) / "record" / name
+
+
+def _text(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+class Board:
+    """Writes every row of a training log to a TensorBoard folder (extra ``tensorboard``).
+
+    A resumed training plays the episodes after its last state again, so TensorBoard's earlier records of them are
+    dropped.
+    """
+
+    def __init__(
+        self,
+        folder: Path,  # for this training alone; TensorBoard shows it by its path
+    ) -> None:
+        with needs_extra("tensorboard", "--tensorboard", "TensorBoard", modules=["tensorboard"]):
+            from torch.utils.tensorboard import SummaryWriter
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"--tensorboard: {folder}: cannot be written: {error.strerror}") from error
+        self._folder, self._kind = folder, SummaryWriter
+        self._writer: Any = None
+
+    def __call__(self, row: Row) -> None:
+        """Add one row: a point to the curve of each number. Training episodes and evaluations have separate curves."""
+        if self._writer is None:
+            self._writer = self._kind(str(self._folder), purge_step=row.episode)
+        for name, value in log_row(row).items():
+            if isinstance(value, float) and math.isfinite(value):
+                self._writer.add_scalar(f"{row.phase}/{name}", value, row.episode)
+        self._writer.flush()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,167 @@
+"""Files of agents and of trainings: what comes back, what is refused, the growing log, the record, and TensorBoard."""
+
+import csv
+import hashlib
+import json
+from contextlib import closing
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from fl.arithmetic.streams import stream
+from flmarket.core.errors import InputError
+from learning.mahdrl import agent_files
+from learning.mahdrl.agent import Brain, Mahdrl
+from learning.mahdrl.agent_files import Board, CheckpointError, GrowingTable, Row, load
+from learning.mahdrl.settings import Settings
+from learning.mahdrl.training import Plan
+from scenarios.build import Shelf
+from scenarios.loader import load as load_scenario
+from scenarios.train import Training, run
+
+TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
+NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
+
+
+@pytest.fixture
+def agent(tmp_path):
+    path = tmp_path / "agent.safetensors"
+    description = {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())}
+    agent_files.write(path, "agent", Brain.initial(stream(0, "test")).tensors(), description)
+    return path
+
+
+def describe(path, **changes):
+    described = path.with_suffix(".json")
+    described.write_text(json.dumps(json.loads(described.read_text()) | changes))
+
+
+def test_what_was_written_is_read(tmp_path):
+    path = tmp_path / "deep" / "down.safetensors"
+    agent_files.write(path, "training", TENSORS, {"episode": 5})
+    tensors, description = agent_files.read(path, "training")
+    for name, values in TENSORS.items():
+        np.testing.assert_array_equal(tensors[name], values)
+        assert tensors[name].dtype == values.dtype
+    assert description["episode"] == 5
+    assert description["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-10], lambda b: b[:40] + bytes([b[40] ^ 1]) + b[41:], lambda b: b""])
+def test_a_damaged_file_is_refused(agent, make_context, damage):
+    agent.write_bytes(damage(agent.read_bytes()))
+    with pytest.raises(
+        CheckpointError, match=r"checksum mismatch: agent\.json describes another file .* restore both or train again"
+    ):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_a_pickle_is_refused(agent):
+    agent.write_bytes(b"\x80\x04K\x01.")
+    describe(agent, sha256=hashlib.sha256(agent.read_bytes()).hexdigest())
+    with pytest.raises(CheckpointError, match="is not a safetensors file"):
+        agent_files.read(agent, "agent")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 0}, "has version 0, but this flmarket reads version 2; train again"),
+        ({"flmarket": "training"}, "does not describe a checkpoint of kind 'agent'"),
+        ({"policy": "mahdrl-paper"}, "holds an agent of policy 'mahdrl-paper', not 'mahdrl'"),
+        ({"agents": ["x", "y"]}, "has agents for x, y, but none for service 's0'"),
+        ({"settings": None}, "settings: Input should be a dictionary .*; restore it or train again"),
+        ({"settings": {"members": "x"}}, "settings.members: .* valid integer.*; restore it or train again"),
+        ({"settings": {"context": True}}, "holds .*, not the networks of its settings, .*; train it again"),
+    ],
+)
+def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
+    describe(agent, **changes)
+    with pytest.raises(CheckpointError, match=message):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_a_missing_half_is_refused(agent, make_context):
+    agent.with_suffix(".json").write_text("{")
+    with pytest.raises(CheckpointError, match="is not valid JSON"):
+        Mahdrl(make_context(), checkpoint=str(agent))
+    agent.with_suffix(".json").unlink()
+    with pytest.raises(
+        CheckpointError, match="cannot be read: No such file or directory; train one with flmarket train"
+    ):
+        Mahdrl(make_context(), checkpoint=str(agent))
+
+
+def test_the_digest_of_an_agent_covers_how_it_plays(agent):
+    before = agent_files.digest(agent)
+    describe(agent, curve=[1, 2, 3])
+    assert agent_files.digest(agent) == before
+    describe(agent, settings=asdict(Settings(lots=True)))
+    assert agent_files.digest(agent) != before
+
+
+def test_of_several_agents_each_decides_for_the_service_of_its_name(agent):
+    assert load(str(agent), "mahdrl", "anything").agent == 0
+    describe(agent, agents=["mnist", "emnist"])
+    found = [load(str(agent), "mahdrl", name) for name in ("mnist", "emnist")]
+    assert [(one.agent, one.agents) for one in found] == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("torn", ["", "2", "2,", "2,b\n10,c\n"])
+def test_a_table_is_continued_after_the_last_row_that_is_kept(tmp_path, torn):
+    """Whatever a kill left of the row after it."""
+    path = tmp_path / "table.csv"
+    path.write_text(f"episode,word\n1,a\n1,b\n{torn}")
+    with GrowingTable(path, ("episode", "word"), 1) as table:
+        table.write([{"episode": 2, "word": "z"}])
+        with pytest.raises(CheckpointError, match="another process is training into it"):
+            GrowingTable(path, ("episode", "word"), 1)
+    assert path.read_text() == "episode,word\n1,a\n1,b\n2,z\n"
+    with pytest.raises(CheckpointError, match="has no row of episode 3, after which the last state was saved"):
+        GrowingTable(path, ("episode", "word"), 3)
+
+
+def test_plan_and_baselines(tmp_path):
+    out, folder = tmp_path / "new" / "agent.safetensors", tmp_path / "new" / "agent.training" / "record"
+    assert not agent_files.has_baselines(out)
+    agent_files.record_plan(out, {"plan": {"episodes": 4}})
+    agent_files.record_baselines(out, {"hqfa": Row(0, "evaluate", 0.0, 0.5, 0.25, 0.0, 0.125, {})})
+    assert agent_files.has_baselines(out)
+    assert json.loads((folder / "plan.json").read_text()) == {"plan": {"episodes": 4}}
+    assert (folder / "baselines.csv").read_text() == "policy,reward,auc,reached,markup\nhqfa,0.5,0.25,0,0.125\n"
+
+
+def test_tensorboard_shows_the_training_log_also_of_a_resumed_training(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=NO_BOARD)
+    out, folder = tmp_path / "agent.safetensors", tmp_path / "board"
+    scenario = load_scenario("paper", ["training.backend=surrogate", "rounds=4"])
+    plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
+    training = Training((scenario,), "mahdrl", {}, plan)
+    board = Board(folder)
+
+    def stopped(row):
+        board(row)
+        if row.episode == 5:  # after the state of episode 4: TensorBoard has an episode that is played again
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), closing(board):
+        run(training, 0, out, Shelf(), report=stopped)
+    with closing(Board(folder)) as resumed:
+        run(training, 0, out, Shelf(), resume=True, report=resumed)
+    events = accumulator.EventAccumulator(str(folder))
+    events.Reload()
+    logged = list(csv.DictReader(out.with_suffix(".csv").read_text().splitlines()))
+    for tag in ("train/auc", "train/markup", "train/critic_loss", "evaluate/reward", "evaluate/auc"):
+        phase, column = tag.split("/")
+        expected = {int(row["episode"]): row[column] for row in logged if row["phase"] == phase and row[column]}
+        shown = {event.step: event.value for event in events.Scalars(tag)}
+        assert shown == pytest.approx({episode: float(value) for episode, value in expected.items()}, abs=1e-5)
+
+
+def test_a_board_that_cannot_be_written(tmp_path):
+    pytest.importorskip("tensorboard", reason=NO_BOARD)
+    taken = tmp_path / "file"
+    taken.write_text("")
+    with pytest.raises(InputError, match=r"--tensorboard: .*file: cannot be written"):
+        Board(taken)
