@@ -13,6 +13,7 @@ from learning.mahdrl.paper.equations import (
     greedy_set,
     mean_q,
     serial_order,
+    serial_selection,
     soft_update,
     targets,
 )
@@ -103,3 +104,10 @@ def test_payments_lie_between_the_bid_and_twice_the_bid():
     weights = networks.initial(stream(0, "test"), 3)
     markup = networks.markup(100 * weights.actor, torch.randn(3, 50, *networks.state(20)))
     assert 0 <= markup.min() <= markup.max() <= 1
+
+
+def test_serial_selection_stops_at_the_first_client_that_does_not_fit(observe):
+    """Eq. (7): by falling Q, each at its bid and its markup on it; the cheap client behind the dear one is not asked."""
+    seen = observe([1.0, 4.0, 2.0], [1.0, 1.0, 1.0], budget=5.0)
+    offer = serial_selection(seen, np.array([0.5, 0.0, 0.0]), np.array([3.0, 2.0, 1.0]))
+    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 1.5}
