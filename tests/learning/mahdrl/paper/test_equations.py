@@ -107,7 +107,7 @@ def test_payments_lie_between_the_bid_and_twice_the_bid():
 
 
 def test_serial_selection_stops_at_the_first_client_that_does_not_fit(observe):
-    """Eq. (7): by falling Q, each at its bid and its markup on it; the cheap client behind the dear one is not asked."""
+    """Eq. (7): by falling Q, each at its bid and its markup on it; no client behind the dear one is asked."""
     seen = observe([1.0, 4.0, 2.0], [1.0, 1.0, 1.0], budget=5.0)
     offer = serial_selection(seen, np.array([0.5, 0.0, 0.0]), np.array([3.0, 2.0, 1.0]))
     assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 1.5}
