@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from des.behaviours.behaviour import BEHAVIOURS
-from des.log_records import Kind, ServiceReport
+from des.log_records import Kind, MarketEvent, ServiceReport
 from des.observation import Status
 from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
@@ -169,16 +170,25 @@ class DirectoryFeed:
         wanted = sum(row.wanted for row in logged.services)
         if len(logged.offers) < wanted or text.get(CLIENTS.name, "\n" * wanted).count("\n") < wanted:
             return False
-        seen: dict[tuple[str | None, Kind], int] = defaultdict(int)
+        events: dict[str | None, list[MarketEvent]] = defaultdict(list)
         for event in logged.events:
-            seen[event.service, event.event] += 1
-        return all(not row.status.takes_part or self._service_is_complete(row, seen) for row in logged.services)
+            events[event.service].append(event)
+        return all(
+            self._service_is_complete(row, events[row.service]) for row in logged.services if row.status.takes_part
+        )
 
     @staticmethod
-    def _service_is_complete(row: ServiceReport, seen: dict[tuple[str | None, Kind], int]) -> bool:
+    def _service_is_complete(row: ServiceReport, events: Sequence[MarketEvent]) -> bool:
         """Whether all events of a service that took part are present, up to its last."""
-        exits = seen[row.service, Kind.EXIT] == (row.status is Status.REACHED)
-        return exits and seen[row.service, Kind.DECISION] == 1 and seen[row.service, Kind.PAY] == row.served
+        count = Counter(event.event for event in events)
+        # A mechanism such as ``iterated`` lets a service decide several times.
+        offered = sum(event.amount or 0 for event in events if event.event is Kind.DECISION)
+        return (
+            count[Kind.DECISION] > 0
+            and offered == row.offered
+            and count[Kind.PAY] == row.served
+            and count[Kind.EXIT] == (row.status is Status.REACHED)
+        )
 
 
 def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:

@@ -110,6 +110,19 @@ def test_an_interrupted_run_shows_its_whole_rounds(
     thread.join(20)
 
 
+def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_all_its_rounds(
+    place: Path, play_small: Play, scenario_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.state.log_follower, "QUIET", 0.0)
+    source = play_small(f'{scenario_text}\n[market]\nmechanism = "iterated"\n')
+    write_all(source, place)
+    session, feed, thread = following(place)
+    wait(lambda: session.phase is Phase.INTERRUPTED)
+    feed.close()
+    thread.join(20)
+    assert len(session.history) == len(source.history)
+
+
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
