@@ -255,7 +255,7 @@ class MarketScreen(TimeScreen):
 
     def _all_left(self, first: int) -> bool:
         history = self.session.history
-        return first > len(history) and all(row.status.value != "training" for row in history[len(history)].services)
+        return first > len(history) and all(row.status.gone for row in history[len(history)].services)
 
     def _fork(self, shocked: tuple[str, int] | None) -> None:
         if shocked is None:

@@ -42,6 +42,18 @@ async def test_the_chosen_service_is_proposed_if_it_is_still_in_the_market(app: 
             await pilot.press("escape")
 
 
+async def test_the_next_round_is_proposed_while_a_service_has_yet_to_arrive(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    end = scenario_text.index("[[services]]", scenario_text.index('"beta"'))  # without gamma
+    text = scenario_text[:end].replace('name = "beta"', 'name = "beta"\narrival = 10')
+    [left, *_] = play_small(text).history.exits
+    session = play_small(text, rounds=left)
+    async with watching(app, session) as (pilot, _):
+        await pilot.press("i")
+        assert app.screen.query_one("#round", Input).value == str(left + 1)
+
+
 async def test_a_shock_on_a_service_that_has_left_is_refused(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     [left, *_] = session.history.exits
