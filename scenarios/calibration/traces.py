@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from des.market import Market
+from des.mechanisms.mechanism import DEFAULT
 from fl.backends import REAL
 from fl.calibration.curve_fit import Recorder, Trace
 from flmarket.core.cores import usable_cores
@@ -36,7 +37,8 @@ _NEVER = 2.0  # a target accuracy that no service reaches: traces continue after
 def stripped(scenario: Scenario) -> Scenario:
     """Return the part of a scenario that traces depend on: one service for each data set, trained for real.
 
-    Accuracy is measured on all test images: a curve stands for that on validation images, too.
+    Accuracy is measured on all test images: a curve stands for that on validation images, too. Whatever ``_play`` does
+    not pass to the market has its default, so that changing it leaves the traces as they are.
     """
     first: dict[str, Service] = {}
     for service in scenario.services:
@@ -46,10 +48,13 @@ def stripped(scenario: Scenario) -> Scenario:
         update={
             "services": tuple(map(PolicyChoice("random").seat, first.values())),
             "training": scenario.training.model_copy(update=measured),
-            "clients": scenario.clients.model_copy(update={"behaviour": ClientBehaviour()}),
+            "clients": scenario.clients.model_copy(update={"behaviour": ClientBehaviour(), "availability": None}),
+            "market": scenario.market.model_copy(update={"mechanism": DEFAULT, "options": {}}),
             "dqi": "published",
             "description": "",
             "sweep": {},
+            "runs": (),
+            "interventions": (),
         }
     )
 

@@ -12,6 +12,7 @@ from flmarket.core.errors import InputError
 from scenarios.calibration import traces
 from scenarios.calibration.dqi import PointLog
 from scenarios.calibration.surrogate import Comparison, summary
+from scenarios.loader import load
 
 
 def row(real: float, surrogate: float) -> Comparison:
@@ -23,6 +24,23 @@ def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
     assert math.isnan(order)
     assert error == 0.01
     assert summary([row(0.8, 0.7), row(0.9, 0.8), row(0.7, 0.6)])[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'interventions=[{round = 5, key = "clients.cores", value = 1}]',
+        "runs=[{rounds = 10}]",
+        "market.mechanism=uniform-price",
+        "clients.availability=there.csv",
+    ],
+)
+def test_traces_do_not_depend_on_keys_that_do_not_reach_their_market(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there.csv").write_text("client,from,to\n" + "".join(f"{client},1,60\n" for client in range(16)))
+    assert traces.stripped(load("quickstart", [change])) == traces.stripped(load("quickstart"))
 
 
 def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> None:
