@@ -15,9 +15,8 @@ PAGE = "docs/reproducibility.md"
 
 
 def arithmetic(meta: Mapping[str, Any]) -> dict[str, str]:
-    """Return the code that trained each service's models, by service, as meta.json names it; empty without training."""
-    found = meta.get("kernel")
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    """Return the code that trained each service's models, by service; empty without training."""
+    return dict(meta["kernel"])
 
 
 def mixtures(

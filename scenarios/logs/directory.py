@@ -111,19 +111,10 @@ class RunDirectory:
             return "interrupted, or still being played"
         return f"failed: {self.meta().get('error') or 'see run.log'}"
 
-    def sweep(self) -> dict[str, Any]:
-        """Return the values of the run's sweep point, by key; none if it was not part of a sweep. As ``meta``."""
-        sweep = self.meta().get("sweep", {})
-        if not isinstance(sweep, dict):
-            raise RunDirectoryError(f"{self.path / META}: is damaged: 'sweep' is not a table; {AGAIN}")
-        return sweep
-
     def damage(self, *, digests: bool) -> list[str]:
         """Return a sentence for each file of a complete run that is not what meta.json records; none if all are."""
         meta = self.meta()
-        recorded = meta.get("files")
-        known = isinstance(recorded, dict) and _MAYBE in recorded
-        names = (*_SEALED, _MAYBE) if known or os.path.lexists(self.path / _MAYBE) else _SEALED
+        names = (*_SEALED, _MAYBE) if _MAYBE in meta["files"] or os.path.lexists(self.path / _MAYBE) else _SEALED
         return list(damage(self.path, names, meta, growing=LOG, digests=digests))
 
     def require_whole(self, *, digests: bool) -> None:

@@ -49,25 +49,22 @@ def damage(
     digests: bool,  # compare the contents, not the sizes alone
 ) -> Iterator[str]:
     """Yield a sentence for each file that is not what meta.json records."""
-    records = meta.get(_FILES)
+    records = meta[_FILES]
     for name in names:
-        record = records.get(name) if isinstance(records, dict) else None
-        if not isinstance(record, dict):
+        if name not in records:
             yield f"{folder / name}: is not recorded in meta.json"
             continue
+        size = records[name]["size"]
         try:
-            size = record["size"]
             found = os.lstat(folder / name).st_size
             if found < size or (found > size and name != growing):
                 yield f"{folder / name}: is damaged: it has {found:,} bytes, not {size:,}"
-            elif digests and _sha256(folder / name, size) != record["sha256"]:
+            elif digests and _sha256(folder / name, size) != records[name]["sha256"]:
                 yield f"{folder / name}: is damaged: checksum mismatch"
         except FileNotFoundError:
             yield f"{folder / name}: is missing"
         except OSError as error:
             yield f"{folder / name}: cannot be read: {error.strerror}"
-        except (KeyError, TypeError):
-            yield f"{folder / name}: is not recorded in meta.json"
 
 
 def _record(path: Path) -> dict[str, Any]:

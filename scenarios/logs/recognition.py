@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from scenarios.logs.columns import tables_in
-from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, RunDirectory, RunDirectoryError
 
 
 def check_is(
@@ -23,16 +23,14 @@ def check_is(
         table.check(directory.path)
     meta = directory.meta()
     for key, wanted in (("hash", digest), ("policy", policy), ("seed", seed)):
-        if meta.get(key) != wanted:
+        if meta[key] != wanted:
             raise RunDirectoryError(
-                f"{directory.path / META}: belongs to a run with {key} {meta.get(key)!r}, not {wanted!r}; "
+                f"{directory.path / META}: belongs to a run with {key} {meta[key]!r}, not {wanted!r}; "
                 "choose another --out, or run again with --fresh"
             )
-    if meta.get("agents", {}) != agents:
+    if meta["agents"] != agents:
         raise ChangedError(f"{directory.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
-    played = meta.get("plugins", {})
-    if not isinstance(played, dict) or not all(isinstance(record, dict) for record in played.values()):
-        raise RunDirectoryError(f"{directory.path / META}: has no usable 'plugins'; {FRESH}")
+    played = meta["plugins"]
     for thing in sorted({*played, *plugins}):
         if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
             raise ChangedError(

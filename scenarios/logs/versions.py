@@ -12,9 +12,8 @@ from scenarios.logs.arithmetic import PAGE, shares
 
 
 def played_by(meta: Mapping[str, Any]) -> str:
-    """Return the version of flmarket that played a run, as meta.json names it; ``unknown`` where it does not."""
-    found = meta.get("versions")
-    return str(found.get("flmarket", "unknown")) if isinstance(found, dict) else "unknown"
+    """Return the version of flmarket that played a run."""
+    return str(meta["versions"]["flmarket"])
 
 
 def mixed_versions(runs: Iterable[tuple[str, str]]) -> list[str]:

@@ -121,7 +121,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         except DamagedError:
             continue
         for key, value in identity.items():
-            if (other := checkpoint.identity.get(key, {} if key == "plugins" else None)) != value:
+            if (other := checkpoint.identity[key]) != value:
                 changed = key in _CALLED
                 remedy = PLAY_CHANGED if changed else "run again with --fresh, or choose another --out"
                 raise (ChangedError if changed else RunDirectoryError)(

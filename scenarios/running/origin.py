@@ -16,7 +16,7 @@ from flmarket.core.files import write_durably
 from scenarios.build import Shelf, build
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import CHECKPOINT, META, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import CHECKPOINT, SCENARIO, RunDirectory, RunDirectoryError, State
 from scenarios.running.checkpoint import Checkpoint, candidates, save
 from scenarios.running.runner import Run, identity_of, meta_of
 
@@ -35,10 +35,7 @@ def original_of(directory: RunDirectory) -> Run:
             f"{directory.path}: {directory.unfinished()}; it can be forked when it is complete: resume it first"
         )
     scenario = parse(directory.scenario_text(), str(directory.path / SCENARIO))
-    try:
-        return Run(scenario, found["policy"], found["seed"], directory, found["hash"], {})
-    except KeyError as error:
-        raise InputError(f"{directory.path / META}: has no usable {error}; run again with --fresh") from error
+    return Run(scenario, found["policy"], found["seed"], directory, found["hash"], {})
 
 
 def last_known(folder: Path) -> Checkpoint | None:

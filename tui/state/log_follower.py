@@ -17,7 +17,6 @@ from flmarket.core.plugins import PluginError
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, tables_in
 from scenarios.logs.directory import META, RunDirectory, State
-from scenarios.logs.labels import labels_of, require_same_files
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.plugins import require_loaded
 from tui.state.stored import stored_rounds
@@ -72,14 +71,11 @@ class DirectoryFeed:
         whole, labels = False, {}
         if (self._path / META).exists():
             run = RunDirectory(self._path)
-            used = run.meta().get("plugins", {})
-            if not isinstance(used, dict):
-                raise LogError("meta.json: plugins: must be a table of the plug-ins that the run uses")
+            meta = run.meta()
             kinds = DATASETS.kind, BEHAVIOURS.kind
-            needed = {thing: record for thing, record in used.items() if thing.rpartition(" ")[0] in kinds}
+            needed = {thing: record for thing, record in meta["plugins"].items() if thing.rpartition(" ")[0] in kinds}
             require_loaded(needed, str(self._path))  # bids depend on them; nothing else is needed to show a run
-            labels = labels_of(run.meta())
-            require_same_files(run.meta(), besides=labels)
+            labels = meta["labels"]
             if whole := run.state is State.COMPLETE:
                 run.require_whole(digests=True)
         scenario = RunDirectory(self._path).scenario_text()
@@ -115,7 +111,7 @@ class DirectoryFeed:
         run = RunDirectory(self._path)
         error = run.meta().get("error")
         if run.state is State.COMPLETE:
-            self.session.sweep = run.sweep()
+            self.session.sweep = run.meta()["sweep"]
             self.session.move(Phase.COMPLETE)
         else:
             self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / 'run.log'}")

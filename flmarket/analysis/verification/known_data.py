@@ -11,7 +11,6 @@ from fl.data.split import held_out
 from flmarket.core.errors import InputError
 from scenarios.build import backend_of
 from scenarios.file.schema import Scenario
-from scenarios.logs.labels import labels_of
 from scenarios.plugins import require_same_plugins
 
 
@@ -41,8 +40,11 @@ class KnownData:
 
     @cached_property
     def labels(self) -> Mapping[str, int]:
-        """L of the services' data sets: of what is in ``datasets``, else as meta.json records it."""
-        return labels_of(self.meta) | {name: found.labels for name, found in self.datasets.items()}
+        """L of the services' data sets, which decides bids (eq. 1): of what is in ``datasets``, else as recorded.
+
+        A user's own files may have changed since, or be gone.
+        """
+        return {**self.meta["labels"], **{name: found.labels for name, found in self.datasets.items()}}
 
     @cached_property
     def tested(self) -> Mapping[str, int]:

@@ -28,7 +28,7 @@ def rerun(
 ) -> list[str]:
     """Play a complete run again, and return how the files differ."""
     meta = run.meta()
-    require_same_plugins(meta.get("plugins", {}), str(run.path))
+    require_same_plugins(meta["plugins"], str(run.path))
     scenario = parse(run.scenario_text(), str(run.path / SCENARIO))
     require_repeatable(run, scenario, shelf)
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
@@ -61,9 +61,9 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
     """Check that the data sets and the trace are those that a complete run was played with; arguments as above."""
     meta = run.meta()
-    data, needed = meta.get("data", {}), recorded_of(scenario)
-    for name in (name for name in needed if name in data):
-        if dict(shelf.get(name).digests) != data[name].get("sha256"):
+    data = meta["data"]
+    for name in recorded_of(scenario):
+        if name not in data or data[name]["sha256"] != dict(shelf.get(name).digests):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
         raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
@@ -71,13 +71,8 @@ def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
     for name in (SCENARIO, *(table.path(one).name for table in tables_in(other).values())):
-        first, second = (_text(path, name).splitlines() for path in (one, other))
+        first, second = ((path / name).read_bytes().splitlines() for path in (one, other))
         if first != second:
             line = next((n for n, pair in enumerate(zip(first, second, strict=False), 1) if pair[0] != pair[1]), None)
             where = f"from line {line} on" if line else f"in length: {len(first)} and {len(second)} lines"
             yield f"{name} differs from a new run's {where}"
-
-
-def _text(directory: Path, name: str) -> bytes:
-    """Return a file of a run; scenario.toml as this version writes it."""
-    return RunDirectory(directory).scenario_text().encode() if name == SCENARIO else (directory / name).read_bytes()

@@ -130,17 +130,3 @@ def test_checkpoints_that_a_last_moment_kill_left_behind_are_removed(run: Run) -
     (run.directory.path / "checkpoint").mkdir()
     assert due([run]) == ([], [run])
     assert not (run.directory.path / "checkpoint").exists()
-
-
-@pytest.mark.parametrize("plugins", [None, [], "x", {"policy mine": 3}])
-def test_a_record_of_plugins_that_is_none_is_named(plugins: object, run: Run) -> None:
-    """The digest of meta.json is right: whoever changed it has computed it again."""
-    meta = run.directory.meta()
-    del meta["files"]
-    run.directory.finish({**meta, "plugins": plugins})
-    with pytest.raises(RunDirectoryError) as caught:
-        due([run])
-    assert str(caught.value) == (
-        f"{run.directory.path / 'meta.json'}: has no usable 'plugins'; choose another --out, or run again with --fresh "
-        "to start over"
-    )

@@ -17,6 +17,9 @@ from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
 
+RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "plugins": {}, "labels": {}, "sweep": {"clients.cores": 1}}
+"""What meta.json records of a run, besides its end."""
+
 
 @pytest.fixture
 def source(play_small: Play) -> Session:
@@ -62,7 +65,7 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    RunDirectory(place).finish({"status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
+    RunDirectory(place).finish({**RECORDED, "status": status, "error": "it diverged"})
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase
@@ -91,7 +94,7 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
         file.close()
     wait(lambda: len(session.history) == len(source.history))
     assert session.phase is Phase.GROWING
-    RunDirectory(place).finish({"status": "complete"})
+    RunDirectory(place).finish({**RECORDED, "status": "complete"})
     thread.join(20)
     assert session.phase is Phase.COMPLETE
 

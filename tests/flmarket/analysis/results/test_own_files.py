@@ -92,15 +92,6 @@ def test_bids_are_checked_with_the_labels_that_the_run_recorded(change: Callable
     assert any(": bid is " in problem and "but the run's seed draws" in problem for problem in verify(run).problems)
 
 
-@pytest.mark.parametrize("labels", [None, 3, {"lamps.npz": "3"}, {"lamps.npz": True}, {"lamps.npz": 10**12}])
-def test_labels_that_no_run_records_are_as_none(labels: object, run: RunDirectory) -> None:
-    run.finish(
-        {**{key: value for key, value in run.meta().items() if key not in ("files", "sha256")}, "labels": labels}
-    )
-    Path("lamps.npz").unlink()
-    assert verify(run).problems == []
-
-
 def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     """A cost that no market takes, in a scenario.toml that was changed together with meta.json."""
     text = run.scenario_text().replace("per_emd = 0.5", "per_emd = 500.0")
