@@ -159,9 +159,7 @@ def fit(
 
 def follow(curve: Curve, trace: Trace, seed: int | None = None) -> FloatArray:
     """Return the accuracy [rounds] that the surrogate gives for what a trace trained on; ``seed`` None: no noise."""
-    quiet = {"spread_0": -700.0, "spread_progress": 0.0, "spread_left": 0.0, "luck": 0.0}
-    curve = replace(curve, **quiet) if seed is None else curve
-    federation = SurrogateFederation({"s": curve}, seed or 0)
+    federation = SurrogateFederation({"s": curve.noiseless() if seed is None else curve}, seed or 0)
     path = []
     for round_, (sizes, emds) in enumerate(zip(trace.sizes, trace.emds, strict=True), start=1):
         jobs = [TrainingJob("s", i, d, v) for i, (d, v) in enumerate(zip(sizes, emds, strict=True))]

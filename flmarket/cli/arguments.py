@@ -104,20 +104,17 @@ def load_all(
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text."""
     from scenarios.file.addresses import AddressError
-    from scenarios.file.overrides import read_value
+    from scenarios.file.overrides import parse_assignment
 
     options: dict[str, Any] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--option {text!r}: must be KEY=VALUE")
         try:
-            parsed = read_value(value.strip())
+            name, value = parse_assignment(text)
         except AddressError as error:
             raise InputError(f"--option {text}: {error}") from error
-        if (name := key.strip()) in options:
+        if name in options:
             raise InputError(f"--option {name}: is given twice; leave one out")
-        options[name] = tuple(parsed) if isinstance(parsed, list) else parsed
+        options[name] = tuple(value) if isinstance(value, list) else value
     return options
 
 

@@ -31,20 +31,21 @@ def start(what: str | None, out: Path) -> None:
             "set LANG, for example to C.UTF-8"
         )
     hide()  # the terminal is the app's
+    if status := play(what, out):
+        sys.exit(status)
+
+
+def play(what: str | None, out: Path) -> int:
+    """Run the app, and return the exit status."""
     opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file
 
-    collect_rarely()
+    # Python looks for garbage less often: each look at all objects holds keys up for a quarter of a second.
+    gc.set_threshold(10_000, 20, 20)
     app = MarketApp(**opening, out=out, settings=settings_file())
     app.run()
-    if status := DEFECT if app.crashed else app.return_code:
-        sys.exit(status)
-
-
-def collect_rarely() -> None:
-    """Let Python look for garbage less often: each look at all objects holds keys up for a quarter of a second."""
-    gc.set_threshold(10_000, 20, 20)
+    return DEFECT if app.crashed else app.return_code or 0
 
 
 class Opening(NamedTuple):
@@ -96,6 +97,7 @@ def _folder(path: Path) -> Opening:
 
 def run_directory(path: Path) -> Path:
     """Return the run directory at ``path``, or the only one below it."""
+    from scenarios.logs.directory import NOT_A_RUN
     from scenarios.logs.finding import require_directory
 
     require_directory(path)
@@ -105,7 +107,7 @@ def run_directory(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"{path}: not a run directory; a run directory has a scenario.toml and the tables")
+        raise InputError(f"{path}: {NOT_A_RUN}")
     shown = "\n".join(f"  {run}" for run in found[:MOST_SHOWN])
     more = f"\n  ({len(found) - MOST_SHOWN} more)" if len(found) > MOST_SHOWN else ""
     raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}{more}")

@@ -5,10 +5,8 @@ import sys
 from pathlib import Path
 
 from flmarket.cli.arguments import load_plugins
-from flmarket.cli.launch import collect_rarely, resolve
-from flmarket.core.crash import DEFECT, guarded
-from tui.app import MarketApp
-from tui.settings import settings_file
+from flmarket.cli.launch import play
+from flmarket.core.crash import guarded
 
 
 def main() -> int:
@@ -18,11 +16,7 @@ def main() -> int:
     parser.add_argument("what", nargs="?")
     arguments = parser.parse_args()
     load_plugins(arguments.plugin)
-    opening = resolve(arguments.what)._asdict()
-    collect_rarely()
-    app = MarketApp(**opening, out=arguments.out, settings=settings_file())
-    app.run()
-    return DEFECT if app.crashed else 0
+    return play(arguments.what, arguments.out)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def apply(
 def _set_by(override: object, python: Any, *, mapping: bool) -> tuple[str, Any]:
     if not isinstance(override, str):
         raise AddressError("is not a dotted key such as clients.cores")
-    return (override, _plain(python)) if mapping else _parse(override)
+    return (override, _plain(python)) if mapping else parse_assignment(override)
 
 
 def _plain(value: Any) -> Any:
@@ -61,11 +61,12 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
     return put(data, address(data, key), value)
 
 
-def _parse(override: str) -> tuple[str, Any]:
-    key, equals, text = override.partition("=")
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """Return the key and the value of ``KEY=VALUE``."""
+    key, equals, value = text.partition("=")
     if not equals:
-        raise AddressError("must be key=value")
-    return key.strip(), read_value(text.strip())
+        raise AddressError("must be KEY=VALUE")
+    return key.strip(), read_value(value.strip())
 
 
 def read_value(text: str) -> Any:

@@ -28,6 +28,7 @@ LOG = "run.log"
 CHECKPOINT = "checkpoint"
 FRESH = "choose another --out, or run again with --fresh to start over"
 AGAIN = "to play this run again, remove its directory and give its `flmarket run` command once more"
+NOT_A_RUN = "not a run directory; a run directory has a scenario.toml and the tables"
 PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""

@@ -16,7 +16,7 @@ from flmarket.core.files import write_durably
 from scenarios.build import Shelf, build
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import CHECKPOINT, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import CHECKPOINT, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError, State
 from scenarios.running.checkpoint import Checkpoint, candidates, save
 from scenarios.running.runner import Run, identity_of, meta_of
 
@@ -24,7 +24,7 @@ from scenarios.running.runner import Run, identity_of, meta_of
 def original_of(directory: RunDirectory) -> Run:
     """Return the run that is in a directory: a complete one, or one that was interrupted after a checkpoint."""
     if directory.state is State.ABSENT:
-        raise InputError(f"{directory.path}: not a run directory; a run directory has a scenario.toml and the tables")
+        raise InputError(f"{directory.path}: {NOT_A_RUN}")
     found: Mapping[str, Any] | None = None
     if directory.state is State.COMPLETE:
         found = directory.meta()

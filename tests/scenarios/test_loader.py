@@ -195,7 +195,7 @@ class TestOverrides:
             ("clients.cores=x", 'Input should be a valid integer, not "x"'),
             ("clients.cores=0", "Input should be greater than or equal to 1, not 0"),
             ("clients.cores=[1", "the value is not valid TOML"),
-            ("clients.cores", "must be key=value"),
+            ("clients.cores", "must be KEY=VALUE"),
             ("clients..cores=1", '"clients..cores" is not a dotted key such as clients.cores'),
             ("clients.coers=1", "unknown key; did you mean 'cores'?"),
             ("client.cores=1", "client: unknown key; did you mean 'clients'?"),

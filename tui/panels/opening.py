@@ -8,7 +8,7 @@ from tui.state.watched_run import Phase, Session
 from tui.style.look import plain, tint
 from tui.widgets.preview import services_table, story
 
-_NOW = {
+NOW = {
     Phase.STARTING: "starting the run's process",
     Phase.RUNNING: "playing the first round",
     Phase.GROWING: "waiting for the first round of another process",
@@ -25,7 +25,7 @@ class Opening(Static):
         faint, done = tint(self.app, "foreground", dim=True), tint(self.app, "success")
         steps = list(session.opening)
         if session.phase is not Phase.STARTING or not steps:
-            steps += filter(None, [_NOW.get(session.phase)])
+            steps += filter(None, [NOW.get(session.phase)])
         over = session.phase in {Phase.PAUSED, Phase.WAITING}
         lines: list[RenderableType] = [
             Text.assemble(("✔ ", done), plain(step, faint))

@@ -7,7 +7,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 
-from des.log_records import ServiceReport
+from des.log_records import Kind, ServiceReport
 from des.money import MICRO
 from des.observation import Status
 from tui.panels.panel import Panel
@@ -124,10 +124,10 @@ def _in_walk(view: View, m: int) -> ServiceReport:
         return row
     # The round's results are not known yet.
     happened = [event for event in view.events[: view.event] if event.service == row.service]
-    kinds = [event.event.value for event in happened]
-    paid = [event for event in happened if event.event.value == "pay"]
+    kinds = {event.event for event in happened}
+    paid = [event for event in happened if event.event is Kind.PAY]
     old = view.session.history[view.round - 1].services[m] if view.round > 1 else None
-    known = row if "evaluate" in kinds else old
+    known = row if Kind.EVALUATE in kinds else old
     return row._replace(
         accuracy=known.accuracy if known else math.nan,
         reward=known.reward if known else math.nan,
@@ -135,5 +135,5 @@ def _in_walk(view: View, m: int) -> ServiceReport:
         spent=int(sum(event.amount or 0 for event in paid)),
         served=len(paid),
         refused=row.refused if view.allocated else 0,
-        status=row.status if "exit" in kinds else Status.TRAINING,
+        status=row.status if Kind.EXIT in kinds else Status.TRAINING,
     )

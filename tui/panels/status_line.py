@@ -3,6 +3,8 @@
 from rich.text import Text
 from textual.widgets import Static
 
+from des.money import MICRO
+from tui.panels.opening import NOW
 from tui.state.view import View
 from tui.state.watched_run import Phase, Session
 from tui.style.look import duration, fit, per_second, plain, seconds, tint
@@ -28,11 +30,9 @@ COLORS = {
 }
 
 
-_WAITING = {
+_WAITING = NOW | {
     Phase.STARTING: "loading data and models",
-    Phase.RUNNING: "playing the first round",
     Phase.PAUSED: "paused before the first round: space plays the run, s one round",
-    Phase.GROWING: "waiting for the first round of another process",
 }
 """The second line before the first round is over."""
 
@@ -89,7 +89,7 @@ class StatusLine(Static):
             return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services
         there = sum(row.status.takes_part for row in rows)
-        spent = sum(row.spent for row in rows) / 1_000_000
+        spent = sum(row.spent for row in rows) / MICRO
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
             f" {there} of {len(rows)} services in the market · {served} clients served, "

@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
+from des.money import MICRO
 from scenarios.file.addresses import AddressError
 from scenarios.file.forked import forked, in_force
 from scenarios.file.interventions import MECHANISM, PLAYER
@@ -81,7 +82,7 @@ class ShockDialog(Dialog[tuple[str, int]]):
         if key == "clients.cores":
             return value_text(now)
         if key.endswith(".budget"):
-            return value_text(now / 1_000_000)
+            return value_text(now / MICRO)
         table = {name: value for name, value in zip(PLAYER, now, strict=True) if value}
         return str(table["policy"]) if len(table) == 1 else value_text(table)
 

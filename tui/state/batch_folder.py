@@ -13,7 +13,7 @@ from typing import Any
 from scenarios.logs.directory import SCENARIO
 from tui.state.differences import flattened, told_apart
 from tui.state.log_follower import QUIET
-from tui.state.run_state import COMPLETE, RUNNING, WAITING, Standing, standing
+from tui.state.run_state import COMPLETE, RUNNING, WAITING, Standing, scenario_name, standing
 
 DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
 
@@ -131,7 +131,7 @@ def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]
     """Return what distinguishes scenarios of one name, for each of their folders of which a value tells it."""
     by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
-        by_name[folder.name.rpartition("-")[0]][folder] = scenario
+        by_name[scenario_name(folder.name)][folder] = scenario
     named = (told_apart(twins) for twins in by_name.values() if len(twins) > 1)
     return {folder: words for found in named for folder, words in found.items()}
 

@@ -14,6 +14,7 @@ from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.sentences import ranked, sentences
 from flmarket.analysis.results.setting import Setting
+from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
 from learning.policy import is_privileged
@@ -79,7 +80,7 @@ def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
 
 def introduction(report: Report) -> list[str]:
     """Return what must be known to read the tables, one paragraph each."""
-    count = f"{len(report.runs)} run{'' if len(report.runs) == 1 else 's'}"
+    count = counted(len(report.runs), "run")
     text = [
         f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
         "A service that left keeps its accuracy and reward until the last round."

@@ -14,6 +14,7 @@ import typer
 
 from flmarket.cli.console import result, stdout
 from flmarket.core.cores import usable_cores
+from flmarket.core.counting import counted
 from flmarket.core.extras import EXTRAS
 
 LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with its archive
@@ -41,7 +42,7 @@ def doctor() -> None:
         table.add_row(Text(state, _STYLES[state]), subject, found + (f"\n-> {remedy}" if remedy else ""))
     stdout().print(table, highlight=False)
     if problems:
-        result(f"{problems} problem{'s' * (problems > 1)}; flmarket may not work until solved.")
+        result(f"{counted(problems, 'problem')}; flmarket may not work until solved.")
         raise typer.Exit(1)
     result("flmarket works here.")
 

@@ -86,13 +86,10 @@ def fork(
 def _parsed(text: str) -> tuple[str, Any]:
     """Return the key and the value of a ``--set``, as ``flmarket run`` reads them."""
     from scenarios.file.addresses import AddressError
-    from scenarios.file.overrides import read_value
+    from scenarios.file.overrides import parse_assignment
 
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--set {text}: must be KEY=VALUE, such as services.mnist.budget=10")
     try:
-        return key.strip(), read_value(value.strip())
+        return parse_assignment(text)
     except AddressError as error:
         raise InputError(f"--set {text}: {error}") from error
 

@@ -1,6 +1,5 @@
 """Damaged logs: whoever reads them names the damage or shows what is there, and nothing damaged counts as whole."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,6 +19,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
+from support.runs import reseal
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
 
@@ -103,8 +103,7 @@ def attempt(random: Random, folder: Path) -> Iterator[str]:
             continue
         sealed = number % 2 == 1 and name != "meta.json"
         if sealed:
-            meta = json.loads((path / "meta.json").read_text())
-            run.directory.finish({key: value for key, value in meta.items() if key not in ("files", "sha256")})
+            reseal(path)
         what = f"{name} {'resealed ' if sealed else ''}({content[:80]!r}..., {len(content)} bytes)"
         try:
             if not sealed and due([run])[1]:

@@ -97,6 +97,8 @@ def write_run(
         "seed": seed,
         "sweep": sweep or {},
         "point": 0,
+        "versions": {"flmarket": "1.0"},
+        "kernel": {},
     }
     for name in ("events.csv", "run.log"):
         (path / name).touch()

@@ -54,7 +54,7 @@ def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_
     [
         (["vgc"], "unknown mechanism 'vgc'; did you mean 'vcg'? (--plugin FILE loads your own)"),
         (["vcg", "--option", "sid=1"], "mechanism 'vcg' takes no option 'sid'; did you mean 'side'?"),
-        (["vcg", "--option", "side"], "--option 'side': must be KEY=VALUE"),
+        (["vcg", "--option", "side"], "--option side: must be KEY=VALUE"),
         (["vcg", "--option", "side=[1"], "--option side=[1: the value is not valid TOML"),
         (
             ["vcg", "--option", "side=services", "--option", "side=clients"],
