@@ -19,7 +19,6 @@ from learning.episode import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
 from learning.statistics.curves import area_under_curve
-from learning.statistics.intervals import Interval, paired_interval
 from learning.statistics.time_to_target import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
@@ -98,17 +97,6 @@ class Results:
     def rounds_to_target(self) -> RoundsToTarget:
         """Return when each service met its target, and whether it did; both [entrant, seed, service]."""
         return RoundsToTarget.of_curves(np.moveaxis(self.accuracy, 2, -1), self.targets).since(self.arrivals)
-
-    def compare(
-        self,
-        first: str,  # an entrant
-        second: str,  # another
-        service: str | None = None,  # whose AUC is compared; if not given, the mean over all services is
-    ) -> Interval:
-        """Return how much more AUC one entrant has than another, paired by seed."""
-        auc = self.auc()
-        scores = auc.mean(axis=-1) if service is None else auc[..., self.services.index(service)]
-        return paired_interval(*(scores[self.entrants.index(name)] for name in (first, second)))
 
 
 def evaluate(

@@ -7,7 +7,7 @@ from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
 from learning.lockstep.templates import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
-from scenarios.build import Shelf, backend_of, policy_options
+from scenarios.build import backend_of, policy_options
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 
@@ -19,7 +19,6 @@ def parallel_env(
     flat: bool = False,
     gamma: float = 0.95,
     payment_limit: float = 2.0,
-    shelf: Shelf | None = None,
     workers: int = 1,
 ) -> MarketEnv:
     """Return the scenario's market as a PettingZoo environment: all services are agents, their policies unused.
@@ -27,12 +26,12 @@ def parallel_env(
     Args:
         scenario: without a sweep.
         seed, flat, gamma, payment_limit: see ``MarketEnv``.
-        shelf, workers: see ``market_factory``.
+        workers: training threads of each market; results do not depend on it.
 
     Raises:
         DatasetError: a data set is missing or corrupt.
     """
-    factory = market_factory(scenario, shelf, workers=workers)
+    factory = market_factory(scenario, workers=workers)
     return MarketEnv(factory, seed=seed, flat=flat, gamma=gamma, payment_limit=payment_limit)
 
 
@@ -44,7 +43,6 @@ def service_env(
     flat: bool = True,
     gamma: float = 0.95,
     payment_limit: float = 2.0,
-    shelf: Shelf | None = None,
     workers: int = 1,
 ) -> ServiceEnv:
     """Return a Gymnasium environment for one service; its rivals play the policies that the scenario gives them.
@@ -55,7 +53,7 @@ def service_env(
         scenario: without a sweep.
         service: name of the service that learns.
         seed, flat, gamma, payment_limit: see ``MarketEnv``.
-        shelf, workers: see ``market_factory``.
+        workers: training threads of each market; results do not depend on it.
 
     Raises:
         ValueError: the scenario has no such service.
@@ -64,7 +62,7 @@ def service_env(
     """
     rivals = [rival for rival in scenario.services if rival.name != service]
     return ServiceEnv(
-        market_factory(scenario, shelf, workers=workers),
+        market_factory(scenario, workers=workers),
         service,
         {rival.name: rival.policy for rival in rivals},
         rival_options={rival.name: policy_options(rival) for rival in rivals},
@@ -82,7 +80,6 @@ def vector_env(
     *,
     gamma: float = 0.95,
     payment_limit: float = 2.0,
-    shelf: Shelf | None = None,
 ) -> VectorMarketEnv:
     """Return many markets in lockstep as a Gymnasium ``VectorEnv``; every service of every market is a row.
 
@@ -90,7 +87,6 @@ def vector_env(
         scenarios: on the surrogate, without sweeps; market ``b`` plays the scenario ``b % len(scenarios)``.
         markets: B.
         seed, gamma, payment_limit: see ``VectorMarketEnv``.
-        shelf: see ``market_factory``.
 
     Raises:
         InputError: there is no scenario, or one cannot be played in lockstep.
@@ -100,7 +96,6 @@ def vector_env(
         raise InputError("markets in lockstep need at least one scenario and one market")
     if any(backend_of(scenario).trains for scenario in scenarios):
         raise LockstepError(TRAINS)  # before data is looked for that could not be used
-    shelf = shelf or Shelf()
-    factories = [market_factory(scenario, shelf) for scenario in scenarios]
+    factories = [market_factory(scenario) for scenario in scenarios]
     seated = [factories[b % len(factories)] for b in range(markets)]
     return VectorMarketEnv(seated, seed=seed, gamma=gamma, payment_limit=payment_limit)

@@ -183,11 +183,6 @@ class Population:
         return uniforms(self._departure, round_, 0, np.arange(self.spec.count))
 
     @property
-    def dqi_range(self) -> tuple[FloatArray, FloatArray]:
-        """The lowest [M] and the highest [M] DQI that a client's data can have for each service."""
-        return self._ranges.dqi
-
-    @property
     def seen_range(self) -> tuple[FloatArray, FloatArray]:
         """The lowest [M] and the highest [M] value that a service can see in place of a client's DQI."""
         return self._lens.range

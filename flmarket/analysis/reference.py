@@ -56,14 +56,10 @@ def reference() -> str:
 
 def _columns(columns: Sequence[Column]) -> str:
     rows = [
-        (f"`{column.name}`", column.type.name, column.unit, column.meaning, _gaps(column), _rule(column))
+        (f"`{column.name}`", column.type.name, column.unit, column.meaning, column.empty, _rule(column))
         for column in columns
     ]
     return _table(("column", "type", "unit", "meaning", "empty where", "checked by"), rows)
-
-
-def _gaps(column: Column) -> str:
-    return column.empty
 
 
 def _rule(column: Column) -> str:

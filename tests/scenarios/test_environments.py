@@ -93,8 +93,8 @@ def nobody(env, agent):
     return {"select": np.zeros(clients, np.int8), "payment": np.ones(clients, np.float32)}
 
 
-def test_every_service_of_the_scenario_is_an_agent(scenario, shelf):
-    env = parallel_env(scenario, seed=1, shelf=shelf)
+def test_every_service_of_the_scenario_is_an_agent(scenario):
+    env = parallel_env(scenario, seed=1)
     observations, _ = env.reset(seed=1)
     assert list(observations) == [service.name for service in scenario.services]
     steps = 0
@@ -110,7 +110,7 @@ def test_every_service_of_the_scenario_is_an_agent(scenario, shelf):
     assert steps == 3
 
 
-def test_real_training_is_repeatable_through_the_environment(scenario, shelf):
+def test_real_training_is_repeatable_through_the_environment(scenario):
     def curve(env):
         env.reset(seed=2)
         seen = []
@@ -120,15 +120,15 @@ def test_real_training_is_repeatable_through_the_environment(scenario, shelf):
             seen.append(env.step(actions)[4])
         return seen
 
-    one, other = parallel_env(scenario, shelf=shelf), parallel_env(scenario, seed=9, shelf=shelf, workers=2)
+    one, other = parallel_env(scenario), parallel_env(scenario, seed=9, workers=2)
     assert curve(one) == curve(other) == curve(one)
     one.close()
     other.close()
 
 
-def test_a_service_meets_the_scenario_s_own_policies(scenario, shelf):
+def test_a_service_meets_the_scenario_s_own_policies(scenario):
     service, *rivals = [service.name for service in scenario.services]
-    env = service_env(scenario, service, shelf=shelf)
+    env = service_env(scenario, service)
     observation, _ = env.reset(seed=1)
     assert env.observation_space.contains(observation)
     env.action_space.seed(1)  # an action drawn anew each time may outbid a rival everywhere
@@ -143,16 +143,16 @@ def test_a_service_meets_the_scenario_s_own_policies(scenario, shelf):
     env.close()
 
 
-def test_a_rival_plays_the_agent_that_the_scenario_names(shelf, tmp_path):
+def test_a_rival_plays_the_agent_that_the_scenario_names(tmp_path):
     (tmp_path / "agent").write_bytes(b"no agent")
     rival = ["services.scribbles.policy=mahdrl", f"services.scribbles.checkpoint={tmp_path / 'agent'}"]
     with pytest.raises(CheckpointError, match=str(tmp_path / "agent")):
-        service_env(load("quickstart", [*SMALL, *rival]), "digits", shelf=shelf)
+        service_env(load("quickstart", [*SMALL, *rival]), "digits")
 
 
-def test_an_unknown_service_is_refused(scenario, shelf):
+def test_an_unknown_service_is_refused(scenario):
     with pytest.raises(ValueError, match="nobody") as caught:
-        service_env(scenario, "nobody", shelf=shelf)
+        service_env(scenario, "nobody")
     names = ["digits", "scribbles", "strokes"]
     assert str(caught.value) == f"the market's services are {names}, not 'nobody' and the rivals {names}"
 

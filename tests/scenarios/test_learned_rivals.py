@@ -9,6 +9,7 @@ from learning.evaluation import evaluate, everywhere
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import builtin_names, load
+from support.evaluation import compare
 from support.tiers import slow
 
 RIVALS = ["resolving", "mirror", "bwk"]
@@ -34,7 +35,7 @@ def test_every_built_in_scenario_can_be_played(name, policy) -> None:
 @pytest.mark.parametrize("market", ["paper", "scarce"])
 def test_they_beat_random(market, policy) -> None:
     entrants = {name: everywhere(name) for name in (policy, "random")}
-    assert evaluate(factory(market), entrants, range(3)).compare(policy, "random").low > 0.005
+    assert compare(evaluate(factory(market), entrants, range(3)), policy, "random").low > 0.005
 
 
 @pytest.mark.slow
@@ -42,4 +43,4 @@ def test_they_beat_random(market, policy) -> None:
 def test_they_beat_random_where_bids_are_hidden_and_costs_vary(policy) -> None:
     """Bids tell less of the data there, and the DQI is a rank."""
     entrants = {name: everywhere(name) for name in (policy, "random")}
-    assert evaluate(factory("private"), entrants, range(8)).compare(policy, "random").low > 0
+    assert compare(evaluate(factory("private"), entrants, range(8)), policy, "random").low > 0

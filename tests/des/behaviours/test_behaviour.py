@@ -176,7 +176,7 @@ class TestMisreport:
 
     def test_ranges_cover_what_is_reported(self, population: Population) -> None:
         world = population.draw(1)
-        for values, (low, high) in ((world.dqi, population.dqi_range), (world.bid, population.bid_range)):
+        for values, (low, high) in ((world.dqi, population.seen_range), (world.bid, population.bid_range)):
             assert ((values >= low[:, None]) & (values <= high[:, None])).all()
         assert population.data_sizes == {100, 200, 300, 400, 600, 800}
 

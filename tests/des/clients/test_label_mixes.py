@@ -113,7 +113,7 @@ def test_all_rounds_lie_in_the_ranges(behaviour: tuple[str, dict[str, Any]], con
     people = population(concentration=concentration, behaviour=create(*behaviour))
     for number in range(1, 6):
         world = people.draw(number)
-        for drawn, (lowest, highest) in ((world.bid, people.bid_range), (world.dqi, people.dqi_range)):
+        for drawn, (lowest, highest) in ((world.bid, people.bid_range), (world.dqi, people.seen_range)):
             assert (lowest <= drawn.min(axis=1)).all()
             assert (drawn.max(axis=1) <= highest).all()
         assert set(world.data_size.ravel().tolist()) <= set(people.data_sizes)
@@ -123,7 +123,7 @@ def test_ranges_reach_about_as_far_as_what_is_drawn() -> None:
     people, *all_of_them = (population(concentration=a, count=300) for a in (1.0, 0.01, 300.0))
     worlds = [each.draw(number) for each in all_of_them for number in range(1, 10)]
     bids, worth = (np.concatenate([getattr(it, name) for it in worlds], axis=1) for name in ("bid", "dqi"))
-    for drawn, (lowest, highest), slack in ((bids, people.bid_range, 0.15 * MICRO), (worth, people.dqi_range, 0.1)):
+    for drawn, (lowest, highest), slack in ((bids, people.bid_range, 0.15 * MICRO), (worth, people.seen_range, 0.1)):
         assert (drawn.min(axis=1) - lowest < slack).all()
         assert (highest - drawn.max(axis=1) < slack).all()
 
@@ -169,6 +169,6 @@ def test_ten_thousand_clients_of_ten_services_are_drawn_as_arrays() -> None:
 def test_parameters_of_the_dqi_may_have_their_peak_inside() -> None:
     odd = DQIParameters(0.2, 0.3, 0.01, 0.7, -0.6, 0.4)
     people = Population(SPEC, [10], [odd], seed=0)
-    lowest, highest = people.dqi_range
+    lowest, highest = people.seen_range
     for number in range(1, 20):
         assert ((people.draw(number).dqi >= lowest) & (people.draw(number).dqi <= highest)).all()

@@ -14,7 +14,7 @@ def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() ->
     rounds = [population.draw(number) for number in range(1, 40)]
     for drawn, (lowest, highest) in (
         ([it.bid for it in rounds], population.bid_range),
-        ([it.dqi for it in rounds], population.dqi_range),
+        ([it.dqi for it in rounds], population.seen_range),
     ):
         every = np.concatenate(drawn, axis=1)
         np.testing.assert_array_equal(every.min(axis=1), lowest)

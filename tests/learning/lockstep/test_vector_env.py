@@ -1,5 +1,6 @@
 """Markets in lockstep as a Gymnasium ``VectorEnv``: each market is the PettingZoo environment, to the last bit."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,11 @@ pytest.importorskip("pettingzoo")
 
 from gymnasium.vector import AutoresetMode
 
-from fl.data.dataset import Dataset
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.projection import ActionError
 from learning.lockstep.templates import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
-from scenarios.build import Shelf
 from scenarios.environments import vector_env
 from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
@@ -175,12 +174,12 @@ def test_actions_may_lie_in_memory_as_they_like() -> None:
         assert np.array_equal(one, other)
 
 
-def test_real_training_is_refused_before_its_images_are_looked_for() -> None:
-    def unexpected(name: str) -> Dataset:
-        raise AssertionError(name)
-
+def test_real_training_is_refused_before_its_images_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLMARKET_DATA", str(tmp_path))
     with pytest.raises(LockstepError, match=r'trains models cannot .* lockstep; use training\.backend = "surrogate"$'):
-        vector_env([load("paper")], markets=1, shelf=Shelf(unexpected))
+        vector_env([load("paper")], markets=1)
 
 
 OUT_OF_RANGE = [("gamma", 0.0), ("gamma", 1.5), ("payment_limit", 1.0), ("payment_limit", np.inf)]
