@@ -63,7 +63,7 @@ def test_nothing_below_imports_it() -> None:
             assert not [line for line in lines if line.lstrip().startswith(("import flmarket", "from flmarket"))], path
 
 
-def test_a_scenario_is_loaded_with_values_of_pythons_own(tmp_path: Path) -> None:
+def test_a_scenario_is_loaded_with_values_of_pythons_own() -> None:
     changes = {"clients.cores": np.int64(3), "services.digits.budget": 7.5, "clients.data_size": np.array([50, 100])}
     scenario = flmarket.load("quickstart", changes)
     assert scenario.clients.cores == 3
@@ -469,7 +469,7 @@ def test_variants_of_a_class_are_subclasses_and_options_are_set_by_service(tmp_p
     assert (digits["payment"] / digits["bid"] - 1).mean() == pytest.approx(0.3, 1e-4)
 
 
-def test_an_interrupted_batch_says_how_it_continues(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupted_batch_says_how_it_continues(tmp_path: Path) -> None:
     class Interrupting(flmarket.Policy):
         def act(self, observation: flmarket.Observation) -> flmarket.Offer:
             raise KeyboardInterrupt

@@ -103,7 +103,7 @@ def test_two_cores_work_at_the_same_time(make_market, make_offer) -> None:
     )
 
 
-def test_a_service_that_wants_nobody_keeps_its_model(make_market, make_offer) -> None:
+def test_a_service_that_wants_nobody_keeps_its_model(make_market) -> None:
     market = make_market(["alpha"])
     market.open_round()
     report = market.close_round({"alpha": Offer.none()})

@@ -91,7 +91,7 @@ def test_services_that_see_the_quality_of_data_learn_more_than_those_that_see_bi
     assert compare(results, "d", "l").low > 0
 
 
-def test_a_lineup_seats_each_service(factory, make_market):
+def test_a_lineup_seats_each_service(make_market):
     market = make_market()
     policies = lineup({"alpha": "lcfa", "beta": "d-first", "gamma": "ucb"}, {"gamma": {"exploration": 0.3}})(market)
     assert [spec.policy for spec in market.services] == ["lcfa", "d-first", "ucb"]

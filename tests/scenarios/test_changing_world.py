@@ -176,7 +176,7 @@ def test_the_world_is_the_same_whatever_services_do(seed: int) -> None:
         other.close_round({name: flmarket.Offer.none() for name in observed})
 
 
-def test_observations_show_what_is_left_of_the_whole_run(tmp_path: Path) -> None:
+def test_observations_show_what_is_left_of_the_whole_run() -> None:
     market = build(parse(CHANGING), 0, Shelf()).market
     seen: list[Any] = []
     while not market.finished:

@@ -280,7 +280,7 @@ def test_a_run_is_not_resumed_with_another_text(
     assert "after round" not in (run.directory.path / "run.log").read_text()  # it did not continue
 
 
-def test_records_of_a_kind_that_there_is_not(one_service: str) -> None:
+def test_records_of_a_kind_that_there_is_not() -> None:
     with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
         require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
 

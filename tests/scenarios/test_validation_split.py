@@ -120,7 +120,7 @@ def test_policies_observe_the_accuracy_on_validation_images(two_services: str, s
 
 
 def test_a_run_that_was_interrupted_comes_to_the_same_bytes(
-    play: Play, with_split: Run, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    with_split: Run, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     [run] = plan([with_split.scenario], [], [0], tmp_path, shelf)

@@ -163,7 +163,7 @@ def test_ten_thousand_clients_are_drawn_as_arrays() -> None:
 # ---- bids
 
 
-def test_a_service_sees_the_bids_to_itself_alone(make_market, plain_service) -> None:
+def test_a_service_sees_the_bids_to_itself_alone(make_market) -> None:
     names = ["alpha", "beta", "gamma"]
     hidden = make_market(names, disclosure=Disclosure(public_bids=False), cost_noise=0.3)
     public = make_market(names, cost_noise=0.3)

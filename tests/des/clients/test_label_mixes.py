@@ -144,7 +144,7 @@ def test_those_who_misreport_train_on_what_they_hold() -> None:
     assert sum(job.counts or ()) == job.size == job.weight / 2
 
 
-def test_markets_train_on_the_counts(make_market, plain_service, pay_the_bid, stub_federation) -> None:
+def test_markets_train_on_the_counts(make_market, pay_the_bid, stub_federation) -> None:
     federation = stub_federation()
     market: Market = make_market(["alpha"], replace(SPEC, lasting=Lasting(0.5, 0.1)), federation=federation, rounds=3)
     while not market.finished:

@@ -393,9 +393,7 @@ def test_an_interrupted_download_leaves_nothing_that_looks_like_data(
     assert len(load("kmnist", tmp_path).train_images) == TRAIN
 
 
-def test_what_an_earlier_download_left_behind_when_it_was_killed_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_earlier_download_left_behind_when_it_was_killed_is_not_used(tmp_path: Path) -> None:
     put(tmp_path / ".download-killed", "kmnist")
     with pytest.raises(DatasetError, match="lacks"):
         load("kmnist", tmp_path, download=False)

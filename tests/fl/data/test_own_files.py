@@ -281,7 +281,7 @@ def test_what_is_wrong_with_an_npz_is_said_with_its_name(
     assert str(caught.value).startswith(f"data set {name!r}: {problem}")
 
 
-def test_a_registered_name_goes_before_a_path(tmp_path: Path) -> None:
+def test_a_registered_name_goes_before_a_path() -> None:
     dataset("shapes.npz")(lambda: (IMAGES, ARRAYS["labels"], IMAGES, ARRAYS["labels"]))
     assert info("shapes.npz").source == "plug-in"
 

@@ -48,7 +48,7 @@ def test_the_place_is_the_last_line_of_the_users_own_also_where_the_error_was_ra
         assert blame(error) == f"ValueError: invalid literal for int() with base 10: 'x' ({place})"
 
 
-def test_whose_code_a_file_is(install_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whose_code_a_file_is(install_package: Callable[..., None]) -> None:
     site = Path(sysconfig.get_path("purelib"))
     install_package("acme_policies", "", "flmarket.policies", mine="acme_policies.mine:Mine")
     is_own.cache_clear()

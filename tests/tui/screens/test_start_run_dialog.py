@@ -75,9 +75,7 @@ async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
         assert "The seed decides all that is random" in shown
 
 
-async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(
-    app: MarketApp, one_service: str, tmp_path: Path
-) -> None:
+async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(app: MarketApp, one_service: str) -> None:
     text = one_service + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
     async with asking(app, text) as (pilot, dialog, _):
         assert not dialog.query_one("#go", Button).disabled

@@ -100,7 +100,7 @@ def test_a_worker_that_died_leaves_its_reason_in_the_log(write: Callable[..., Pa
     assert (found.state, found.problem) == ("interrupted", "the process ended with status 9")
 
 
-def test_half_written_tables_are_no_problem(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_half_written_tables_are_no_problem(write: Callable[..., Path]) -> None:
     place = write("hqfa", 0, rounds=3)
     table = place / "rounds.csv"
     content = table.read_bytes()

@@ -80,9 +80,7 @@ def test_clients_are_exported_as_they_were_logged(played: Path, tmp_path: Path) 
     assert [line.split(",", 3)[3] for line in exported[1:]] == lines[1:]
 
 
-def test_a_run_whose_behaviour_is_not_loaded_says_what_to_load(
-    played: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_run_whose_behaviour_is_not_loaded_says_what_to_load(played: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its bids cannot be known, so nothing is drawn."""
     builtin = {name: thing for name, thing in BEHAVIOURS._builtin.items() if name != "adaptive"}
     monkeypatch.setattr(BEHAVIOURS, "_builtin", builtin)

@@ -204,7 +204,7 @@ def test_a_run_that_is_incomplete_or_damaged_is_refused(
     assert problem in done.stderr
 
 
-def test_a_run_whose_plug_in_is_missing_is_refused(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_run_whose_plug_in_is_missing_is_refused(tmp_path: Path, flmarket: Flmarket) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import flmarket\n"
