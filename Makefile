@@ -112,7 +112,7 @@ $(VENV)/installed-mutants: pyproject.toml constraints.txt $(VENV)/installed-dev
 	$(PIP) install --quiet --constraint constraints.txt 'cosmic-ray>=8.7'
 	@touch $@
 
-# What each peer needs beside torch. One that cannot be installed here is left out: make reports it and continues.
+# What each peer needs besides torch. One that cannot be installed here is left out: make reports it and continues.
 $(PEERS)/flower/ready: PEER := 'flwr[simulation]'
 $(PEERS)/fedlab/ready: PEER := fedlab torchvision
 $(PEERS)/pfl/ready: PEER := pfl

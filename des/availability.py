@@ -15,13 +15,13 @@ class Interval(NamedTuple):
 
 
 class Availability:
-    """Says who is offline in a round: everybody for whom no interval says otherwise."""
+    """Says who is offline in a round: all for whom no interval says otherwise."""
 
     def __init__(self, clients: int, intervals: Sequence[Interval]) -> None:
-        self._everybody = np.arange(clients)
+        self._all = np.arange(clients)
         self._client, self._first, self._last = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
 
     def offline(self, round_: int) -> frozenset[int]:
         """Return the clients that cannot be selected in a round."""
         there = self._client[(self._first <= round_) & (round_ <= self._last)]
-        return frozenset(np.setdiff1d(self._everybody, there).tolist())
+        return frozenset(np.setdiff1d(self._all, there).tolist())

@@ -28,7 +28,7 @@ class Conditions:
 
     budgets: Mapping[str, Micro]  # B_m by service, micro-units
     cores: int  # K
-    # clients that cannot be selected. Their data is drawn like everybody's: the world stays the same.
+    # clients that cannot be selected. Their data is drawn like all others': the world stays the same.
     offline: frozenset[int] = frozenset()
     # says which other clients are offline in a round; None: none are
     availability: Availability | None = field(default=None, compare=False, repr=False)

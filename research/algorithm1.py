@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-from experiment import by_entrant, command_line, markdown, matrix, plus_minus, told
+from experiment import by_entrant, command_line, interval_text, markdown, matrix, plus_minus
 
 from learning.statistics.intervals import holm, paired_interval
 
@@ -61,7 +61,7 @@ def main() -> None:
         case _:
             frame = pd.read_csv(ABLATION)
             changed, split = (by_entrant(frame[frame.part == part]) for part in ("ablation", "split"))
-            print(f"{changes(changed)}\n\n{beside(changed)}\n")
+            print(f"{changes(changed)}\n\n{comparisons(changed)}\n")
             print(f"{purchases(pd.read_csv(BOUGHT))}\n\n{takeovers(split)}\n\n{elsewhere(frame)}")
 
 
@@ -96,7 +96,9 @@ def trial(path: Path, chosen: str) -> str:
 
 def gains(own: pd.DataFrame, other: pd.DataFrame) -> list[str]:
     """Return how far an entrant is from another in each measure, with its interval."""
-    return [told(paired_interval(matrix(own, it), matrix(other, it)), digits) for it, digits in MEASURES.items()]
+    return [
+        interval_text(paired_interval(matrix(own, it), matrix(other, it)), digits) for it, digits in MEASURES.items()
+    ]
 
 
 def rules(frames: Mapping[str, pd.DataFrame]) -> str:
@@ -137,7 +139,7 @@ def changes(entrants: Mapping[str, pd.DataFrame]) -> str:
     return markdown(("change", "trainings", "AUC", "minus unchanged", *TITLES[1:]), table)
 
 
-def beside(entrants: Mapping[str, pd.DataFrame]) -> str:
+def comparisons(entrants: Mapping[str, pd.DataFrame]) -> str:
     """Return how far the unchanged agents, and those with later rounds in their target, are from two policies."""
     compared = product((UNCHANGED, CREDITED), ("random", "dearest"))
     rows = [[name, other, *gains(entrants[name], entrants[other])] for name, other in compared]

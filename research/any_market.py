@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from experiment import SURROGATE, fill, gain, growing, markdown, plus_minus, starred, told
+from experiment import SURROGATE, fill, gain, growing, interval_text, markdown, plus_minus, starred
 
 from learning.evaluation import evaluate, lineup
 from learning.statistics.intervals import mean_interval
@@ -184,7 +184,7 @@ def validation(path: Path, agents: Sequence[str]) -> str:
     for name in ["random", "hqfa", *agents]:
         gap = wide[name] - best
         worst = f"{gap.min():+.4f} ({gap.idxmin()})"
-        rows.append([name, told(mean_interval(gap.to_numpy())), worst, str((gap < -0.002).sum())])
+        rows.append([name, interval_text(mean_interval(gap.to_numpy())), worst, str((gap < -0.002).sum())])
     heads = ("agent", f"AUC - that of the best rival (n = {len(wide)} markets)", "worst", "behind by more than .002")
     return markdown(heads, rows)
 

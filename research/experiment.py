@@ -82,7 +82,7 @@ def plus_minus(found: Interval, digits: int = 4) -> str:
     return f"{found.estimate:+.{digits}f}{half}"
 
 
-def told(found: Interval, digits: int = 4) -> str:
+def interval_text(found: Interval, digits: int = 4) -> str:
     """Return a difference with the ends of its interval, if there is one."""
     ends = f" [{found.low:+.{digits}f}, {found.high:+.{digits}f}]" if found.known else ""
     return f"{found.estimate:+.{digits}f}{ends}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from experiment import growing, markdown, surrogate_market, told
+from experiment import growing, interval_text, markdown, surrogate_market
 
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
@@ -117,13 +117,13 @@ def table(path: Path) -> str:
         for measure in columns:
             one = found[weight, measure]
             holds = " †" if adjusted[weight, measure] <= 0.05 else ""
-            cells.append(told(one, 5) + holds)
+            cells.append(interval_text(one, 5) + holds)
         rows.append([str(weight), *cells])
     run, once = (max(WEIGHTS, key=lambda w: found[w, measure].estimate) for measure in ("always", "at once"))
     wide = frame[frame.measure == "always"].pivot_table("gain", "seed", "weight")
     one = paired_interval(wide[run].to_numpy(), wide[once].to_numpy())
     shown = markdown(("w", *columns.values()), rows)
-    return f"{shown}\n\nIn all rounds, w = {run} minus w = {once}: {told(one, 5)}"
+    return f"{shown}\n\nIn all rounds, w = {run} minus w = {once}: {interval_text(one, 5)}"
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from experiment import SURROGATE, by_entrant, command_line, markdown, matrix, told
+from experiment import SURROGATE, by_entrant, command_line, interval_text, markdown, matrix
 
 from flmarket.core.installation import command
 from learning.evaluation import evaluate, lineup
@@ -165,7 +165,7 @@ def _minus(entrants: Mapping[str, pd.DataFrame], name: str, measure: str) -> str
     own, other = matrix(entrants[AGENT], measure), matrix(entrants[name], measure)
     if len(other) not in (1, len(own)):
         return ""
-    return told(paired_interval(own, other), MEASURES[measure][1])
+    return interval_text(paired_interval(own, other), MEASURES[measure][1])
 
 
 if __name__ == "__main__":

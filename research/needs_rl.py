@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import spending
-from experiment import SURROGATE, fill, growing, markdown, matrix, told
+from experiment import SURROGATE, fill, growing, interval_text, markdown, matrix
 from mahdrl import Agent
 
 from fl.arithmetic.streams import stream
@@ -273,13 +273,13 @@ def table(name: str, frame: pd.DataFrame) -> str:
         for measure in measures:
             cells.append(f"{by[measure, who].mean():.4f}")
             key = (measure, str(who))
-            cells.append(told(gains[key]) + (" †" if adjusted[key] <= 0.05 else "") if key in gains else "")
+            cells.append(interval_text(gains[key]) + (" †" if adjusted[key] <= 0.05 else "") if key in gains else "")
         shown.append(cells)
     pairs = [pair for pair in PAIRS if {("auc", one) for one in pair} <= by.keys()]
     table_of_pairs = []
     for first, second in pairs:
         shared = min(len(by["auc", first]), len(by["auc", second]))
-        cells = [told(paired_interval(by[m, first][:shared], by[m, second][:shared])) for m in measures]
+        cells = [interval_text(paired_interval(by[m, first][:shared], by[m, second][:shared])) for m in measures]
         table_of_pairs.append([f"{first} minus {second}", str(shared), *cells])
     compared = markdown(("pair", "seeds", *measures.values()), table_of_pairs) if pairs else ""
     return f"{markdown(header, shown)}\n\n{compared}".rstrip()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from experiment import by_entrant, command_line, matrix, told
+from experiment import by_entrant, command_line, interval_text, matrix
 
 from flmarket.analysis.figures.drawing import Figure, images
 from flmarket.analysis.figures.styles import style
@@ -165,7 +165,7 @@ def policies(frame: pd.DataFrame) -> str:
     for measure, (label, digits) in MEASURES.items():
         lines += [f"| {label} | n | {' | '.join(rows_of)} |", "|---" * (len(rows_of) + 2) + "|"]
         for name in order:
-            cells = [_told(rows[name], measure, digits) for rows in rows_of.values()]
+            cells = [_interval_text(rows[name], measure, digits) for rows in rows_of.values()]
             lines.append(f"| {' | '.join([name, _size(matrix(rows_of[ALL][name], measure)), *cells])} |")
         lines.append("")
     for base, (measure, (label, _)) in product(AGAINST, MEASURES.items()):
@@ -229,7 +229,7 @@ def sweeps(frame: pd.DataFrame) -> str:
             pairs = [(more, less) for less, more in pairwise(values)] + [(values[-1], values[0])]
             values_of = {value: matrix(one, measure) for value, one in by_value.items()}
             gains = [paired_interval(values_of[more], values_of[less]) for more, less in pairs]
-            shown = ", ".join(f"{value:g}: {_told(by_value[value], measure, digits)}" for value in values)
+            shown = ", ".join(f"{value:g}: {_interval_text(by_value[value], measure, digits)}" for value in values)
             table.append((f"{sweep} | {entrant} | {_size(values_of[values[0]])} | {measure} | {shown}", pairs, gains))
             found += [gain.p for gain in gains]
         adjusted = iter(holm(found))
@@ -242,7 +242,7 @@ def sweeps(frame: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _told(rows: pd.DataFrame, measure: str, digits: int) -> str:
+def _interval_text(rows: pd.DataFrame, measure: str, digits: int) -> str:
     """Return a mean with its interval; that of rounds is restricted where not all runs met the target, and says so."""
     found = mean_interval(matrix(rows, measure))
     ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.known else ""
@@ -251,7 +251,7 @@ def _told(rows: pd.DataFrame, measure: str, digits: int) -> str:
 
 
 def _gain(gain: Interval, adjusted: float, digits: int) -> str:
-    return told(gain, digits) + ("†" if adjusted < 0.05 else "")
+    return interval_text(gain, digits) + ("†" if adjusted < 0.05 else "")
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from experiment import fill, gain, growing, markdown, starred, surrogate_market, told
+from experiment import fill, gain, growing, interval_text, markdown, starred, surrogate_market
 
 from des.observation import Observation
 from fl.arrays import FloatArray
@@ -96,7 +96,7 @@ def table(path: Path) -> str:
     wide = pd.read_csv(path).pivot_table("auc", "seed", "entrant")
     rows = []
     for name in wide.mean().sort_values(ascending=False).index:
-        shown = told(gain(wide, name, BASELINE)) if name != BASELINE else ""
+        shown = interval_text(gain(wide, name, BASELINE)) if name != BASELINE else ""
         rows.append([starred(name, ENTRANTS[name][0]), f"{wide[name].mean():.4f}", shown])
     return markdown(("entrant", "AUC", f"minus `{BASELINE}`"), rows)
 

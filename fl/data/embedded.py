@@ -30,7 +30,6 @@ class Embedded(Source):
         return Dataset.of(self.known, arrays, digests, OFFICIAL[self.known.name])
 
 
-# Drawing takes seconds, so a process that loads these twice, as a notebook does, draws them once.
 _DRAWN = Shape(1, strokes.SIDE, strokes.SIDE)
 
 SOURCES = (
@@ -46,6 +45,7 @@ SOURCES = (
             "strokes", "drawn digits with distortion and noise; about as hard as MNIST",
             10, _DRAWN, 12_000, 2_000, 1_200, "embedded", "MIT (flmarket)",
         ),
+        # Drawing takes seconds, so a process that loads these twice, as a notebook does, draws them once.
         cache(partial(strokes.draw, "strokes")),
     ),
     Embedded(

@@ -97,7 +97,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
     Raises:
         UnknownPluginError: no model has that name.
         ModelError: a built-in model does not fit the images.
-        PluginError: it cannot be imported, or is not fit for federated training (see the top of this module).
+        PluginError: it cannot be imported, or is not fit for federated training (see ``fl.training.models.model``).
     """
     make = MODELS.load(name)
     with _GENERATOR, torch.random.fork_rng(devices=[]):

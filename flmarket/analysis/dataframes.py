@@ -13,7 +13,7 @@ from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, mixed, read
-from flmarket.analysis.tables import TableName, beside, identities, in_units, read_table
+from flmarket.analysis.tables import TableName, identities, in_units, read_table, with_identity
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
 
@@ -155,5 +155,5 @@ class Results:
     def _table(self, table: TableName) -> pd.DataFrame:
         fronts = identities([run.directory for run in self.runs]).infer_objects()
         frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
-        parts = [beside(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
+        parts = [with_identity(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
         return pd.concat(parts, ignore_index=True)

@@ -29,7 +29,7 @@ def reference() -> str:
         if table is EVENTS:
             parts += [
                 "#### Amounts of events",
-                "Which `amount` an event has; other events have none.",
+                "The `amount` of each event; other events have none.",
                 _table(("event", "type", "unit", "amount", "checked by"), amounts),
             ]
     parts += [
@@ -38,7 +38,7 @@ def reference() -> str:
         "In data frames, an integer column that may be empty is float64, because NumPy's integers cannot be missing;\n"
         "what is empty is NaN. In Parquet it stays int64, and what is empty is null.",
         "### Rules",
-        "What `flmarket verify` checks, by the name in the last column above.",
+        "The checks of `flmarket verify`, by the name in the last column above.",
         "\n".join(
             fill(f"- **{name}**: {meaning}", 120, subsequent_indent="  ", break_on_hyphens=False)
             for name, meaning in [*((name, _first_line(rule.__doc__)) for name, rule in RULES.items()), _RERUN]

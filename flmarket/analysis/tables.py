@@ -114,13 +114,13 @@ def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
 
 
-def beside(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+def with_identity(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a run's table behind its line of ``identities``; the service's policy is called ``service_policy``."""
     return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
 
 
-def names_beside_keys(table: Table) -> list[str]:
-    """Return a table's columns as ``beside`` calls them."""
+def names_with_identity(table: Table) -> list[str]:
+    """Return a table's columns as ``with_identity`` calls them."""
     return ["service_policy" if column == "policy" else column for column in table.names]
 
 

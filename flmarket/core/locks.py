@@ -1,6 +1,6 @@
-"""Locks of files and folders, by which processes tell one another what they are writing.
+"""Locks of files and folders, which show other processes what a process is writing.
 
-They end with the process that holds them, however it ends. A file system without locks never keeps anybody waiting.
+They end with the process that holds them, however it ends. On a file system without locks, no process waits.
 """
 
 import fcntl

@@ -64,15 +64,15 @@ def shown(*, live: bool) -> Iterator[None]:
 def _lines(what: str, total: int) -> Iterator[Step]:
     from flmarket.core.console import SafeConsole
 
-    told, first = monotonic(), (0, 0.0)
+    shown_at, first = monotonic(), (0, 0.0)
 
     def step(done: int, text: str = "") -> None:
-        nonlocal told, first
+        nonlocal shown_at, first
         now = monotonic()
         first = first if first[1] else (done, now)
-        if now - told < INTERVAL:
+        if now - shown_at < INTERVAL:
             return
-        told = now
+        shown_at = now
         parts = [f"{done} of {total}", text]
         if done > first[0]:
             parts.append(f"{duration((now - first[1]) / (done - first[0]) * (total - done))} left")

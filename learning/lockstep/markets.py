@@ -1,8 +1,10 @@
 """Markets in lockstep: B markets play their rounds together, as arrays, without SimPy.
 
-markets = Lockstep([factory] * 256, seeds=range(256))     # factory: seed -> des.Market, on the surrogate
-while not markets.finished.all():
-markets.close(some_offers(markets.open()))
+    markets = Lockstep([factory] * 256, seeds=range(256))
+    while not markets.finished.all():
+        markets.close(some_offers(markets.open()))
+
+A factory makes a des.Market from a seed, on the surrogate.
 """
 
 from collections.abc import Sequence

@@ -130,7 +130,6 @@ def round_spans(content: bytes) -> dict[bytes, tuple[int, int]]:
 
 
 def _figures(row: Sequence[str]) -> list[float]:
-    # Runs that hold out no validation images measure ``accuracy`` itself on test images, and lack the other column.
     return [float(row[place] or "nan") for place in _PLACES]
 
 

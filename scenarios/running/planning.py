@@ -54,10 +54,10 @@ def plan(
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))
             runs += here.values()
-    return _told_apart(runs)
+    return _distinguished(runs)
 
 
-def _told_apart(runs: Sequence[Run]) -> list[Run]:
+def _distinguished(runs: Sequence[Run]) -> list[Run]:
     """Name runs by the hash, too, where different scenarios would otherwise be called the same."""
     scenarios: dict[str, set[str]] = defaultdict(set)
     for run in runs:

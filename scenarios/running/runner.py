@@ -188,7 +188,7 @@ class _LogFile(logging.FileHandler):
     """A log file that may lose a line on a full disk: the tables' own errors are what ends a run."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Go on without the line."""
+        """Drop the line."""
 
 
 class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the manner of ``open``

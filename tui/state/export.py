@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from flmarket.analysis.tables import KEYS, TableName, names_beside_keys, sweep_text
+from flmarket.analysis.tables import KEYS, TableName, names_with_identity, sweep_text
 from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES
 from tui.state.watched_run import Session
@@ -18,7 +18,7 @@ def write_csv(session: Session, table: TableName, path: Path) -> int:
     count = 0
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*KEYS, *session.sweep, *names_beside_keys(ALL_TABLES[table])])
+        writer.writerow([*KEYS, *session.sweep, *names_with_identity(ALL_TABLES[table])])
         for logged in session.history:
             for row in csv.reader(io.StringIO(logged.text[table])):
                 writer.writerow([*keys, *row])

@@ -80,7 +80,7 @@ class Session(Watched):
         self.error: str | None = None  # why the run failed; None if it did not
         self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
         self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
-        self.hurry = hurry  # the rounds that a fork shares with its original, and plays again first
+        self.hurry = hurry  # rounds that a fork shares with its original; it plays those after the checkpoint
         self._label = label
         self._book: Book | None = None
 

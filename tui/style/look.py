@@ -22,7 +22,7 @@ SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4D
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
-BESIDE = 0.5  # how far the band of a curve moves towards the background
+FADE = 0.5  # how far the band of a curve moves towards the background
 
 FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
 
@@ -53,7 +53,7 @@ def faint_color(place: int) -> str:
     """Return a fainter colour of a service or run, for the band of its curve; the same one in ANSI themes."""
     color, app = series_color(place), active_app.get(None)
     behind = _behind(app) if app is not None else ()
-    return Color.parse(color).blend(Color.parse(behind[0]), BESIDE).hex if behind else color
+    return Color.parse(color).blend(Color.parse(behind[0]), FADE).hex if behind else color
 
 
 def sign(place: int) -> str:

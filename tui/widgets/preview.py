@@ -73,7 +73,7 @@ def story(scenario: Scenario) -> Iterator[str]:
             budgets = sorted({service.budget for service in services})
             bought = " to ".join(f"{budget / middle:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
             yield f"A budget buys about {bought} clients a round."
-    except InputError:  # of a run that was played with somebody's plug-in
+    except InputError:  # of a run that was played with a plug-in that is not loaded
         yield f"{holds}. What it asks is not known: the behaviour {clients.behaviour.kind} is not loaded here."
     if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
         yield f"Set: {', '.join(set_keys)}."

@@ -23,7 +23,7 @@ COLUMNS = ("kind", "name", "measure", "original", "fork", "difference", "first_r
 DIGITS = {"normalised reward": 4, "served": 0, "exit round": 0, "jobs": 0}
 """Decimals in which measures are shown; of the others 2."""
 
-MOST_TOLD = 4  # sentences about the first round that differs
+MOST_SHOWN = 4  # sentences about the first round that differs
 
 
 class Tables(NamedTuple):
@@ -104,11 +104,11 @@ class Comparison:
         if self.first is None:
             yield "Nothing differs: the change had no effect."
             return
-        told = list(self._happened(self.first)) or ["the offers are the same, but not their order or their times"]
-        for sentence in told[:MOST_TOLD]:
+        sentences = list(self._happened(self.first)) or ["the offers are the same, but not their order or their times"]
+        for sentence in sentences[:MOST_SHOWN]:
             yield f"round {self.first}: {sentence}"
-        if len(told) > MOST_TOLD:
-            yield f"round {self.first}: {counted(len(told) - MOST_TOLD, 'more difference')} of this kind"
+        if len(sentences) > MOST_SHOWN:
+            yield f"round {self.first}: {counted(len(sentences) - MOST_SHOWN, 'more difference')} of this kind"
         one, other = self._runs
         for name, before, after in zip(self._names, one.exit, other.exit, strict=True):
             if before != after:

@@ -9,12 +9,12 @@ import pandas as pd
 
 from flmarket.analysis.tables import (
     TableName,
-    beside,
     having,
     identities,
     in_units,
     read_table,
     sweep_text,
+    with_identity,
     written,
 )
 from flmarket.core.errors import InputError, shortened
@@ -93,7 +93,7 @@ def export_parquet(
         with replacing(path) as file, ExitStack() as stack:
             for place, run in enumerate(tracked(runs, "runs")):
                 frame = in_units(read_table(run, table), table).astype(types)
-                part = pa.Table.from_pandas(beside(fronts.iloc[[place]], frame), schema, preserve_index=False)
+                part = pa.Table.from_pandas(with_identity(fronts.iloc[[place]], frame), schema, preserve_index=False)
                 part = part.replace_schema_metadata()  # which would bring pandas' own types back
                 if schema is None:
                     schema = part.schema
@@ -106,7 +106,7 @@ def export_parquet(
 
 def _long(runs: Sequence[RunDirectory], fronts: pd.DataFrame, table: TableName) -> Iterator[pd.DataFrame]:
     for place, run in enumerate(tracked(runs, "runs")):
-        yield beside(fronts.iloc[[place]], written(read_table(run, table), table))
+        yield with_identity(fronts.iloc[[place]], written(read_table(run, table), table))
 
 
 def _wide(runs: Sequence[RunDirectory], fronts: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -123,5 +123,5 @@ def _wide(runs: Sequence[RunDirectory], fronts: pd.DataFrame) -> Iterator[pd.Dat
         except (ValueError, KeyError) as error:  # no number, or two rows for one service
             raise InputError(f"{run.path}: rounds.csv: cannot be exported: {shortened(error)}") from error
         wide.columns = pd.Index([f"{service}.{value}" for value, service in columns])
-        frames.append(beside(fronts.iloc[[place]], wide.reset_index()))
+        frames.append(with_identity(fronts.iloc[[place]], wide.reset_index()))
     yield pd.concat(frames, ignore_index=True)

@@ -47,7 +47,7 @@ def html_page(
         drawn = "".join(_figure(caption, svg) for caption, svg in folded.values())
         parts.append(f"<details><summary>More figures</summary>{drawn}</details>")
     items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in glossary(report))
-    parts.append(f"<details><summary>What each measure is</summary><dl>{''.join(items)}</dl></details>")
+    parts.append(f"<details><summary>Measures</summary><dl>{''.join(items)}</dl></details>")
     if made_by:
         lines = html.escape("\n".join(made_by))
         parts.append(f"<h2>Made by</h2><pre>{lines}</pre>")

@@ -83,9 +83,9 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     waiting = {name: np.flatnonzero(rows["service"] == name).tolist() for name in logs.places}
     made: dict[str, list[int]] = {name: [] for name in logs.places}
     lost: dict[str, set[int]] = {name: set() for name in logs.places}
-    told = events[events["event"] == Kind.DECISION]
-    decisions = list(zip(told["service"], told["amount"].fillna(0).astype(np.int64), strict=True))
-    active = [name for name in logs.places if name in set(told["service"])]
+    offered = events[events["event"] == Kind.DECISION]
+    decisions = list(zip(offered["service"], offered["amount"].fillna(0).astype(np.int64), strict=True))
+    active = [name for name in logs.places if name in set(offered["service"])]
     asked, step = active, 0
     while decisions:
         step += 1

@@ -57,9 +57,9 @@ def timeline(logs: Logs) -> Iterator[str]:
     for number in logs.numbers:
         there = {row.service: row for row in rounds[number] if row.status not in _ABSENT}
         # Some mechanisms let services offer again; the rule ``cores`` checks that these are the ones refused.
-        told = [] if logs.conditions(number).paper else [row.service for row in decisions[number]]
+        deciding = [] if logs.conditions(number).paper else [row.service for row in decisions[number]]
         jobs = [job for offer in offers[number] if offer.service in there for job in _job(logs, number, offer)]
-        played = _Round(number, there, jobs, told[len(there) :], start)
+        played = _Round(number, there, jobs, deciding[len(there) :], start)
         slot = logs.scenario.timeline.slot
         moments += played.moments
         spans |= played.spans

@@ -122,7 +122,7 @@ def _words(policy: str, seen: Observation, reasons: Reasons, *, lots: bool) -> I
     over = to_micro(reasons.offer.payments) - to_micro(seen.own_bids[clients])
     dearest = np.argsort(-over, kind="stable")[: np.count_nonzero(over > 0)].tolist()
     if not dearest:
-        yield "It offered everybody the bid."
+        yield "It offered every client its bid."
     for at in dearest[:SHOWN]:
         yield _overbid(seen, reasons, at)
     if len(dearest) > SHOWN:

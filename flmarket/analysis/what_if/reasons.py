@@ -24,11 +24,11 @@ def refused(
     return f"lost the draw against {service}, which pays {cash(least)} too"
 
 
-def cash(amount: Micro, beside: Micro | None = None) -> str:
+def cash(amount: Micro, other: Micro | None = None) -> str:
     """Write money with two decimals, or with as many as distinguish it from another amount."""
     for decimals in range(2, 6):
         text = f"{amount / MICRO:.{decimals}f}"
-        distinct = beside is None or amount == beside or text != f"{beside / MICRO:.{decimals}f}"
+        distinct = other is None or amount == other or text != f"{other / MICRO:.{decimals}f}"
         if distinct and (amount == 0 or float(text)):
             return text
     return f"{amount / MICRO:.6f}"

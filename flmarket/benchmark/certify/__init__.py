@@ -1,1 +1,1 @@
-"""Certificates of mechanisms: whether anybody gains by misreporting, attacked by search in small sampled markets."""
+"""Certificates of mechanisms: whether a party can gain by misreporting, searched for in small sampled markets."""

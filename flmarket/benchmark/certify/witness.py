@@ -1,4 +1,4 @@
-"""A witness: a market in which somebody gains by misreporting, as a scenario that ``flmarket run`` plays.
+"""A witness: a market in which a party gains by misreporting, as a scenario that ``flmarket run`` plays.
 
 It has two runs of one round each: all report the truth; and one party misreports. Services are of the policy ``worth``
 with the values that they report. Data sets all have the same size, so that a client's EMD makes its bid, and the list
@@ -58,11 +58,11 @@ def words(gain: Gain) -> str:
         if true != lie
     ]
     if gain.side == "services":
-        told = ", ".join(f"{lie} for client {place}, who is worth {true} to it" for place, true, lie in lies)
-        who = f"service-{gain.party + 1} reports {told}"
+        misreports = ", ".join(f"{lie} for client {place}, who is worth {true} to it" for place, true, lie in lies)
+        who = f"service-{gain.party + 1} reports {misreports}"
     else:
-        told = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
-        who = f"client {gain.party} asks {told}"
+        misreports = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
+        who = f"client {gain.party} asks {misreports}"
     return f"{who}: it has {text(gain.misreporting)} of the round instead of {text(gain.truthful)}"
 
 

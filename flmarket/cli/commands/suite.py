@@ -36,7 +36,7 @@ def suite(
     out: Annotated[
         Path, typer.Option(metavar="FILE.json|FOLDER", help="The submission, or the folder for one of each policy.")
     ] = Path("submissions"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over what is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Score again what has been scored.")] = False,
     board: Annotated[
         list[Path] | None,
         typer.Option("--leaderboard", metavar="PATH", help="Compare submissions, in a file or folder. Repeatable."),

@@ -59,8 +59,8 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     for problem in problems:
         _print(run, _without_place(run, problem))
     if problems:
-        if told := other_version(run.meta()):
-            _print(run, told)
+        if caveat := other_version(run.meta()):
+            _print(run, caveat)
         return FAILED
     counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
     _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")

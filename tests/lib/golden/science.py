@@ -1,7 +1,7 @@
 """Play everything whose values are golden, and print their digests: ``python -m golden.science``.
 
 The recorded values are those of revision 354198b. A change of values is a change of the science: its reason is in the
-changelog, and the file is written anew for what has changed alone.
+changelog, and only the values that changed are written again.
 """
 
 import hashlib

@@ -10,6 +10,9 @@ from scenarios.build import Shelf
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import Run, execute
 
+RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "agents": {}, "plugins": {}, "labels": {}, "sweep": {}}
+"""What meta.json records of a run besides what names it and how it ended."""
+
 
 class Killed(BaseException):
     """Stands for a process that is gone: nothing catches it."""

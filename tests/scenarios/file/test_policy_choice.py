@@ -169,7 +169,7 @@ def test_how_a_value_was_given_does_not_make_another_scenario(two_services: str)
     assert not written.explicit
 
 
-@pytest.mark.parametrize("option", ["--policy", "--exploit"])
+@pytest.mark.parametrize("option", ["--policy", "--rivals"])
 def test_a_plug_in_file_has_an_option_of_its_own(option: str) -> None:
     message = f"{option} mine.py:late: a plug-in file is named by itself: --plugin mine.py {option} late"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):

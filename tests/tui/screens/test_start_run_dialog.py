@@ -14,6 +14,7 @@ from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
+from support.runs import RECORDED
 from support.screens import until
 from support.tiers import slow
 from tui.app import MarketApp
@@ -112,7 +113,9 @@ def complete_run(scenario_text: str, out: Path) -> Path:
     for table in TABLES.values():
         table.path(place).write_text(table.header)
     (place / "run.log").touch()
-    RunDirectory(place).finish({"status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"})
+    RunDirectory(place).finish(
+        {**RECORDED, "status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"}
+    )
     return place
 
 

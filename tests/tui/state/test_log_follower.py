@@ -12,13 +12,11 @@ from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from support.runs import RECORDED
 from tui.state.log_follower import DirectoryFeed, last_services
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
-
-RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "plugins": {}, "labels": {}, "sweep": {"clients.cores": 1}}
-"""What meta.json records of a run, besides its end."""
 
 
 @pytest.fixture
@@ -65,7 +63,7 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    RunDirectory(place).finish({**RECORDED, "status": status, "error": "it diverged"})
+    RunDirectory(place).finish({**RECORDED, "status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase

@@ -21,7 +21,7 @@ from flmarket.core.errors import InputError
 from learning.statistics.intervals import holm
 from scenarios.logs.columns import OFFERS, ROUNDS
 from scenarios.logs.directory import RunDirectory
-from support.runs import reseal
+from support.runs import RECORDED, reseal
 
 # Two services, four rounds; "b" reaches its target of 0.5 and leaves.
 SCENARIO = """
@@ -90,6 +90,7 @@ def write_run(
             writer.writeheader()
             writer.writerows(rows)
     meta = {
+        **RECORDED,
         "status": "complete",
         "scenario": "hand",
         "hash": "00000000",

@@ -96,7 +96,7 @@ def test_what_was_overbid_for_is_named_with_the_chances(scarce: Logs) -> None:
         [scarce.offers["round"], scarce.offers["service"]]
     )
     number, service = next(key for key, some in raised.any().items() if not some)
-    assert words(scarce, number, service)[-1] == "It offered everybody the bid."
+    assert words(scarce, number, service)[-1] == "It offered every client its bid."
 
 
 def test_the_paper_s_agent_has_ratings_and_payments_and_no_chances(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_paper_s_agent_has_ratings_and_payments_and_no_chances(tmp_path: Pat
     for number in logs.numbers:
         rated, paid, *_ = words(logs, number, "mnist")
         assert rated.startswith("mahdrl-paper rated clients by what they add to a set: highest ")
-        assert paid.startswith("It offered client ") or paid == "It offered everybody the bid."
+        assert paid.startswith("It offered client ") or paid == "It offered every client its bid."
 
 
 def test_an_explanation_holds_it(scarce: Logs) -> None:
