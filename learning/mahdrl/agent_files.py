@@ -28,7 +28,7 @@ from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.extras import needs_extra
-from flmarket.core.files import replacing
+from flmarket.core.files import is_full, replacing
 from flmarket.core.locks import lock
 from learning.mahdrl.networks import Tensors
 
@@ -339,9 +339,8 @@ class GrowingTable:
         try:
             yield
         except OSError as error:
-            raise CheckpointError(
-                f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
-            ) from error
+            remedy = "; make room, then continue with --resume" if is_full(error) else ""
+            raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}{remedy}") from error
 
 
 def log_of(out: Path, done: int) -> GrowingTable:

@@ -1,8 +1,10 @@
 """Files of agents and of trainings: what comes back, what is refused, the growing log, the record, and TensorBoard."""
 
 import csv
+import errno
 import hashlib
 import json
+import os
 from contextlib import closing
 from dataclasses import asdict
 
@@ -165,3 +167,17 @@ def test_a_board_that_cannot_be_written(tmp_path):
     taken.write_text("")
     with pytest.raises(InputError, match=r"--tensorboard: .*file: cannot be written"):
         Board(taken)
+
+
+def test_only_a_full_disk_asks_for_room(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InputError, match=r"file/log\.csv: cannot be written: Not a directory$|: File exists$"):
+        GrowingTable(tmp_path / "file" / "log.csv", ["episode"])
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with GrowingTable(tmp_path / "log.csv", ["episode"]) as log:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match=r"No space left on device; make room, then continue with --resume$"):
+            log.sync()
