@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--checkpoint", help="another agent than the shipped one")
     arguments = parser.parse_args()
-    found = load(arguments.checkpoint, "mahdrl", "any")
-    brain = Brain(**found.tensors, settings=found.settings(Settings))
+    settings, networks = load(arguments.checkpoint, "mahdrl", "any", Settings)
+    brain = Brain(**networks, settings=settings)
     decisions = {
         name: [one for seed in range(arguments.seeds) for one in play(brain, situation, seed)]
         for name, situation in SITUATIONS.items()

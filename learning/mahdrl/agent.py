@@ -105,16 +105,6 @@ class Brain:
         count[:, -networks.count.sizes[-1] :] = 0.0
         return cls(quality, 0.1 * count, win, settings)
 
-    @classmethod
-    def shapes(cls, settings: Settings = DEFAULTS) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each of the ``tensors``."""
-        networks, critics = networks_of(settings), settings.members
-        return {
-            "quality": (critics, networks.quality.parameters),
-            "count": (critics, networks.count.parameters),
-            "win": (1, networks.win.parameters),
-        }
-
     def tensors(self) -> dict[str, Float32Array]:
         return {"quality": self.quality, "count": self.count, "win": self.win}
 
@@ -279,9 +269,5 @@ class MahdrlSingle(Mahdrl):
 
 
 def _loaded(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
-    found = agent_files.load(checkpoint, NAME, service)
-    settings: Settings = found.settings(Settings)
-    found.require_shapes(Brain.shapes(settings))
-    if payments is not None:
-        settings = replace(settings, payments=payments)
-    return Brain(**found.tensors, settings=settings)
+    settings, networks = agent_files.load(checkpoint, NAME, service, Settings)
+    return Brain(**networks, settings=settings if payments is None else replace(settings, payments=payments))

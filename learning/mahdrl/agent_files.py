@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
-from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save
 
@@ -49,6 +48,9 @@ BASELINE_COLUMNS = ("policy", "reward", "auc", "reached", "markup")
 FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI
 SHARES = tuple(f"{kind}_{part}" for kind in ("bid", "dqi") for part in range(1, FIFTHS + 1))
 PREFERENCE_COLUMNS = ("episode", "service", "offers", "served", "markup", *SHARES)
+
+
+S = TypeVar("S")
 
 
 class CheckpointError(InputError):
@@ -95,10 +97,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
             f"{path}: checksum mismatch: {described.name} describes another file (this one is truncated, corrupt or of "
             "another training); restore both or train again"
         )
-    try:
-        return load_tensors(content), description
-    except (SafetensorError, KeyError) as error:  # KeyError: NumPy has no such type
-        raise CheckpointError(f"{path}: is not a safetensors file of flmarket: {error}") from error
+    return load_tensors(content), description
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
@@ -133,52 +132,31 @@ def digest(checkpoint: str | Path | None, policy: str = "") -> str:
     return hashlib.sha256(decides.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """The agent of a service, from its files."""
-
-    path: Path  # file of the tensors
-    tensors: Mapping[str, Any]  # arrays by name; the first axis of each counts the agents
-    description: Mapping[str, Any]  # the agent's JSON file
-    agent: int  # index of the agent that decides for the service
-    agents: int  # how many agents the file holds
-
-    def settings(self, kind: Any) -> Any:
-        """Return the hyper-parameters that the agent was trained with, of a class; what it does not have is ignored."""
-        try:
-            return TypeAdapter(kind).validate_python(self.description.get("settings"))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, ("settings", *first["loc"])))
-            raise CheckpointError(
-                f"{self.path.with_suffix(DESCRIPTION)}: {where}: {first['msg']}; restore it or train again"
-            ) from error
-
-    def require_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Refuse tensors that are not those of the policy's networks."""
-        found = {name: values.shape for name, values in self.tensors.items()}
-        if found != dict(shapes):
-            raise CheckpointError(
-                f"{self.path}: holds {found}, not the networks of its settings, {dict(shapes)}; train it again"
-            )
-
-
 def load(
-    checkpoint: str | None,  # file of ``flmarket train``; if None, the agent that comes with flmarket
+    checkpoint: str | Path | None,  # file of ``flmarket train``; if None, the agent that comes with flmarket
     policy: str,  # name of the policy that is to play it
-    service: str,
-) -> Trained:
-    """Read the agent that decides for a service."""
+    service: str,  # name of the service that it decides for
+    kind: type[S],  # class of its settings
+) -> tuple[S, dict[str, Any]]:
+    """Return an agent's settings and its networks, by name; settings that the class does not have are ignored."""
     path = _path(checkpoint, policy)
     tensors, description = read(path, "agent")
     if description.get("policy") != policy:
         raise CheckpointError(f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}")
     names = description.get("agents")
-    if names is None:  # one agent for all services
-        return Trained(path, tensors, description, agent=0, agents=1)
-    if service not in names:
-        raise CheckpointError(f"{path}: has agents for {', '.join(names)}, but none for service {service!r}")
-    return Trained(path, tensors, description, agent=names.index(service), agents=len(names))
+    if names is not None:  # one for each service, stacked
+        if service not in names:
+            raise CheckpointError(f"{path}: has agents for {', '.join(names)}, but none for service {service!r}")
+        agent = names.index(service)
+        tensors = {name: values[agent : agent + 1] for name, values in tensors.items()}
+    try:
+        return TypeAdapter(kind).validate_python(description.get("settings")), tensors
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, ("settings", *first["loc"])))
+        raise CheckpointError(
+            f"{path.with_suffix(DESCRIPTION)}: {where}: {first['msg']}; restore it or train again"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,21 +196,15 @@ def resumed(
         return None
     path = _states(out)[0]
     tensors, description = read(path, "training")
-    try:
-        for part, now in identity.items():
-            before = description[part]
-            for key in sorted(now.keys() | before.keys()):
-                if key not in GROWS and now.get(key) != before.get(key):
-                    raise CheckpointError(
-                        f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
-                        "train into another --out"
-                    )
-        restore(tensors)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(
-            f"{path}: is no state of this training: {error!r}; delete it and {path.stem}{DESCRIPTION} to resume from "
-            "the state before it, or from the start"
-        ) from error
+    for part, now in identity.items():
+        before = description[part]
+        for key in sorted(now.keys() | before.keys()):
+            if key not in GROWS and now.get(key) != before.get(key):
+                raise CheckpointError(
+                    f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
+                    "train into another --out"
+                )
+    restore(tensors)
     return description
 
 

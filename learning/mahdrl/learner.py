@@ -249,11 +249,10 @@ class Learner(training.Learner):
     def restore(self, state: Tensors) -> None:
         fill(self._arrays(), state)
         self._replay.restore(state)
-        selves = {name: state[f"selves.{name}"] for name in self._parameters if f"selves.{name}" in state}
-        number = len(selves["win"]) if selves else 0
+        selves = {name: state.get(f"selves.{name}", ()) for name in self._parameters}
         self._selves = [
-            Brain(**{name: values[at].copy() for name, values in selves.items()}, settings=self.settings)
-            for at in range(number)
+            Brain(**{name: kept[at] for name, kept in selves.items()}, settings=self.settings)
+            for at in range(len(selves["win"]))
         ]
 
     def _arrays(self) -> Tensors:

@@ -267,18 +267,6 @@ def test_a_training_that_grows_beyond_all_bounds_fails(tmp_path, options):
     assert not out.exists()
 
 
-def damaged(states, change):
-    described = max(states.glob("*.json"))
-    described.write_text(json.dumps(json.loads(described.read_text()) | change))
-
-
-@pytest.mark.parametrize("change", [{"plan": []}, {"plan": None}, {"provenance": {}}])
-def test_a_state_that_describes_none_is_refused(out, change):
-    damaged(out.with_suffix(".training"), change)
-    with pytest.raises(CheckpointError, match=r"episode-000006\.safetensors: (is no state of|was trained with)"):
-        run(small(), 0, out, Shelf(), resume=True)
-
-
 def test_a_log_that_does_not_reach_the_last_state_is_not_continued(out):
     log = out.with_suffix(".csv")
     content = log.read_bytes()[: log.read_bytes().index(b"\n5,")]

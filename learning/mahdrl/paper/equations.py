@@ -68,10 +68,6 @@ class Networks:
         actor, critic = self._actor.initial(rng, agents), self._critic.initial(rng, agents)
         return Weights(torch.from_numpy(actor), torch.from_numpy(critic))
 
-    def shapes(self, agents: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of ``Weights.tensors()``."""
-        return {"actor": (agents, self._actor.parameters), "critic": (agents, self._critic.parameters)}
-
     def state(self, clients: int) -> tuple[int, ...]:
         """Return the shape of a state."""
         return clients, CLIENT_FEATURES

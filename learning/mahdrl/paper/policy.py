@@ -27,12 +27,9 @@ class MahdrlPaper(Policy):
         checkpoint: str | None = None,
     ) -> None:
         super().__init__(context)
-        found = agent_files.load(checkpoint, NAME, context.service)
-        settings: Settings = found.settings(Settings)
+        settings, networks = agent_files.load(checkpoint, NAME, context.service, Settings)
         self._networks = Networks(settings.hidden, settings.bias)
-        found.require_shapes(self._networks.shapes(found.agents))
-        one = slice(found.agent, found.agent + 1)
-        self._actor, self._critic = found.tensors["actor"][one], found.tensors["critic"][one]
+        self._actor, self._critic = networks["actor"], networks["critic"]
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:

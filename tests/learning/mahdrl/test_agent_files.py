@@ -59,13 +59,6 @@ def test_a_damaged_file_is_refused(agent, make_context, damage):
         Mahdrl(make_context(), checkpoint=str(agent))
 
 
-def test_a_pickle_is_refused(agent):
-    agent.write_bytes(b"\x80\x04K\x01.")
-    describe(agent, sha256=hashlib.sha256(agent.read_bytes()).hexdigest())
-    with pytest.raises(CheckpointError, match="is not a safetensors file"):
-        agent_files.read(agent, "agent")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -75,7 +68,6 @@ def test_a_pickle_is_refused(agent):
         ({"agents": ["x", "y"]}, "has agents for x, y, but none for service 's0'"),
         ({"settings": None}, "settings: Input should be a dictionary .*; restore it or train again"),
         ({"settings": {"members": "x"}}, "settings.members: .* valid integer.*; restore it or train again"),
-        ({"settings": {"context": True}}, "holds .*, not the networks of its settings, .*; train it again"),
     ],
 )
 def test_what_does_not_fit_is_refused(agent, make_context, changes, message):
@@ -103,11 +95,14 @@ def test_the_digest_of_an_agent_covers_how_it_plays(agent):
     assert agent_files.digest(agent) != before
 
 
-def test_of_several_agents_each_decides_for_the_service_of_its_name(agent):
-    assert load(str(agent), "mahdrl", "anything").agent == 0
-    describe(agent, agents=["mnist", "emnist"])
-    found = [load(str(agent), "mahdrl", name) for name in ("mnist", "emnist")]
-    assert [(one.agent, one.agents) for one in found] == [(0, 2), (1, 2)]
+def test_of_several_agents_each_decides_for_the_service_of_its_name(tmp_path):
+    path = tmp_path / "agent.safetensors"
+    description = {"policy": "mahdrl", "agents": ["mnist", "emnist"], "settings": {"lots": True}}
+    agent_files.write(path, "agent", {"a": np.array([[1.0], [2.0]])}, description)
+    for name, value in (("mnist", 1.0), ("emnist", 2.0)):
+        settings, networks = load(str(path), "mahdrl", name, Settings)
+        assert settings == Settings(lots=True)
+        assert networks["a"].tolist() == [[value]]
 
 
 @pytest.mark.parametrize("torn", ["", "2", "2,", "2,b\n10,c\n"])
@@ -117,11 +112,7 @@ def test_a_table_is_continued_after_the_last_row_that_is_kept(tmp_path, torn):
     path.write_text(f"episode,word\n1,a\n1,b\n{torn}")
     with GrowingTable(path, ("episode", "word"), 1) as table:
         table.write([{"episode": 2, "word": "z"}])
-        with pytest.raises(CheckpointError, match="another process is training into it"):
-            GrowingTable(path, ("episode", "word"), 1)
     assert path.read_text() == "episode,word\n1,a\n1,b\n2,z\n"
-    with pytest.raises(CheckpointError, match="has no row of episode 3, after which the last state was saved"):
-        GrowingTable(path, ("episode", "word"), 3)
 
 
 def test_plan_and_baselines(tmp_path):

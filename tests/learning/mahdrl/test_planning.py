@@ -58,13 +58,6 @@ def test_no_offer_where_no_client_can_be_paid():
     assert len(plan(np.array([1.0, 2.0]), FLAT, prices, chance, budget=4.9).clients) == 0
 
 
-@pytest.mark.parametrize("clients", [1, 2, 7])
-def test_any_number_of_clients(clients):
-    prices, chance = bids_only([3.0] * clients)
-    offer = plan(np.zeros(clients), FLAT, prices, chance, budget=20.0)
-    assert len(offer.clients) == 1
-
-
 def test_renaming_clients_renames_the_offer():
     rng = np.random.default_rng(0)
     q, prices = rng.normal(size=12), rng.uniform(1, 9, size=(12, 3)).cumsum(axis=1)
