@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scenarios.file.differences import distinguished, flattened
 from scenarios.logs.directory import SCENARIO
-from tui.state.differences import flattened, told_apart
 from tui.state.log_follower import QUIET
 from tui.state.run_state import COMPLETE, RUNNING, WAITING, Standing, scenario_name, standing
 
@@ -132,7 +132,7 @@ def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]
     by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
         by_name[scenario_name(folder.name)][folder] = scenario
-    named = (told_apart(twins) for twins in by_name.values() if len(twins) > 1)
+    named = (distinguished(twins) for twins in by_name.values() if len(twins) > 1)
     return {folder: words for found in named for folder, words in found.items()}
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.file.differences import distinguished, flattened
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention, Scenario
-from tui.state.differences import flattened, told_apart
 from tui.state.watched_run import Phase, Session
 
 _ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
@@ -27,6 +27,7 @@ class Row:
     spent: float
     served: int
     refused: int
+    over: bool  # whether this is the last round of a complete run: what was not met will not be
     accuracy_delta: float | None = None
     to_target_delta: float | None = None
     spent_delta: float | None = None
@@ -53,6 +54,7 @@ def compare(
                 spent=history.total(m, "spent", number),
                 served=int(history.total(m, "served", number)),
                 refused=int(history.total(m, "refused", number)),
+                over=session.phase is Phase.COMPLETE and number == len(history),
             )
     return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
 
@@ -149,7 +151,7 @@ def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> li
     """Return what distinguishes a market that differs from the others in more than shocks."""
     others = {other.hash8: other.scenario for other in known if other.scenario is not None}
     twins = {key: flattened(other.model_dump()) for key, other in others.items() if other.name == scenario.name}
-    values = told_apart(twins).get(hash8)
+    values = distinguished(twins).get(hash8)
     if values is None and (len(twins) > 1 or len(twins) == len(others)):
         return [f"{scenario.name}-{hash8}"]
     several = len(twins) < len(others)
