@@ -1,8 +1,8 @@
 """The arithmetic that trained the models of runs: the compiled kernel's, plain torch's, or none.
 
 The kernel computes the same floats on every machine, torch does not, and the two differ from each other: in the last
-bits at first, and as training amplifies them, in accuracies. The user is warned
-wherever runs of different arithmetic meet.
+bits at first, and as training amplifies them, in accuracies. Where runs of different arithmetic meet, the user is
+warned.
 """
 
 from collections import Counter, defaultdict
@@ -26,9 +26,9 @@ def mixtures(
     runs: Iterable[tuple[str, Mapping[str, str]]],  # for each run its scenario's name, and its ``arithmetic``
 ) -> list[str]:
     """Return one line for each scenario whose runs were trained in different arithmetic, or are not all trained."""
-    runs = [(scenario, set(used.values())) for scenario, used in runs if used]
-    trained = [(scenario, used - UNTRAINED) for scenario, used in runs]
-    backends = shares((scenario, ", ".join(sorted(used & UNTRAINED)) or REAL.name) for scenario, used in runs)
+    kinds = [(scenario, set(used.values())) for scenario, used in runs if used]
+    trained = [(scenario, used - UNTRAINED) for scenario, used in kinds]
+    backends = shares((scenario, ", ".join(sorted(used & UNTRAINED)) or REAL.name) for scenario, used in kinds)
     kernels = shares((scenario, ", ".join(sorted(used))) for scenario, used in trained if used)
     return [
         *(
