@@ -25,7 +25,7 @@ from des.report import round_report
 from des.round import Round
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Journal, Timeline, Workforce
+from des.timeline import Journal, Shift, Timeline
 from fl.training.jobs import Federation
 from flmarket.core.names import unknown
 
@@ -86,7 +86,6 @@ class Market:
         self._conditions = Conditions(budgets, population.cores, availability=availability)
         self.schedule = Schedule(self._conditions, tuple(interventions))
         self._env = simpy.Environment(initial_time=0.0)
-        self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
         self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
         self._slot: simpy.Event = self._offers_in
@@ -147,7 +146,6 @@ class Market:
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
         self._impose(self.round)
-        self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self._platform.restore(state["mechanism"])
         self._population.restore(state["behaviour"])
 
@@ -258,7 +256,7 @@ class Market:
         if active:
             self._platform.award(current)
         current.trained = self._federation.train_round(number, training_jobs(current))
-        yield from [env.process(self._serve(m, current)) for m in active]
+        yield from self._work(current)
         if self._timeline.slot is not None:
             yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
 
@@ -272,33 +270,39 @@ class Market:
         self._current = None
         return report
 
-    def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
-        """Play a service's part of the slot once cores are allocated. This is the service's process."""
-        name, state, record = self._names[m], self.states[m], current.journal.record
-        jobs = current.jobs[m]
-        if at_work := [job for job in jobs if job]:
-            yield self._workforce.work(at_work, current.journal)
+    def _work(self, current: Round) -> list[simpy.Event]:
+        """Let clients work; return the events at which services have their updates, and pay for them."""
+        at_work = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
+        for m in current.active:
+            if not at_work.get(m):
+                self._settle(m, current)
+        busy = {m: jobs for m, jobs in at_work.items() if jobs}
+        idle = Shift(self._env, current.journal).begin(busy.values())
+        for m, done in zip(busy, idle, strict=True):
+            done.callbacks.append(lambda _, m=m: self._settle(m, current))
+        return idle
+
+    def _settle(self, m: int, current: Round) -> None:
+        """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
+        name, state, journal = self._names[m], self.states[m], current.journal
+        served = [job for job in current.jobs[m] if job and job.outcome is Outcome.SERVED]
         outcome = current.trained.get(name)
         if outcome is not None:
-            arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
-            record(Kind.AGGREGATE, name, amount=arrived)
+            journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))
             state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
-            record(Kind.EVALUATE, name, amount=state.accuracy)
-        for job in jobs:
-            if job and job.outcome is Outcome.SERVED:
-                self.ledger.pay(name, job.client, job.price)
-                record(Kind.PAY, name, job.client, amount=job.price)
+            journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+        for job in served:
+            self.ledger.pay(name, job.client, job.price)
+            journal.record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
         if state.leave_at(current.services[m].target_accuracy):
-            record(Kind.EXIT, name, amount=state.accuracy)
+            journal.record(Kind.EXIT, name, amount=state.accuracy)
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
         now = self.schedule.at(number)
         if self._steady and now is self._conditions:
             return
-        if now.cores != self._conditions.cores:
-            self._workforce = Workforce(self._env, now.cores)  # between rounds no client is at work
         self._conditions = now
         self._platform.play_by(now.rules)
         arrive(self.services, self.states, number)

@@ -1,6 +1,6 @@
 """The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import simpy
@@ -70,63 +70,64 @@ class Journal:
         self.events.append(tuple.__new__(MarketEvent, event))
 
 
-class Client:
-    """A client with a K-core CPU (eq. 2 as a SimPy resource)."""
+class Shift:
+    """The jobs of a round at work on the market's clock, each on the core of its client that it was awarded (eq. 2).
 
-    def __init__(self, env: simpy.Environment, cores: int) -> None:
-        self._env = env
-        self._cores = simpy.Resource(env, capacity=cores)
+    All begin at once. Jobs that are trained, or have sent their updates, at the same instant share a SimPy event.
+    """
 
-    def work(self, job: Job, journal: Journal, done: Callable[[], None]) -> None:
-        """Wait for a core, train, upload, release the core, and then call ``done``.
+    def __init__(self, env: simpy.Environment, journal: Journal) -> None:
+        self._env, self._journal = env, journal
+        self._left: dict[str, int] = {}  # by service, the jobs that are not done
+        self._idle: dict[str, simpy.Event] = {}
 
-        SimPy calls the steps as their events happen. A process (a generator) for each job would add two events, its
-        start and its end, to the four that a job needs.
-        """
-        env, record = self._env, journal.record
+    def begin(self, services: Iterable[Sequence[Job]]) -> list[simpy.Event]:
+        """Let the jobs of services begin, at least one of each; return the events at which the last ones are done."""
+        trained: dict[float, list[Job]] = {}
+        for jobs in services:
+            name = jobs[0].service
+            self._left[name], self._idle[name] = len(jobs), self._env.event()
+            for job in jobs:
+                job.start = self._env.now
+                self._journal.record(Kind.TRAIN_START, name, job.client, job.core)
+                self._wait(trained, min(job.compute, job.limit), job, self._train)
+        return list(self._idle.values())
 
-        def start(_: simpy.Event) -> None:
-            job.start = env.now
-            record(Kind.TRAIN_START, job.service, job.client, job.core)
-            env.timeout(min(job.compute, job.limit)).callbacks.append(trained if job.compute <= job.limit else end)
+    def _wait(
+        self,
+        groups: dict[float, list[Job]],  # the jobs that wait for an instant, by its time
+        seconds: float,
+        job: Job,
+        then: Callable[[simpy.Event], None],
+    ) -> None:
+        instant = self._env.now + seconds
+        if instant in groups:
+            groups[instant].append(job)
+        else:
+            groups[instant] = [job]
+            self._env.timeout(seconds, groups[instant]).callbacks.append(then)
 
-        def trained(_: simpy.Event) -> None:
-            record(Kind.TRAIN_END, job.service, job.client, job.core)
-            env.timeout(min(job.upload, job.limit - job.compute)).callbacks.append(end)
+    def _train(self, event: simpy.Event) -> None:
+        """End the training of jobs. Those that are cut off are done, the others upload."""
+        sent: dict[float, list[Job]] = {}
+        for job in event.value:
+            if job.compute <= job.limit:
+                self._journal.record(Kind.TRAIN_END, job.service, job.client, job.core)
+                self._wait(sent, min(job.upload, job.limit - job.compute), job, self._send)
+            elif self._finish(job):
+                sent = {}  # updates that take no time: those of later jobs arrive after the service has heard of it
 
-        def end(_: simpy.Event) -> None:
-            job.end = env.now
+    def _send(self, event: simpy.Event) -> None:
+        for job in event.value:
             if job.outcome is Outcome.SERVED:
-                record(Kind.UPLOAD, job.service, job.client, job.core)
-            self._cores.release(core)
-            done()
+                self._journal.record(Kind.UPLOAD, job.service, job.client, job.core)
+            self._finish(job)
 
-        core = self._cores.request()
-        core.callbacks.append(start)
-
-
-class Workforce:
-    """Gives jobs to clients. Only those that have been awarded something have a part in the simulation."""
-
-    def __init__(self, env: simpy.Environment, cores: int) -> None:
-        self._env, self._cores = env, cores
-        self._clients: dict[int, Client] = {}
-
-    def work(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
-        """Let clients work; return the event at which the last of them is done."""
-        all_done, left = self._env.event(), len(jobs)
-
-        def done() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                all_done.succeed()
-
-        for job in jobs:
-            self._client(job.client).work(job, journal, done)
-        return all_done
-
-    def _client(self, index: int) -> Client:
-        if index not in self._clients:
-            self._clients[index] = Client(self._env, self._cores)
-        return self._clients[index]
+    def _finish(self, job: Job) -> bool:
+        """End a job; return whether it was its service's last one."""
+        job.end = self._env.now
+        self._left[job.service] -= 1
+        if self._left[job.service]:
+            return False
+        self._idle[job.service].succeed()
+        return True
