@@ -6,6 +6,7 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import simpy
@@ -199,7 +200,7 @@ class Market:
             raise MarketError(f"offers must come from {sorted(names)}, not from {sorted(offers)}")
         if names:
             self._bidding.take(current, offers)
-        return self._observations(current)
+        return self._observations(current) if current.asked else {}
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         free, public = self.mechanism.keeps_budgets, self._population.spec.disclosure.public_bids
@@ -279,10 +280,10 @@ class Market:
         busy = {m: jobs for m, jobs in at_work.items() if jobs}
         idle = Shift(self._env, current.journal).begin(busy.values())
         for m, done in zip(busy, idle, strict=True):
-            done.callbacks.append(lambda _, m=m: self._settle(m, current))
+            done.callbacks.append(partial(self._settle, m, current))
         return idle
 
-    def _settle(self, m: int, current: Round) -> None:
+    def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
         name, state, journal = self._names[m], self.states[m], current.journal
         served = [job for job in current.jobs[m] if job and job.outcome is Outcome.SERVED]

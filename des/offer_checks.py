@@ -44,17 +44,15 @@ class CheckedOffer:
 
     clients: IntArray  # [k] as in ``Offer``
     payments: MicroArray  # [k] micro-units
+    total: Micro  # the sum of the payments
 
     def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
         """Return this offer, followed by one that the same service has made later in the round."""
         return CheckedOffer(
-            np.concatenate([self.clients, other.clients]), np.concatenate([self.payments, other.payments])
+            np.concatenate([self.clients, other.clients]),
+            np.concatenate([self.payments, other.payments]),
+            self.total + other.total,
         )
-
-    @property
-    def total(self) -> Micro:
-        """The sum of the payments, micro-units."""
-        return int(self.payments.sum())
 
 
 def read_offer(
@@ -77,7 +75,7 @@ def read_offer(
         wanted, payments = np.asarray(offer.clients), np.asarray(offer.payments)
     except ValueError as error:  # lists of different lengths
         raise refuse(f"clients and payments must be lists of the same length: {error}") from error
-    if any(isinstance(values, np.ma.MaskedArray) for values in (offer.clients, offer.payments)):
+    if isinstance(offer.clients, np.ma.MaskedArray) or isinstance(offer.payments, np.ma.MaskedArray):
         raise refuse("clients and payments must be plain arrays; what masked ones hide would be offered, too")
     if wanted.ndim != 1 or payments.shape != wanted.shape:
         raise refuse(
@@ -89,7 +87,8 @@ def read_offer(
         raise refuse(f"clients must be whole numbers, not {wanted.dtype}")
     if payments.dtype.kind not in "iuf":
         raise refuse(f"payments must be numbers, not {payments.dtype}")
-    if (unknown := (wanted < 0) | (wanted >= clients)).any():
+    if wanted.min() < 0 or wanted.max() >= clients:
+        unknown = (wanted < 0) | (wanted >= clients)
         raise refuse(f"unknown client; clients are 0 to {clients - 1}", int(wanted[unknown][0]))
     read = Offer(wanted.astype(np.int64), payments.astype(np.float64))
     read.clients.setflags(write=False)
@@ -118,28 +117,31 @@ def check_offer(
         return OfferError(policy, service, round_, client, problem)
 
     read = read_offer(offer, policy=policy, service=service, round_=round_, clients=len(bids))
-    asked = bids.tolist()
     most = (MOST if over_budget else budget + 1) / MICRO
     exact: dict[int, Micro] = {}
-    for client, payment in zip(read.clients.tolist(), read.payments.tolist(), strict=True):
+    columns = read.clients.tolist(), read.payments.tolist(), bids[read.clients].tolist()
+    for client, payment, asked in zip(*columns, strict=True):
         if client in exact:
             raise refuse("a client can be offered only one payment", client)
         if client in offline:
             raise refuse("the client is offline", client)
         if unwilling is not None and unwilling[client]:
             raise refuse("the client does not serve this service in this round, or has refused it already", client)
-        if not math.isfinite(payment):
-            raise refuse("the payment is not a finite number", client)
         # This comes before rounding: an absurd amount may be too large to count in micro-units.
-        if payment > most:
+        if not 0 <= payment <= most:
             limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
-            raise refuse(f"the payment alone is over {limit}", client)
-        if payment < 0:
-            raise refuse("the payment is negative (eq. 5)", client)
+            raise refuse(_out_of_range(payment, limit), client)
         exact[client] = amount = to_micro(payment)
-        if amount < asked[client]:
-            raise refuse(f"the payment {text(amount)} is below the bid {text(asked[client])} (eq. 5)", client)
+        if amount < asked:
+            raise refuse(f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)", client)
     total = sum(exact.values())
     if total > budget and not over_budget:
         raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
-    return CheckedOffer(np.array(list(exact), dtype=np.int64), np.array(list(exact.values()), dtype=np.int64))
+    payments = np.array(list(exact.values()), dtype=np.int64)
+    return CheckedOffer(read.clients, payments, total)
+
+
+def _out_of_range(payment: float, limit: str) -> str:
+    if not math.isfinite(payment):
+        return "the payment is not a finite number"
+    return "the payment is negative (eq. 5)" if payment < 0 else f"the payment alone is over {limit}"

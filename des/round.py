@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from des.clients.population import Qualities
-from des.mechanisms.mechanism import Asks
+from des.mechanisms.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
 from des.schedule import Conditions
 from des.service import ServiceSpec
@@ -28,6 +28,7 @@ class Round:
     asks: Asks  # what services have to pay at least
     journal: Journal  # what has happened so far
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
+    book: Book | None = None  # all offers, once cores are allocated
     step: int = 0  # how many times services have offered
     asked: tuple[int, ...] = ()  # the services that may offer now
     # the clients that have refused each service, if it may offer again

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import simpy
 
@@ -98,27 +99,27 @@ class Shift:
         groups: dict[float, list[Job]],  # the jobs that wait for an instant, by its time
         seconds: float,
         job: Job,
-        then: Callable[[simpy.Event], None],
+        then: Callable[[list[Job], simpy.Event], None],
     ) -> None:
         instant = self._env.now + seconds
         if instant in groups:
             groups[instant].append(job)
         else:
             groups[instant] = [job]
-            self._env.timeout(seconds, groups[instant]).callbacks.append(then)
+            self._env.timeout(seconds).callbacks.append(partial(then, groups[instant]))
 
-    def _train(self, event: simpy.Event) -> None:
+    def _train(self, jobs: list[Job], _: simpy.Event) -> None:
         """End the training of jobs. Those that are cut off are done, the others upload."""
         sent: dict[float, list[Job]] = {}
-        for job in event.value:
+        for job in jobs:
             if job.compute <= job.limit:
                 self._journal.record(Kind.TRAIN_END, job.service, job.client, job.core)
                 self._wait(sent, min(job.upload, job.limit - job.compute), job, self._send)
             elif self._finish(job):
                 sent = {}  # updates that take no time: those of later jobs arrive after the service has heard of it
 
-    def _send(self, event: simpy.Event) -> None:
-        for job in event.value:
+    def _send(self, jobs: list[Job], _: simpy.Event) -> None:
+        for job in jobs:
             if job.outcome is Outcome.SERVED:
                 self._journal.record(Kind.UPLOAD, job.service, job.client, job.core)
             self._finish(job)
