@@ -97,13 +97,15 @@ class Platform:
         samples = current.world.data_size[places]
         current.jobs = {m: [] for m in current.offers}
         names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
+        stay, record = not self._population.spec.departure_rate, current.journal.record
         columns = (book.services, book.clients, book.payments, clearing.core, clearing.price, samples, compute)
         for m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
             job = None
             if core != NO_CORE:
-                limit = self._limit(current.number, client, seconds)
-                job = Job(names[m], client, core, price, images, seconds, upload, limit)
-                current.journal.record(Kind.AWARD, names[m], client, core, payment)
+                limit = self._patience if stay else self._limit(current.number, client, seconds)
+                outcome = Outcome.SERVED if seconds + upload <= limit else Outcome.DROPPED
+                job = Job(names[m], client, core, price, images, seconds, upload, limit, outcome)
+                record(Kind.AWARD, names[m], client, core, payment)
             current.jobs[m].append(job)
 
     def _clear(self, current: Round, book: Book) -> Clearing:

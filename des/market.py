@@ -248,8 +248,9 @@ class Market:
         current = Round(number, env.now, self.services, active, self._conditions, world, asks, journal, asked=active)
         self._current = current
         journal.record(Kind.REFRESH)
+        lowest = world.bid.min(axis=1).tolist()
         for m in active:
-            journal.record(Kind.BID, self._names[m], amount=int(world.bid[m].min()))
+            journal.record(Kind.BID, self._names[m], amount=lowest[m])
             self.ledger.grant(self._names[m], self.services[m].budget)
         bids_closed.succeed(self._observations(current))
 

@@ -1,7 +1,8 @@
 """The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import simpy
@@ -38,13 +39,9 @@ class Job:
     compute: float  # how long training takes, seconds
     upload: float  # how long sending the update takes, seconds
     limit: float  # when the job is cut off because the platform stops waiting or the client leaves, seconds
+    outcome: Outcome  # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
     start: float | None = None
     end: float | None = None
-    # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
-    outcome: Outcome = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.outcome = Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
 
 
 class Journal:
@@ -70,6 +67,13 @@ class Journal:
         event = (self._round, self._env.now, kind, service, client, core, amount)
         self.events.append(tuple.__new__(MarketEvent, event))
 
+    def record_jobs(self, kind: Kind, jobs: Iterable[Job]) -> None:
+        """Record that the same happens to jobs now."""
+        new, round_, now = tuple.__new__, self._round, self._env.now
+        self.events += [
+            new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs
+        ]
+
 
 class Shift:
     """The jobs of a round at work on the market's clock, each on the core of its client that it was awarded (eq. 2).
@@ -79,56 +83,59 @@ class Shift:
 
     def __init__(self, env: simpy.Environment, journal: Journal) -> None:
         self._env, self._journal = env, journal
-        self._left: dict[str, int] = {}  # by service, the jobs that are not done
+        self._left: Counter[str] = Counter()  # the jobs of each service that are not done
         self._idle: dict[str, simpy.Event] = {}
 
     def begin(self, services: Iterable[Sequence[Job]]) -> list[simpy.Event]:
         """Let the jobs of services begin, at least one of each; return the events at which the last ones are done."""
-        trained: dict[float, list[Job]] = {}
-        for jobs in services:
-            name = jobs[0].service
-            self._left[name], self._idle[name] = len(jobs), self._env.event()
-            for job in jobs:
-                job.start = self._env.now
-                self._journal.record(Kind.TRAIN_START, name, job.client, job.core)
-                self._wait(trained, min(job.compute, job.limit), job, self._train)
+        begun = [job for jobs in services for job in jobs]
+        self._left = Counter([job.service for job in begun])
+        self._idle = {service: self._env.event() for service in self._left}
+        self._journal.record_jobs(Kind.TRAIN_START, begun)
+        now = self._env.now
+        for job in begun:
+            job.start = now
+        self._wait([min(job.compute, job.limit) for job in begun], begun, self._train)
         return list(self._idle.values())
 
     def _wait(
-        self,
-        groups: dict[float, list[Job]],  # the jobs that wait for an instant, by its time
-        seconds: float,
-        job: Job,
-        then: Callable[[list[Job], simpy.Event], None],
+        self, seconds: Sequence[float], jobs: Sequence[Job], then: Callable[[list[Job], simpy.Event], None]
     ) -> None:
-        instant = self._env.now + seconds
-        if instant in groups:
-            groups[instant].append(job)
-        else:
-            groups[instant] = [job]
-            self._env.timeout(seconds).callbacks.append(partial(then, groups[instant]))
+        """Let each job wait so long, and then do something with all that have waited for the same instant."""
+        groups: dict[float, list[Job]] = {}
+        now = self._env.now
+        for delay, job in zip(seconds, jobs, strict=True):
+            if now + delay in groups:
+                groups[now + delay].append(job)
+            else:
+                groups[now + delay] = [job]
+                self._env.timeout(delay).callbacks.append(partial(then, groups[now + delay]))
 
     def _train(self, jobs: list[Job], _: simpy.Event) -> None:
         """End the training of jobs. Those that are cut off are done, the others upload."""
-        sent: dict[float, list[Job]] = {}
+        trained: list[Job] = []
         for job in jobs:
             if job.compute <= job.limit:
-                self._journal.record(Kind.TRAIN_END, job.service, job.client, job.core)
-                self._wait(sent, min(job.upload, job.limit - job.compute), job, self._send)
-            elif self._finish(job):
-                sent = {}  # updates that take no time: those of later jobs arrive after the service has heard of it
+                trained.append(job)
+            else:
+                # Where sending takes no time, the updates of jobs before this one arrive before it is done.
+                self._upload(trained)
+                self._finish([job])
+                trained = []
+        self._upload(trained)
+
+    def _upload(self, jobs: list[Job]) -> None:
+        self._journal.record_jobs(Kind.TRAIN_END, jobs)
+        self._wait([min(job.upload, job.limit - job.compute) for job in jobs], jobs, self._send)
 
     def _send(self, jobs: list[Job], _: simpy.Event) -> None:
-        for job in jobs:
-            if job.outcome is Outcome.SERVED:
-                self._journal.record(Kind.UPLOAD, job.service, job.client, job.core)
-            self._finish(job)
+        self._journal.record_jobs(Kind.UPLOAD, [job for job in jobs if job.outcome is Outcome.SERVED])
+        self._finish(jobs)
 
-    def _finish(self, job: Job) -> bool:
-        """End a job; return whether it was its service's last one."""
-        job.end = self._env.now
-        self._left[job.service] -= 1
-        if self._left[job.service]:
-            return False
-        self._idle[job.service].succeed()
-        return True
+    def _finish(self, jobs: list[Job]) -> None:
+        now = self._env.now
+        for job in jobs:
+            job.end = now
+            self._left[job.service] -= 1
+            if not self._left[job.service]:
+                self._idle[job.service].succeed()
