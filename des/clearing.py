@@ -1,6 +1,7 @@
 """Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from des.round import Round
 from des.schedule import Rules
 from des.timeline import Job, Timeline
 from fl.arithmetic.draws import draw_key
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import IntArray
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method
@@ -76,11 +77,8 @@ class Platform:
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
         places = services, clients
-
-        def tie_order(client: int | IntArray) -> FloatArray:
-            # One number for each service, not a permutation: a service added at the end does not change the order.
-            return tie_order_of(self._ties, current.number, len(current.services), client)
-
+        # One number for each service, not a permutation: a service added at the end does not change the order.
+        tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
         budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
         bids, asks = current.world.bid[places], current.asks.least[places]
         return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)

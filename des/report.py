@@ -1,7 +1,7 @@
 """From a round that was played to its report: the rows of offers.csv and rounds.csv, and what each service learns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 
 import numpy as np
 
@@ -46,11 +46,11 @@ def round_report(
 def _offer_reports(current: Round) -> list[OfferReport]:
     """Return the rows of offers.csv, service by service, in the order in which each service chose."""
     book, world = current.book, current.world
-    if book is None:
+    if book is None or not len(book.clients):
         return []
-    places = book.services, book.clients
-    names = [spec.name for spec in current.services]
+    places, names = (book.services, book.clients), [spec.name for spec in current.services]
     columns = (
+        repeat(current.number),
         [names[m] for m in book.services.tolist()],
         book.clients.tolist(),
         world.data_size[places].tolist(),
@@ -58,9 +58,9 @@ def _offer_reports(current: Round) -> list[OfferReport]:
         world.dqi[places].tolist(),
         book.bids.tolist(),
         book.payments.tolist(),
-        map(_fate, chain.from_iterable(current.jobs.values())),
+        *zip(*map(_fate, chain.from_iterable(current.jobs.values())), strict=True),
     )
-    return [OfferReport(current.number, *offered, *fate) for *offered, fate in zip(*columns, strict=True)]
+    return list(map(OfferReport._make, zip(*columns, strict=False)))
 
 
 def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
