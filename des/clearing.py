@@ -135,8 +135,8 @@ def training_jobs(current: Round) -> list[TrainingJob]:
     world = current.world
     honest = world.held.data_size is world.data_size
     found = []
-    for m, jobs in current.jobs.items():
-        if own := [job for job in jobs if job and job.outcome is Outcome.SERVED]:
+    for m in current.jobs:
+        if own := current.served(m):
             claimed = None if honest else [job.samples for job in own]
             found += world.held.jobs(own[0].service, m, [job.client for job in own], claimed)
     return found

@@ -17,7 +17,7 @@ from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.ledger import Ledger
-from des.log_records import Kind, Outcome, RoundReport
+from des.log_records import Kind, RoundReport
 from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
@@ -267,7 +267,7 @@ class Market:
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
         name, state, journal = self._names[m], self.states[m], current.journal
-        served = [job for job in current.jobs[m] if job and job.outcome is Outcome.SERVED]
+        served = current.served(m)
         outcome = current.trained.get(name)
         if outcome is not None:
             journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))

@@ -90,10 +90,10 @@ def read_offer(
     if wanted.min() < 0 or wanted.max() >= clients:
         unknown = (wanted < 0) | (wanted >= clients)
         raise refuse(f"unknown client; clients are 0 to {clients - 1}", int(wanted[unknown][0]))
-    read = Offer(wanted.astype(np.int64), payments.astype(np.float64))
-    read.clients.setflags(write=False)
-    read.payments.setflags(write=False)
-    return read
+    wanted, payments = wanted.astype(np.int64), payments.astype(np.float64)
+    wanted.setflags(write=False)
+    payments.setflags(write=False)
+    return Offer(wanted, payments)
 
 
 def check_offer(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from des.clients.population import Qualities
+from des.log_records import Outcome
 from des.mechanisms.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
 from des.schedule import Conditions
@@ -36,6 +37,10 @@ class Round:
     # the jobs of each service, in the order of its offer; None where it was outbid
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
+
+    def served(self, m: int) -> list[Job]:
+        """Return the jobs of service ``m`` whose updates arrive, in the order of its offer."""
+        return [job for job in self.jobs.get(m, ()) if job and job.outcome is Outcome.SERVED]
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.
