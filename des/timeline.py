@@ -70,9 +70,7 @@ class Journal:
     def record_jobs(self, kind: Kind, jobs: Iterable[Job]) -> None:
         """Record that the same happens to jobs now."""
         new, round_, now = tuple.__new__, self._round, self._env.now
-        self.events += [
-            new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs
-        ]
+        self.events += [new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs]
 
 
 class Shift:
