@@ -43,16 +43,16 @@ def fill_budget(
         stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
             fits.
     """
-    prices, free = to_micro(payments).tolist(), available.tolist()
+    prices, free = to_micro(payments), np.asarray(available)
     left: float = math.inf if budget == math.inf else to_micro(budget)
-    cheapest = min(prices)
+    cheapest = int(prices.min())
     chosen: list[int] = []
     for client in np.asarray(order).tolist():
         if left < cheapest:
             break
-        if not free[client]:
+        if not free.item(client):
             continue
-        price = prices[client]
+        price: int = prices.item(client)
         if price <= left:
             chosen.append(client)
             left -= price
