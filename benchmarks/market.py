@@ -11,7 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from cProfile import Profile
 from functools import partial
+from pathlib import Path
+from pstats import Stats
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
@@ -20,6 +23,7 @@ from measure import Report, no_garbage_collection, numpy_alone, take_turns
 
 from des.market import Market
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
+from flmarket.core.installation import ROOT
 from learning.episode import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
@@ -29,6 +33,8 @@ from scenarios.loader import parse
 
 SIZES = ((100, 5), (1_000, 5), (10_000, 5), (1_000, 50), (10_000, 50))
 """Clients and services."""
+
+POLICIES = ("random", "hqfa", "lcfa")
 
 
 class Stub(Federation):
@@ -89,7 +95,7 @@ def bench_paper(report: Report, repeat: int) -> None:
     """Play the paper's market: target 2,000 rounds a second on the surrogate."""
     rounds = 500
     contestants: dict[str, Callable[[], None]] = {}
-    for policy in ("random", "lcfa", "hqfa"):
+    for policy in POLICIES:
         for name, federation in federations(policy).items():
             play = game(paper(policy), federation)
             contestants[f"{policy}, {name}"] = lambda play=play: play(rounds)  # type: ignore[misc]
@@ -109,6 +115,46 @@ def bench_paper(report: Report, repeat: int) -> None:
     )
 
 
+def bench_profile(report: Report, repeat: int) -> None:
+    """Say where a round of the paper's market on the surrogate spends its time, by module.
+
+    A profiler makes every call dearer, so the shares of modules of many small functions are somewhat too large.
+    """
+    rounds = 100 * repeat
+    shares = {policy: profiled(game(paper(policy), federations(policy)["surrogate"]), rounds) for policy in POLICIES}
+    seconds = {policy: sum(found.values()) for policy, found in shares.items()}
+    modules = sorted(set().union(*shares.values()), key=lambda name: -shares[POLICIES[0]].get(name, 0.0))
+    report.table(
+        f"Where a round's time goes: per cent of {rounds} rounds' time under cProfile, on the surrogate",
+        [
+            {"module": name} | {policy: 100.0 * shares[policy].get(name, 0.0) / seconds[policy] for policy in POLICIES}
+            for name in modules
+        ],
+    )
+
+
+def profiled(play: Callable[[int], None], rounds: int) -> dict[str, float]:
+    """Return the seconds that some rounds spend in each module; what is built in counts as its caller's."""
+    play(100)
+    profile = Profile()
+    profile.runcall(play, rounds)
+    found: dict[str, float] = {}
+    statistics = Stats(profile).stats  # type: ignore[attr-defined]
+    for (file, _, _), (_, _, own, _, callers) in statistics.items():
+        parts = {file: own} if file != "~" else {caller[0]: times[2] for caller, times in callers.items()}
+        for where, seconds in parts.items():
+            found[module(where)] = found.get(module(where), 0.0) + seconds
+    return found
+
+
+def module(file: str) -> str:
+    """Return what a table calls a file: its path in this repository, or the name of its library."""
+    path = Path(file)
+    if path.is_relative_to(ROOT):
+        return str(path.relative_to(ROOT))
+    return next((name for name in ("simpy", "numpy") if name in path.parts), "Python")
+
+
 def bench_numpy(report: Report, repeat: int) -> None:
     """Play the paper's market on the surrogate with the extension and with NumPy in its place."""
     rounds, rows = 100, []
@@ -117,7 +163,7 @@ def bench_numpy(report: Report, repeat: int) -> None:
         with numpy_alone():
             play(rounds)
 
-    for policy in ("random", "lcfa", "hqfa"):
+    for policy in POLICIES:
         # Two markets that play the same rounds, so that no repetition is more work for one of them.
         plays = [game(paper(policy), federations(policy)["surrogate"]) for _ in range(2)]
         timings = take_turns({"compiled": partial(plays[0], rounds), "NumPy": partial(alone, plays[1])}, 3 * repeat)
@@ -218,7 +264,13 @@ def bench_rules(report: Report, repeat: int) -> None:
     report.table("Mechanisms at 10,000 clients x 50 services (stub federation, one core)", rows)
 
 
-PARTS = {"paper": bench_paper, "numpy": bench_numpy, "growth": bench_growth, "rules": bench_rules}
+PARTS = {
+    "paper": bench_paper,
+    "profile": bench_profile,
+    "numpy": bench_numpy,
+    "growth": bench_growth,
+    "rules": bench_rules,
+}
 
 
 def main() -> None:

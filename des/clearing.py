@@ -1,6 +1,7 @@
 """Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,23 @@ import numpy as np
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.mechanisms.mechanism import (
+    Asks,
+    Book,
+    Clearing,
+    ClearingError,
+    Mechanism,
+    ask,
+    clear,
+    comes_with_flmarket,
+    create,
+)
 from des.memory import remembered
 from des.round import Round
 from des.schedule import Rules
 from des.timeline import Job, Timeline
 from fl.arithmetic.draws import draw_key
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import IntArray
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method
@@ -66,40 +77,41 @@ class Platform:
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
         places = services, clients
-
-        def tie_order(client: int | IntArray) -> FloatArray:
-            # One number for each service, not a permutation: a service added at the end does not change the order.
-            return tie_order_of(self._ties, current.number, len(current.services), client)
-
+        # One number for each service, not a permutation: a service added at the end does not change the order.
+        tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
         budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
         bids, asks = current.world.bid[places], current.asks.least[places]
         return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)
 
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
-        book = self.book(current)
+        book = current.book = self.book(current)
         clearing = self._clear(current, book)
         self.mechanism.close(book, clearing)
-        services, clients, payments = book.services, book.clients, book.payments
-        samples = current.world.data_size[services, clients]
-        epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        truth = current.world.held.data_size
-        held = samples if truth is current.world.data_size else truth[services, clients]
-        compute = held * epochs * self._timeline.seconds_per_sample / self._population.speed[clients]
-        columns = (services, clients, payments, clearing.core, clearing.price, samples, compute)
+        places = book.services, book.clients
+        epochs = np.array([spec.local_epochs for spec in current.services])[book.services]
+        speed = self._population.speed[book.clients]
+        compute = current.world.held.data_size[places] * epochs * self._timeline.seconds_per_sample / speed
+        samples = current.world.data_size[places]
         current.jobs = {m: [] for m in current.offers}
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for m, client, payment, core, price, images, seconds in rows:
+        names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
+        stay, record = not self._population.spec.departure_rate, current.journal.record
+        columns = (book.services, book.clients, book.payments, clearing.core, clearing.price, samples, compute)
+        for m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
             job = None
             if core != NO_CORE:
-                name, limit = current.services[m].name, self._limit(current.number, client, seconds)
-                job = Job(name, client, core, price, images, seconds, self._timeline.upload_seconds, limit)
-                current.journal.record(Kind.AWARD, name, client, core, payment)
+                limit = self._patience if stay else self._limit(current.number, client, seconds)
+                outcome = Outcome.SERVED if seconds + upload <= limit else Outcome.DROPPED
+                job = Job(names[m], client, core, price, images, seconds, upload, limit, outcome)
+                record(Kind.AWARD, names[m], client, core, payment)
             current.jobs[m].append(job)
 
     def _clear(self, current: Round, book: Book) -> Clearing:
         """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""
-        clearing = clear(self.mechanism, book, current.number)
+        if comes_with_flmarket(self.mechanism):
+            clearing = self.mechanism.clear(book)
+        else:
+            clearing = clear(self.mechanism, book, current.number)
         if not self.mechanism.keeps_budgets and any(current.lost.values()):
             won = clearing.core != NO_CORE
             for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):
@@ -123,8 +135,8 @@ def training_jobs(current: Round) -> list[TrainingJob]:
     world = current.world
     honest = world.held.data_size is world.data_size
     found = []
-    for m, jobs in current.jobs.items():
-        if own := [job for job in jobs if job and job.outcome is Outcome.SERVED]:
+    for m in current.jobs:
+        if own := current.served(m):
             claimed = None if honest else [job.samples for job in own]
             found += world.held.jobs(own[0].service, m, [job.client for job in own], claimed)
     return found

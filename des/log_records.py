@@ -4,10 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
 
 from des.money import MICRO, Micro
 from des.observation import Feedback, Status
+from fl.arrays import FloatArray
 
 if TYPE_CHECKING:
     from des.service import ServiceSpec, ServiceState
@@ -126,10 +130,7 @@ class ServiceReport(NamedTuple):
     def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:
         """Return a service's row of rounds.csv, given its rows of offers.csv and its reward."""
         served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
-        columns = zip(*served, strict=True) if served else ((),) * len(OfferReport._fields)
-        of = dict(zip(OfferReport._fields, columns, strict=True))
-        offered: Micro = sum([offer.payment for offer in offers])
-        spent: Micro = sum(of["paid"])
+        paid = [offer.paid or 0 for offer in served]
         return cls(
             service=spec.name,
             dataset=spec.dataset,
@@ -139,17 +140,17 @@ class ServiceReport(NamedTuple):
             target_accuracy=spec.target_accuracy,
             reward=reward,
             budget=spec.budget,
-            offered=offered,
-            spent=spent,
+            offered=sum([offer.payment for offer in offers]),
+            spent=sum(paid),
             wanted=len(offers),
             served=len(served),
             refused=len(offers) - len(served),
-            samples=sum(of["data_size"]) if served else None,
-            mean_emd=_mean(of["emd"]),
-            mean_dqi=_mean(of["dqi"]),
-            mean_bid=_mean([bid / MICRO for bid in of["bid"]]),
-            mean_payment=_mean([paid / MICRO for paid in of["paid"]]),
-            makespan=max(of["end"]) - min(of["start"]) if served else None,
+            samples=sum([offer.data_size for offer in served]) if served else None,
+            mean_emd=_mean([offer.emd for offer in served]),
+            mean_dqi=_mean([offer.dqi for offer in served]),
+            mean_bid=_mean([offer.bid / MICRO for offer in served]),
+            mean_payment=_mean([amount / MICRO for amount in paid]),
+            makespan=_makespan(served),
             test_accuracy=state.test_accuracy,
         )
 
@@ -159,7 +160,13 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-@dataclass(frozen=True, slots=True)
+def _makespan(served: Sequence[OfferReport]) -> float | None:
+    starts = [offer.start for offer in served if offer.start is not None]
+    ends = [offer.end for offer in served if offer.end is not None]
+    return max(ends) - min(starts) if ends else None
+
+
+@dataclass(frozen=True)
 class RoundReport:
     """Everything that happened in one round."""
 
@@ -170,7 +177,30 @@ class RoundReport:
     services: tuple[ServiceReport, ...]
     offers: tuple[OfferReport, ...]  # all offers, service by service, in the order in which each service chose
     events: tuple[MarketEvent, ...]  # the timeline, in order of time
-    feedback: Mapping[str, Feedback]  # by name, for each service that acted
+    # by name, for each service that acted: the mean local training losses of the clients that served it
+    losses: Mapping[str, FloatArray]
     last: bool  # whether no further round follows
     # what each offer was to its client, in the order of ``offers``; None where all clients are truthful
     clients: tuple[ClientReport, ...] | None = None
+
+    @cached_property
+    def feedback(self) -> Mapping[str, Feedback]:
+        """What each service that acted learns of the round, by name."""
+        services = {service.service: service for service in self.services}
+        return {name: self._feedback(services[name], losses) for name, losses in self.losses.items()}
+
+    def _feedback(self, report: ServiceReport, trained: FloatArray) -> Feedback:
+        offers = [offer for offer in self.offers if offer.service == report.service]
+        served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
+        losses = np.full(len(offers), np.nan)
+        losses[served] = trained
+        return Feedback(
+            round=self.round,
+            accuracy=report.accuracy,
+            reward=report.reward,
+            served=served,
+            dropped=np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_),
+            paid=np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO,
+            losses=losses,
+            status=report.status,
+        )

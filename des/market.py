@@ -5,8 +5,9 @@ steps refused; ``close_round`` allocates cores, trains in parallel, aggregates, 
 Between rounds no event is pending and all state is plain data.
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import simpy
 
@@ -16,7 +17,7 @@ from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.ledger import Ledger
-from des.log_records import Kind, Outcome, RoundReport
+from des.log_records import Kind, RoundReport
 from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
@@ -25,7 +26,7 @@ from des.report import round_report
 from des.round import Round
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Journal, Timeline, Workforce
+from des.timeline import Journal, Shift, Timeline
 from fl.training.jobs import Federation
 from flmarket.core.names import unknown
 
@@ -86,10 +87,7 @@ class Market:
         self._conditions = Conditions(budgets, population.cores, availability=availability)
         self.schedule = Schedule(self._conditions, tuple(interventions))
         self._env = simpy.Environment(initial_time=0.0)
-        self._workforce = Workforce(self._env, population.cores)
         self._current: Round | None = None
-        self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
-        self._slot: simpy.Event = self._offers_in
 
     @property
     def now(self) -> float:
@@ -147,7 +145,6 @@ class Market:
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
         self._impose(self.round)
-        self._workforce = Workforce(self._env, self._conditions.cores)  # the old one belongs to the old clock
         self._platform.restore(state["mechanism"])
         self._population.restore(state["behaviour"])
 
@@ -178,9 +175,19 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        bids_closed, self._offers_in = self._env.event(), self._env.event()
-        self._slot = self._env.process(self._play_slot(bids_closed))
-        return cast("dict[str, Observation]", self._env.run(until=bids_closed))
+        number = self.round + 1
+        self._impose(number)
+        active = tuple(m for m, state in enumerate(self.states) if state.active)
+        world, journal = self._population.draw(number), Journal(self._env, number)
+        asks = self._platform.ask(world, number)
+        current = Round(number, self.now, self.services, active, self._conditions, world, asks, journal, asked=active)
+        journal.record(Kind.REFRESH)
+        lowest = world.bid.min(axis=1).tolist()
+        for m in active:
+            journal.record(Kind.BID, self._names[m], amount=lowest[m])
+            self.ledger.grant(self._names[m], self.services[m].budget)
+        self._current = current
+        return self._observations(current)
 
     def offer(self, offers: Mapping[str, Offer]) -> dict[str, Observation]:
         """Take the offers of the services that were asked.
@@ -201,7 +208,7 @@ class Market:
             raise MarketError(f"offers must come from {sorted(names)}, not from {sorted(offers)}")
         if names:
             self._bidding.take(current, offers)
-        return self._observations(current)
+        return self._observations(current) if current.asked else {}
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         free, public = self.mechanism.keeps_budgets, self._population.spec.disclosure.public_bids
@@ -224,10 +231,18 @@ class Market:
         """
         if offers is not None:
             self.offer(offers)
-        elif (current := self._open()).asked and current.step == 0:
+        current = self._open()
+        if current.asked and current.step == 0:
             raise MarketError("no service has offered")
-        self._offers_in.succeed()
-        return cast("RoundReport", self._env.run(until=self._slot))
+        if current.active:
+            self._platform.award(current)
+        current.trained = self._federation.train_round(current.number, training_jobs(current))
+        self._work(current)
+        self._env.run()
+        if self._timeline.slot is not None:
+            self._env.timeout(max(0.0, current.start + self._timeline.slot - self.now))
+            self._env.run()
+        return self._end(current)
 
     def _open(self) -> Round:
         if self._current is None:
@@ -238,67 +253,50 @@ class Market:
         if self._current is not None:
             raise MarketError(f"round {self._current.number} is still open")
 
-    def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
-        """Play one time slot. This is the platform's process."""
-        env = self._env
-        number = self.round + 1
-        self._impose(number)
-        active = tuple(m for m, state in enumerate(self.states) if state.active)
-        world, journal = self._population.draw(number), Journal(env, number)
-        asks = self._platform.ask(world, number)
-        current = Round(number, env.now, self.services, active, self._conditions, world, asks, journal, asked=active)
-        self._current = current
-        journal.record(Kind.REFRESH)
-        for m in active:
-            journal.record(Kind.BID, self._names[m], amount=int(world.bid[m].min()))
-            self.ledger.grant(self._names[m], self.services[m].budget)
-        bids_closed.succeed(self._observations(current))
+    def _work(self, current: Round) -> None:
+        """Let clients work; when a service has its updates, it pays for them."""
+        at_work = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
+        for m in current.active:
+            if not at_work.get(m):
+                self._settle(m, current)
+        busy = {m: jobs for m, jobs in at_work.items() if jobs}
+        idle = Shift(self._env, current.journal).begin(busy.values())
+        for m, done in zip(busy, idle, strict=True):
+            done.callbacks.append(partial(self._settle, m, current))
 
-        yield self._offers_in
-        if active:
-            self._platform.award(current)
-        current.trained = self._federation.train_round(number, training_jobs(current))
-        yield from [env.process(self._serve(m, current)) for m in active]
-        if self._timeline.slot is not None:
-            yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
+    def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
+        """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
+        name, state, journal = self._names[m], self.states[m], current.journal
+        served = current.served(m)
+        outcome = current.trained.get(name)
+        if outcome is not None:
+            journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))
+            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
+            journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+        for job in served:
+            self.ledger.pay(name, job.client, job.price)
+            journal.record(Kind.PAY, name, job.client, amount=job.price)
+        self.ledger.lapse(name)
+        if state.leave_at(current.services[m].target_accuracy):
+            journal.record(Kind.EXIT, name, amount=state.accuracy)
 
+    def _end(self, current: Round) -> RoundReport:
+        """End a round that was played."""
         self.ledger.check()
-        self.round = number
+        self.round = current.number
         people = self._population
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
-        people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
+        people.close(self.round, ((it.service, it.client, it.paid) for it in report.offers), self._names)
         for state in self.states:
             state.end_round()
         self._current = None
         return report
-
-    def _serve(self, m: int, current: Round) -> Generator[simpy.Event, Any, None]:
-        """Play a service's part of the slot once cores are allocated. This is the service's process."""
-        name, state, record = self._names[m], self.states[m], current.journal.record
-        jobs = current.jobs[m]
-        if at_work := [job for job in jobs if job]:
-            yield self._workforce.work(at_work, current.journal)
-        outcome = current.trained.get(name)
-        if outcome is not None:
-            arrived = sum(job.samples for job in jobs if job and job.outcome is Outcome.SERVED)
-            record(Kind.AGGREGATE, name, amount=arrived)
-            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
-            record(Kind.EVALUATE, name, amount=state.accuracy)
-        for job in jobs:
-            if job and job.outcome is Outcome.SERVED:
-                self.ledger.pay(name, job.client, job.price)
-                record(Kind.PAY, name, job.client, amount=job.price)
-        self.ledger.lapse(name)
-        if state.leave_at(current.services[m].target_accuracy):
-            record(Kind.EXIT, name, amount=state.accuracy)
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
         now = self.schedule.at(number)
         if self._steady and now is self._conditions:
             return
-        if now.cores != self._conditions.cores:
-            self._workforce = Workforce(self._env, now.cores)  # between rounds no client is at work
         self._conditions = now
         self._platform.play_by(now.rules)
         arrive(self.services, self.states, number)

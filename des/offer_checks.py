@@ -1,14 +1,16 @@
 """Offers are checked, never repaired: constraints (4) and (5), shapes, and whether the clients exist."""
 
 import math
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.observation import Offer
-from fl.arrays import BoolArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
 
@@ -44,17 +46,15 @@ class CheckedOffer:
 
     clients: IntArray  # [k] as in ``Offer``
     payments: MicroArray  # [k] micro-units
+    total: Micro  # the sum of the payments
 
     def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
         """Return this offer, followed by one that the same service has made later in the round."""
         return CheckedOffer(
-            np.concatenate([self.clients, other.clients]), np.concatenate([self.payments, other.payments])
+            np.concatenate([self.clients, other.clients]),
+            np.concatenate([self.payments, other.payments]),
+            self.total + other.total,
         )
-
-    @property
-    def total(self) -> Micro:
-        """The sum of the payments, micro-units."""
-        return int(self.payments.sum())
 
 
 def read_offer(
@@ -66,35 +66,42 @@ def read_offer(
     clients: int,  # C
 ) -> Offer:
     """Return the offer in read-only arrays of its own, int64 and float64, of clients that exist."""
+    return Offer(*_read(offer, clients, partial(OfferError, policy, service, round_)))
 
-    def refuse(problem: str, client: int | None = None) -> OfferError:
-        return OfferError(policy, service, round_, client, problem)
 
+def _read(
+    offer: object,
+    clients: int,  # C
+    refuse: Callable[[int | None, str], OfferError],  # makes the error, given a client, if one is concerned
+) -> tuple[IntArray, FloatArray]:
+    """Return an offer's clients and payments as ``read_offer`` does."""
     if not isinstance(offer, Offer):
-        raise refuse(f"act() must return an Offer, not {type(offer).__name__}")
+        raise refuse(None, f"act() must return an Offer, not {type(offer).__name__}")
 
     try:
         wanted, payments = np.asarray(offer.clients), np.asarray(offer.payments)
     except ValueError as error:  # lists of different lengths
-        raise refuse(f"clients and payments must be lists of the same length: {error}") from error
-    if any(isinstance(values, np.ma.MaskedArray) for values in (offer.clients, offer.payments)):
-        raise refuse("clients and payments must be plain arrays; what masked ones hide would be offered, too")
+        raise refuse(None, f"clients and payments must be lists of the same length: {error}") from error
+    if isinstance(offer.clients, np.ma.MaskedArray) or isinstance(offer.payments, np.ma.MaskedArray):
+        raise refuse(None, "clients and payments must be plain arrays; what masked ones hide would be offered, too")
     if wanted.ndim != 1 or payments.shape != wanted.shape:
         raise refuse(
-            f"clients and payments must be lists of the same length, not of shapes {wanted.shape} and {payments.shape}"
+            None,
+            f"clients and payments must be lists of the same length, not of shapes {wanted.shape} and {payments.shape}",
         )
     if not len(wanted):
-        return Offer.none()
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
     if wanted.dtype.kind not in "iu":
-        raise refuse(f"clients must be whole numbers, not {wanted.dtype}")
+        raise refuse(None, f"clients must be whole numbers, not {wanted.dtype}")
     if payments.dtype.kind not in "iuf":
-        raise refuse(f"payments must be numbers, not {payments.dtype}")
-    if (unknown := (wanted < 0) | (wanted >= clients)).any():
-        raise refuse(f"unknown client; clients are 0 to {clients - 1}", int(wanted[unknown][0]))
-    read = Offer(wanted.astype(np.int64), payments.astype(np.float64))
-    read.clients.setflags(write=False)
-    read.payments.setflags(write=False)
-    return read
+        raise refuse(None, f"payments must be numbers, not {payments.dtype}")
+    if wanted.min() < 0 or wanted.max() >= clients:
+        unknown = (wanted < 0) | (wanted >= clients)
+        raise refuse(int(wanted[unknown][0]), f"unknown client; clients are 0 to {clients - 1}")
+    wanted, payments = wanted.astype(np.int64), payments.astype(np.float64)
+    wanted.setflags(write=False)
+    payments.setflags(write=False)
+    return wanted, payments
 
 
 def check_offer(
@@ -113,33 +120,33 @@ def check_offer(
     over_budget: bool = False,  # whether the offers may add up to more than the budget, because the mechanism keeps it
 ) -> CheckedOffer:
     """Return the offer with exact payments."""
-
-    def refuse(problem: str, client: int | None = None) -> OfferError:
-        return OfferError(policy, service, round_, client, problem)
-
-    read = read_offer(offer, policy=policy, service=service, round_=round_, clients=len(bids))
-    asked = bids.tolist()
+    refuse = partial(OfferError, policy, service, round_)
+    clients, offered = _read(offer, len(bids), refuse)
     most = (MOST if over_budget else budget + 1) / MICRO
     exact: dict[int, Micro] = {}
-    for client, payment in zip(read.clients.tolist(), read.payments.tolist(), strict=True):
+    columns = clients.tolist(), offered.tolist(), bids[clients].tolist()
+    for client, payment, asked in zip(*columns, strict=True):
         if client in exact:
-            raise refuse("a client can be offered only one payment", client)
+            raise refuse(client, "a client can be offered only one payment")
         if client in offline:
-            raise refuse("the client is offline", client)
+            raise refuse(client, "the client is offline")
         if unwilling is not None and unwilling[client]:
-            raise refuse("the client does not serve this service in this round, or has refused it already", client)
-        if not math.isfinite(payment):
-            raise refuse("the payment is not a finite number", client)
+            raise refuse(client, "the client does not serve this service in this round, or has refused it already")
         # This comes before rounding: an absurd amount may be too large to count in micro-units.
-        if payment > most:
+        if not 0 <= payment <= most:
             limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
-            raise refuse(f"the payment alone is over {limit}", client)
-        if payment < 0:
-            raise refuse("the payment is negative (eq. 5)", client)
+            raise refuse(client, _out_of_range(payment, limit))
         exact[client] = amount = to_micro(payment)
-        if amount < asked[client]:
-            raise refuse(f"the payment {text(amount)} is below the bid {text(asked[client])} (eq. 5)", client)
+        if amount < asked:
+            raise refuse(client, f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)")
     total = sum(exact.values())
     if total > budget and not over_budget:
-        raise refuse(f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
-    return CheckedOffer(np.array(list(exact), dtype=np.int64), np.array(list(exact.values()), dtype=np.int64))
+        raise refuse(None, f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
+    payments = np.array(list(exact.values()), dtype=np.int64)
+    return CheckedOffer(clients, payments, total)
+
+
+def _out_of_range(payment: float, limit: str) -> str:
+    if not math.isfinite(payment):
+        return "the payment is not a finite number"
+    return "the payment is negative (eq. 5)" if payment < 0 else f"the payment alone is over {limit}"

@@ -74,10 +74,12 @@ def observations(
     over_budget: bool = False,  # whether offers may add up to more than that
 ) -> dict[str, Observation]:
     """Return what each service that may offer now observes, by name."""
-    world, active = current.world, list(current.active)
+    world = current.world
     names = tuple(spec.name for spec in current.services)
-    bids = np.zeros(world.bid.shape)
-    bids[active] = current.asks.least[active] / MICRO
+    bids = current.asks.least / MICRO
+    for m in range(len(names)):
+        if m not in current.active:
+            bids[m] = 0.0
     bids.setflags(write=False)
     return {
         spec.name: Observation(

@@ -1,19 +1,17 @@
 """From a round that was played to its report: the rows of offers.csv and rounds.csv, and what each service learns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice, repeat
 
 import numpy as np
 
-from des.clients.population import Qualities
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
-from des.money import MICRO, Micro
-from des.observation import Feedback
-from des.offer_checks import CheckedOffer
+from des.money import Micro
 from des.round import Round
 from des.service import ServiceState, reward
 from des.timeline import Job
-from fl.training.jobs import TrainingOutcome
+
+_NO_LOSSES = np.empty(0)
 
 
 def round_report(
@@ -25,51 +23,50 @@ def round_report(
     truthful: bool,  # whether clients tell the truth, so that what they know stands in their offers already
 ) -> RoundReport:
     """Return everything that happened in a round that was played to its end."""
-    offers: dict[str, list[OfferReport]] = {spec.name: [] for spec in current.services}
-    for m, offer in current.offers.items():
-        name = current.services[m].name
-        offers[name] = _offer_reports(current.number, name, m, current.world, offer, current.jobs[m])
-    services = {
-        spec.name: ServiceReport.of(spec, state, reward(spec, state), offers[spec.name])
-        for spec, state in zip(current.services, states, strict=True)
-    }
+    rows = iter(_offer_reports(current))
+    offers = {m: list(islice(rows, len(jobs))) for m, jobs in current.jobs.items()}
+    names = [spec.name for spec in current.services]
+    trained = {names[m]: current.trained.get(names[m]) for m in current.active}
     return RoundReport(
         round=current.number,
         start=current.start,
         end=end,
-        services=tuple(services.values()),
+        services=tuple(
+            ServiceReport.of(spec, state, reward(spec, state), offers.get(m, ()))
+            for m, (spec, state) in enumerate(zip(current.services, states, strict=True))
+        ),
         offers=tuple(chain.from_iterable(offers.values())),
         events=tuple(current.journal.events),
-        feedback={
-            name: _feedback(services[name], current.number, offers[name], current.trained.get(name))
-            for name in (current.services[m].name for m in current.active)
-        },
+        losses={name: _NO_LOSSES if outcome is None else outcome.losses for name, outcome in trained.items()},
         last=last,
         clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
     )
 
 
-def _offer_reports(
-    round_: int, name: str, m: int, world: Qualities, offer: CheckedOffer, jobs: Sequence[Job | None]
-) -> list[OfferReport]:
-    """Return service ``m``'s rows of offers.csv, in the order in which it chose."""
-    wanted = offer.clients
+def _offer_reports(current: Round) -> list[OfferReport]:
+    """Return the rows of offers.csv, service by service, in the order in which each service chose."""
+    book, world = current.book, current.world
+    if book is None or not len(book.clients):
+        return []
+    places, names = (book.services, book.clients), [spec.name for spec in current.services]
     columns = (
-        wanted.tolist(),
-        world.data_size[m].take(wanted).tolist(),
-        world.emd[m].take(wanted).tolist(),
-        world.dqi[m].take(wanted).tolist(),
-        world.bid[m].take(wanted).tolist(),
-        offer.payments.tolist(),
-        map(_fate, jobs),
+        repeat(current.number),
+        [names[m] for m in book.services.tolist()],
+        book.clients.tolist(),
+        world.data_size[places].tolist(),
+        world.emd[places].tolist(),
+        world.dqi[places].tolist(),
+        book.bids.tolist(),
+        book.payments.tolist(),
+        *zip(*map(_fate, chain.from_iterable(current.jobs.values())), strict=True),
     )
-    return [OfferReport(round_, name, *offered, *fate) for *offered, fate in zip(*columns, strict=True)]
+    return list(map(OfferReport._make, zip(*columns, strict=False)))
 
 
-def _client_reports(current: Round, offers: Mapping[str, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
+def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
     """Yield each service's rows of clients.csv, given all rows of offers.csv by service."""
-    for m, spec in enumerate(current.services):
-        held = current.world.held
+    held = current.world.held
+    for m, own in offers.items():
         yield [
             ClientReport(
                 offer.round,
@@ -84,7 +81,7 @@ def _client_reports(current: Round, offers: Mapping[str, Sequence[OfferReport]])
                 offer.paid,
                 None if offer.paid is None else offer.paid - int(held.cost[m, offer.client]),
             )
-            for offer in offers[spec.name]
+            for offer in own
         ]
 
 
@@ -93,24 +90,3 @@ def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | N
     if job is None:
         return None, Outcome.OUTBID, None, None, None
     return job.price if job.outcome is Outcome.SERVED else None, job.outcome, job.core, job.start, job.end
-
-
-def _feedback(
-    report: ServiceReport, round_: int, offers: Sequence[OfferReport], trained: TrainingOutcome | None
-) -> Feedback:
-    served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
-    dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
-    losses = np.full(len(offers), np.nan)
-    if trained is not None:
-        losses[served] = trained.losses
-    paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
-    return Feedback(
-        round=round_,
-        accuracy=report.accuracy,
-        reward=report.reward,
-        served=served,
-        dropped=dropped,
-        paid=paid,
-        losses=losses,
-        status=report.status,
-    )

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from des.clients.population import Qualities
-from des.mechanisms.mechanism import Asks
+from des.log_records import Outcome
+from des.mechanisms.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
 from des.schedule import Conditions
 from des.service import ServiceSpec
@@ -28,6 +29,7 @@ class Round:
     asks: Asks  # what services have to pay at least
     journal: Journal  # what has happened so far
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
+    book: Book | None = None  # all offers, once cores are allocated
     step: int = 0  # how many times services have offered
     asked: tuple[int, ...] = ()  # the services that may offer now
     # the clients that have refused each service, if it may offer again
@@ -35,6 +37,10 @@ class Round:
     # the jobs of each service, in the order of its offer; None where it was outbid
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
+
+    def served(self, m: int) -> list[Job]:
+        """Return the jobs of service ``m`` whose updates arrive, in the order of its offer."""
+        return [job for job in self.jobs.get(m, ()) if job and job.outcome is Outcome.SERVED]
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.

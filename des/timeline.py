@@ -1,7 +1,9 @@
 """The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import simpy
 
@@ -37,13 +39,9 @@ class Job:
     compute: float  # how long training takes, seconds
     upload: float  # how long sending the update takes, seconds
     limit: float  # when the job is cut off because the platform stops waiting or the client leaves, seconds
+    outcome: Outcome  # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
     start: float | None = None
     end: float | None = None
-    # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
-    outcome: Outcome = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.outcome = Outcome.SERVED if self.compute + self.upload <= self.limit else Outcome.DROPPED
 
 
 class Journal:
@@ -69,64 +67,73 @@ class Journal:
         event = (self._round, self._env.now, kind, service, client, core, amount)
         self.events.append(tuple.__new__(MarketEvent, event))
 
-
-class Client:
-    """A client with a K-core CPU (eq. 2 as a SimPy resource)."""
-
-    def __init__(self, env: simpy.Environment, cores: int) -> None:
-        self._env = env
-        self._cores = simpy.Resource(env, capacity=cores)
-
-    def work(self, job: Job, journal: Journal, done: Callable[[], None]) -> None:
-        """Wait for a core, train, upload, release the core, and then call ``done``.
-
-        SimPy calls the steps as their events happen. A process (a generator) for each job would add two events, its
-        start and its end, to the four that a job needs.
-        """
-        env, record = self._env, journal.record
-
-        def start(_: simpy.Event) -> None:
-            job.start = env.now
-            record(Kind.TRAIN_START, job.service, job.client, job.core)
-            env.timeout(min(job.compute, job.limit)).callbacks.append(trained if job.compute <= job.limit else end)
-
-        def trained(_: simpy.Event) -> None:
-            record(Kind.TRAIN_END, job.service, job.client, job.core)
-            env.timeout(min(job.upload, job.limit - job.compute)).callbacks.append(end)
-
-        def end(_: simpy.Event) -> None:
-            job.end = env.now
-            if job.outcome is Outcome.SERVED:
-                record(Kind.UPLOAD, job.service, job.client, job.core)
-            self._cores.release(core)
-            done()
-
-        core = self._cores.request()
-        core.callbacks.append(start)
+    def record_jobs(self, kind: Kind, jobs: Iterable[Job]) -> None:
+        """Record that the same happens to jobs now."""
+        new, round_, now = tuple.__new__, self._round, self._env.now
+        self.events += [new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs]
 
 
-class Workforce:
-    """Gives jobs to clients. Only those that have been awarded something have a part in the simulation."""
+class Shift:
+    """The jobs of a round at work on the market's clock, each on the core of its client that it was awarded (eq. 2).
 
-    def __init__(self, env: simpy.Environment, cores: int) -> None:
-        self._env, self._cores = env, cores
-        self._clients: dict[int, Client] = {}
+    All begin at once. Jobs that are trained, or have sent their updates, at the same instant share a SimPy event.
+    """
 
-    def work(self, jobs: Sequence[Job], journal: Journal) -> simpy.Event:
-        """Let clients work; return the event at which the last of them is done."""
-        all_done, left = self._env.event(), len(jobs)
+    def __init__(self, env: simpy.Environment, journal: Journal) -> None:
+        self._env, self._journal = env, journal
+        self._left: Counter[str] = Counter()  # the jobs of each service that are not done
+        self._idle: dict[str, simpy.Event] = {}
 
-        def done() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                all_done.succeed()
+    def begin(self, services: Iterable[Sequence[Job]]) -> list[simpy.Event]:
+        """Let the jobs of services begin, at least one of each; return the events at which the last ones are done."""
+        begun = [job for jobs in services for job in jobs]
+        self._left = Counter([job.service for job in begun])
+        self._idle = {service: self._env.event() for service in self._left}
+        self._journal.record_jobs(Kind.TRAIN_START, begun)
+        now = self._env.now
+        for job in begun:
+            job.start = now
+        self._wait([min(job.compute, job.limit) for job in begun], begun, self._train)
+        return list(self._idle.values())
 
+    def _wait(
+        self, seconds: Sequence[float], jobs: Sequence[Job], then: Callable[[list[Job], simpy.Event], None]
+    ) -> None:
+        """Let each job wait so long, and then do something with all that have waited for the same instant."""
+        groups: dict[float, list[Job]] = {}
+        now = self._env.now
+        for delay, job in zip(seconds, jobs, strict=True):
+            if now + delay in groups:
+                groups[now + delay].append(job)
+            else:
+                groups[now + delay] = [job]
+                self._env.timeout(delay).callbacks.append(partial(then, groups[now + delay]))
+
+    def _train(self, jobs: list[Job], _: simpy.Event) -> None:
+        """End the training of jobs. Those that are cut off are done, the others upload."""
+        trained: list[Job] = []
         for job in jobs:
-            self._client(job.client).work(job, journal, done)
-        return all_done
+            if job.compute <= job.limit:
+                trained.append(job)
+            else:
+                # Where sending takes no time, the updates of jobs before this one arrive before it is done.
+                self._upload(trained)
+                self._finish([job])
+                trained = []
+        self._upload(trained)
 
-    def _client(self, index: int) -> Client:
-        if index not in self._clients:
-            self._clients[index] = Client(self._env, self._cores)
-        return self._clients[index]
+    def _upload(self, jobs: list[Job]) -> None:
+        self._journal.record_jobs(Kind.TRAIN_END, jobs)
+        self._wait([min(job.upload, job.limit - job.compute) for job in jobs], jobs, self._send)
+
+    def _send(self, jobs: list[Job], _: simpy.Event) -> None:
+        self._journal.record_jobs(Kind.UPLOAD, [job for job in jobs if job.outcome is Outcome.SERVED])
+        self._finish(jobs)
+
+    def _finish(self, jobs: list[Job]) -> None:
+        now = self._env.now
+        for job in jobs:
+            job.end = now
+            self._left[job.service] -= 1
+            if not self._left[job.service]:
+                self._idle[job.service].succeed()

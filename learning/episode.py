@@ -9,7 +9,7 @@ from des.observation import Observation, Offer
 from des.offer_checks import OfferError, read_offer
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import plugin_code
-from learning.policy import Policy
+from learning.policy import Policy, learns
 
 Observer = Callable[[RoundReport], None]
 
@@ -100,6 +100,8 @@ def learn(
 ) -> None:
     """Let every service that decided learn from what came of it."""
     for name, decision in decisions.items():
+        if not learns(policies[name]):
+            continue
         with plugin_code(f"policy {labels[name]!r} of service {name!r} failed to learn in round {report.round}"):
             policies[name].learn(decision.observation, decision.offer, report.feedback[name])
 

@@ -8,6 +8,7 @@ Reports and bids follow by the clients' behaviour and, where clients learn, from
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,13 @@ class Held:
         claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
     ) -> list[TrainingJob]:
         """Return the jobs of clients that train on what they hold, in their order."""
-        size, emd = self.data_size[m], self.emd[m]
-        sizes: list[int] = [size.item(client) for client in clients]
-        unknown = [None] * len(clients)
+        sizes = self.data_size[m].take(clients).tolist()
+        emds = self.emd[m].take(clients).tolist()
+        unknown = repeat(None)
         mixes = unknown if self.mix is None else [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
         counts = unknown if self.labels is None else self.labels.counts(m, clients, np.array(sizes))
-        columns = zip(clients, sizes, claimed or unknown, mixes, counts, strict=True)
-        return [TrainingJob(service, c, own, emd.item(c), said, mix, of) for c, own, said, mix, of in columns]
+        columns = zip(repeat(service), clients, sizes, emds, claimed or unknown, mixes, counts, strict=False)
+        return list(map(TrainingJob._make, columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,6 +256,8 @@ DEFAULT = "pay-as-offered"
 BUILTIN = built_in("des.mechanisms")
 """The modules of the mechanisms that come with flmarket, by name; imported when used."""
 
+_BUILTIN_MODULES = frozenset(BUILTIN.values())
+
 
 def _problem(thing: Any) -> str | None:
     return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
@@ -278,7 +280,7 @@ def mechanism(name: str) -> Callable[[M], M]:
 
 def comes_with_flmarket(mechanism: Mechanism) -> bool:
     """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
-    return type(mechanism).__module__ in BUILTIN.values()
+    return type(mechanism).__module__ in _BUILTIN_MODULES
 
 
 class MechanismOptionsError(InputError):

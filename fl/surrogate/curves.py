@@ -75,7 +75,7 @@ class _Progress:
         """Play one round with standard normal noise ``z``."""
         # Plain floats: NumPy's overhead on a handful of numbers would be most of a round's time.
         c, before = self.curve, 1.0 - self.accuracy
-        round_ = Trained.on((job.size, job.weight, job.emd) for job in jobs)
+        round_ = Trained.on([(job.size, job.weight, job.emd) for job in jobs])
         self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
         base = c.loss_0 + c.loss_error * log(before)
         loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs

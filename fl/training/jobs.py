@@ -6,14 +6,13 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.errors import RunError
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingJob:
+class TrainingJob(NamedTuple):
     """One client's local training for one service in one round."""
 
     service: str  # name of the service

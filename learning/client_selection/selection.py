@@ -19,6 +19,8 @@ def ranked(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
     shuffled: IntArray = observation.rng().permutation(observation.clients)
     if not keys:
         return shuffled
+    if len(keys) == 1:
+        return np.asarray(shuffled[keys[0][shuffled].argsort(kind="stable")])
     return np.asarray(shuffled[np.lexsort([key[shuffled] for key in reversed(keys)])])
 
 
@@ -41,16 +43,16 @@ def fill_budget(
         stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
             fits.
     """
-    prices = to_micro(payments)
+    prices, free = to_micro(payments), np.asarray(available)
     left: float = math.inf if budget == math.inf else to_micro(budget)
     cheapest = int(prices.min())
     chosen: list[int] = []
     for client in np.asarray(order).tolist():
         if left < cheapest:
             break
-        if not available[client]:
+        if not free.item(client):
             continue
-        price = int(prices[client])
+        price: int = prices.item(client)
         if price <= left:
             chosen.append(client)
             left -= price

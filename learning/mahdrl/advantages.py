@@ -113,7 +113,7 @@ class Lived:
 
     def add(self, report: RoundReport) -> None:
         """Take in a round."""
-        images: dict[str, list[tuple[int, int, float]]] = {name: [] for name in report.feedback}
+        images: dict[str, list[tuple[int, int, float]]] = {name: [] for name in report.losses}
         for place, offer in enumerate(report.offers):
             if offer.outcome is Outcome.SERVED:
                 held = offer if report.clients is None else report.clients[place]  # the truth, whatever was reported

@@ -109,12 +109,12 @@ def test_accuracy_is_correct_by_tested(federation_of, dataset) -> None:
 
 def test_an_update_weighs_what_its_client_says_it_has(federation_of) -> None:
     """Clients train on what they hold; the server knows no other size than the one they report."""
-    told = [replace(job("alpha", 0, 30), reported=90), replace(job("alpha", 1, 60), reported=30)]
+    told = [job("alpha", 0, 30)._replace(reported=90), job("alpha", 1, 60)._replace(reported=30)]
     found, parts = federation_of("alpha"), []
     found.train_round(1, told)
     for one in told:
         alone = federation_of("alpha")
-        alone.train_round(1, [replace(one, reported=None)])
+        alone.train_round(1, [one._replace(reported=None)])
         parts.append(alone.state()["alpha/model"])
     assert (found.state()["alpha/model"] == fedavg(parts, [90, 30])).all()
 
@@ -211,7 +211,7 @@ def test_a_label_mix_that_lasts_is_the_same_in_every_round_but_its_images_are_no
     learner = federation_of("alpha")._learners["alpha"]
 
     def drawn(round_: int, mix: int | None) -> ClientData:
-        return learner.client_data(0, round_, replace(job("alpha", 4, 90, 1.0), mix=mix))
+        return learner.client_data(0, round_, job("alpha", 4, 90, 1.0)._replace(mix=mix))
 
     def counts(data: ClientData) -> tuple[int, ...]:
         return tuple(np.bincount(data.labels, minlength=LABELS).tolist())
@@ -226,7 +226,7 @@ def test_a_label_mix_that_lasts_is_the_same_in_every_round_but_its_images_are_no
 def test_a_job_that_names_its_label_counts_gets_them_and_other_images_each_round(federation_of) -> None:
     learner = federation_of("alpha")._learners["alpha"]
     counts = (0, 50, *[0] * (LABELS - 3), 40)
-    named = replace(job("alpha", 4, 90, emd_of(counts)), counts=counts)
+    named = job("alpha", 4, 90, emd_of(counts))._replace(counts=counts)
     one, other = (learner.client_data(0, round_, named) for round_ in (1, 2))
     for data in (one, other):
         assert tuple(np.bincount(data.labels, minlength=LABELS).tolist()) == counts

@@ -42,7 +42,7 @@ REPORT = RoundReport(
         MarketEvent(7, 13.2, Kind.AGGREGATE, "emnist", None, None, 200),
         MarketEvent(7, 13.2, Kind.EVALUATE, "emnist", None, None, 2 / 3),
     ),
-    feedback={},
+    losses={},
     last=False,
 )
 
