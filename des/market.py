@@ -5,9 +5,9 @@ steps refused; ``close_round`` allocates cores, trains in parallel, aggregates, 
 Between rounds no event is pending and all state is plain data.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import simpy
 
@@ -88,6 +88,8 @@ class Market:
         self.schedule = Schedule(self._conditions, tuple(interventions))
         self._env = simpy.Environment(initial_time=0.0)
         self._current: Round | None = None
+        self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
+        self._slot: simpy.Event = self._offers_in
 
     @property
     def now(self) -> float:
@@ -175,19 +177,9 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        number = self.round + 1
-        self._impose(number)
-        active = tuple(m for m, state in enumerate(self.states) if state.active)
-        world, journal = self._population.draw(number), Journal(self._env, number)
-        asks = self._platform.ask(world, number)
-        current = Round(number, self.now, self.services, active, self._conditions, world, asks, journal, asked=active)
-        journal.record(Kind.REFRESH)
-        lowest = world.bid.min(axis=1).tolist()
-        for m in active:
-            journal.record(Kind.BID, self._names[m], amount=lowest[m])
-            self.ledger.grant(self._names[m], self.services[m].budget)
-        self._current = current
-        return self._observations(current)
+        bids_closed, self._offers_in = self._env.event(), self._env.event()
+        self._slot = self._env.process(self._play_slot(bids_closed))
+        return cast("dict[str, Observation]", self._env.run(until=bids_closed))
 
     def offer(self, offers: Mapping[str, Offer]) -> dict[str, Observation]:
         """Take the offers of the services that were asked.
@@ -231,18 +223,10 @@ class Market:
         """
         if offers is not None:
             self.offer(offers)
-        current = self._open()
-        if current.asked and current.step == 0:
+        elif (current := self._open()).asked and current.step == 0:
             raise MarketError("no service has offered")
-        if current.active:
-            self._platform.award(current)
-        current.trained = self._federation.train_round(current.number, training_jobs(current))
-        self._work(current)
-        self._env.run()
-        if self._timeline.slot is not None:
-            self._env.timeout(max(0.0, current.start + self._timeline.slot - self.now))
-            self._env.run()
-        return self._end(current)
+        self._offers_in.succeed()
+        return cast("RoundReport", self._env.run(until=self._slot))
 
     def _open(self) -> Round:
         if self._current is None:
@@ -253,8 +237,43 @@ class Market:
         if self._current is not None:
             raise MarketError(f"round {self._current.number} is still open")
 
-    def _work(self, current: Round) -> None:
-        """Let clients work; when a service has its updates, it pays for them."""
+    def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
+        """Play one time slot. This is the platform's process."""
+        env = self._env
+        number = self.round + 1
+        self._impose(number)
+        active = tuple(m for m, state in enumerate(self.states) if state.active)
+        world, journal = self._population.draw(number), Journal(env, number)
+        asks = self._platform.ask(world, number)
+        current = Round(number, env.now, self.services, active, self._conditions, world, asks, journal, asked=active)
+        self._current = current
+        journal.record(Kind.REFRESH)
+        lowest = world.bid.min(axis=1).tolist()
+        for m in active:
+            journal.record(Kind.BID, self._names[m], amount=lowest[m])
+            self.ledger.grant(self._names[m], self.services[m].budget)
+        bids_closed.succeed(self._observations(current))
+
+        yield self._offers_in
+        if active:
+            self._platform.award(current)
+        current.trained = self._federation.train_round(number, training_jobs(current))
+        yield from self._work(current)
+        if self._timeline.slot is not None:
+            yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
+
+        self.ledger.check()
+        self.round = number
+        people = self._population
+        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
+        people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
+        for state in self.states:
+            state.end_round()
+        self._current = None
+        return report
+
+    def _work(self, current: Round) -> list[simpy.Event]:
+        """Let clients work; return the events at which services have their updates, and pay for them."""
         at_work = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
         for m in current.active:
             if not at_work.get(m):
@@ -263,6 +282,7 @@ class Market:
         idle = Shift(self._env, current.journal).begin(busy.values())
         for m, done in zip(busy, idle, strict=True):
             done.callbacks.append(partial(self._settle, m, current))
+        return idle
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
@@ -279,18 +299,6 @@ class Market:
         self.ledger.lapse(name)
         if state.leave_at(current.services[m].target_accuracy):
             journal.record(Kind.EXIT, name, amount=state.accuracy)
-
-    def _end(self, current: Round) -> RoundReport:
-        """End a round that was played."""
-        self.ledger.check()
-        self.round = current.number
-        people = self._population
-        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
-        people.close(self.round, ((it.service, it.client, it.paid) for it in report.offers), self._names)
-        for state in self.states:
-            state.end_round()
-        self._current = None
-        return report
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
