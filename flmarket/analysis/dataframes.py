@@ -13,7 +13,8 @@ from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, mixed, read
-from flmarket.analysis.tables import TableName, beside, identities, in_units, read_table
+from flmarket.analysis.results.setting import identities
+from flmarket.analysis.tables import TableName, beside, in_units, read_table
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
 
@@ -37,8 +38,9 @@ class Results:
     """The results of complete runs. Logs are read when they are first asked for, and kept.
 
     ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
-    ``scenario``, ``policy`` and ``seed`` in front and one more for each swept key, NaN for runs without it. In
-    ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
+    ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which scenarios of one
+    name differ, NaN for other scenarios. In ``rounds``, ``service_policy`` is the policy of the service, and ``policy``
+    that of the run.
     """
 
     @in_python()

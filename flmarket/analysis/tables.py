@@ -12,7 +12,7 @@ from des.money import MICRO
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
-from scenarios.logs.directory import META, RunDirectory
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import INTEGER, MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
@@ -92,23 +92,6 @@ def _text(column: Column, value: Any) -> str:
     if column.type in (MONEY, INTEGER):
         return column.type.write(int(value))
     return column.type.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
-
-
-def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
-    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each swept key.
-
-    The scenario comes with its hash, so that the points of a sweep stay apart. Runs without a swept key have NaN.
-    """
-    metas = [run.meta() for run in runs]
-    names = dict.fromkeys(key for meta in metas for key in meta["sweep"])
-    rows = [
-        [f"{it['scenario']}-{it['hash']}", it["policy"], it["seed"], *(it["sweep"].get(name, np.nan) for name in names)]
-        for it in metas
-    ]
-    for run, row in zip(runs, rows, strict=True):
-        if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
-            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
-    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
 
 
 def beside(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:

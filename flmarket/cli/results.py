@@ -1,21 +1,30 @@
-"""The end of ``flmarket run``'s output: a table of the results and the paths of the logs."""
+"""The end of ``flmarket run``'s output: a table of the results and where the logs are."""
 
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from flmarket.analysis.results.summary import SHOWN, ServiceSummary, summarise
 from flmarket.cli.console import note, program, stdout
 from scenarios.running.runner import Run
 
+FEW = 5  # runs whose logs are named one by one; of more, their scenarios' folders are
 
-def print_results(complete: Sequence[Run]) -> None:
-    """Print the table and the paths of complete runs; nothing if there are none."""
+
+def print_results(
+    complete: Sequence[Run],
+    changes: Sequence[str] = (),  # what the user set in the scenarios
+) -> None:
+    """Print the table of complete runs and where their logs are; nothing if there are none."""
     console = stdout()
     if complete:
-        console.print(results_table(summarise(complete)))
-        for run in complete:
-            console.print(str(run.directory.path / "rounds.csv"), markup=False, highlight=False, soft_wrap=True)
+        console.print(results_table(summarise(complete), changes))
+        places = [run.directory.path / "rounds.csv" for run in complete]
+        if len(places) > FEW:
+            places = list(dict.fromkeys(path.parents[2] for path in places))
+        for path in places:
+            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_next_steps(first: Run) -> None:
@@ -35,9 +44,9 @@ What next?
     )
 
 
-def results_table(summaries: Sequence[ServiceSummary]) -> Table:
+def results_table(summaries: Sequence[ServiceSummary], changes: Sequence[str] = ()) -> Table:
     """Return the results of services as a table, one row for each; a lower bound in it is explained below."""
-    table = Table(title="Results (means over seeds)")
+    table = Table(title=Text("\n".join(["Results (means over seeds)", *changes])))
     for name in ("scenario", "service", "policy"):
         table.add_column(name, overflow="fold")
     for name in ("seeds", "final accuracy", "rounds to target", "spent", "served", "refused"):

@@ -1,7 +1,7 @@
 """The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import index
@@ -11,6 +11,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf, agents_of
+from scenarios.file.differences import flattened, told_apart
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy
@@ -58,13 +59,18 @@ def plan(
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:
-    """Name runs by the hash, too, where different scenarios would otherwise be called the same."""
-    scenarios: dict[str, set[str]] = defaultdict(set)
+    """Name runs by what their scenarios differ in, or else by the hash, where these would be called the same."""
+    scenarios: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for run in runs:
-        scenarios[run.group].add(run.digest)
+        scenarios[run.group][run.digest] = flattened(run.scenario.model_dump(mode="json"))
+    words = {group: told_apart(twins) for group, twins in scenarios.items() if len(twins) > 1}
     return [
-        replace(run, name=f"{run.scenario.name}-{run.digest}") if len(scenarios[run.group]) > 1 else run for run in runs
+        replace(run, name=_name(run, words[run.group].get(run.digest))) if run.group in words else run for run in runs
     ]
+
+
+def _name(run: Run, values: str | None) -> str:
+    return f"{run.scenario.name} {values}" if values else f"{run.scenario.name}-{run.digest}"
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scenarios.file.differences import flattened, told_apart
 from scenarios.logs.directory import SCENARIO
-from tui.state.differences import flattened, told_apart
 from tui.state.log_follower import QUIET
 from tui.state.run_state import COMPLETE, RUNNING, WAITING, Standing, standing
 

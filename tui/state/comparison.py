@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.file.differences import flattened, told_apart
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention, Scenario
-from tui.state.differences import flattened, told_apart
 from tui.state.watched_run import Phase, Session
 
 _ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}

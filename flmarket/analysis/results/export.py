@@ -7,11 +7,11 @@ from typing import IO, Literal
 
 import pandas as pd
 
+from flmarket.analysis.results.setting import identities
 from flmarket.analysis.tables import (
     TableName,
     beside,
     having,
-    identities,
     in_units,
     read_table,
     sweep_text,
@@ -41,7 +41,8 @@ def export(
     """Write one table of all complete runs below the sources that have it, with the run in front of each row.
 
     In front stand ``scenario`` (the name with its hash, so that sweep points stay apart), ``policy``, ``seed``, and a
-    column for each swept key, empty for runs without it. The service's own policy becomes ``service_policy``.
+    column for each key that was swept or in which scenarios of one name differ, empty for other scenarios. The
+    service's own policy becomes ``service_policy``.
     """
     if shape == "wide" and table != "rounds":
         raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")

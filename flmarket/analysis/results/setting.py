@@ -2,22 +2,26 @@
 
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pydantic import ValidationError
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
+from flmarket.analysis.tables import KEYS, UnreadableError
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.printable import printable
-from scenarios.file.interventions import intervention_words, market_of
+from learning.policy import AS_CONFIGURED
+from scenarios.file.differences import distinguishing, flattened, values_text, without_policies
+from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.logs.directory import META, SCENARIO, RunDirectory
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,13 @@ class Setting:
     """The setting that all runs of one scenario (with one hash) share."""
 
     scenario: Scenario  # what is played
-    # what names it in tables: its name with the sweep values, and with its hash where that alone would not tell the
-    # scenarios that were read together apart; of a fork, with its changes
+    # what names it in tables: its name with the values in ``differing``, of a fork with its changes, and with its hash where these would
+    # not tell the scenarios that were read together apart
     label: str
     folder: Path  # the directory of its runs, named after scenario and hash
     sweep: Mapping[str, Any]  # values of the sweep point, by key
     point: int  # the place of the sweep point in its scenario, from 0
+    differing: Mapping[str, Any]  # the sweep's values, and those that distinguish it from others of its name, by key
 
     @property
     def name(self) -> str:
@@ -87,14 +92,34 @@ class Setting:
 def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
     """Return the settings of runs, by the folders of their scenarios, with labels that tell them apart."""
     found: dict[Path, Setting] = {}
+    flat: dict[Path, dict[str, Any]] = {}
     for run in runs:
         folder = run.path.parent.parent
         if folder not in found:
             meta, scenario = run.meta(), scenario_of(run)
-            found[folder] = Setting(
-                scenario, _label(scenario.name, meta["sweep"]), folder, meta["sweep"], meta["point"]
-            )
-    return _told_apart(found)
+            found[folder] = Setting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
+            values = flattened(scenario.model_dump(mode="json"))
+            flat[folder] = values if meta["policy"] == AS_CONFIGURED else without_policies(values)
+    return _told_apart(found, flat)
+
+
+def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
+    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each key that differs.
+
+    The scenario comes with its hash. Keys are those of sweeps, and those that distinguish scenarios of one name; runs
+    of other scenarios have NaN there.
+    """
+    settings = settings_of(runs)
+    names = dict.fromkeys(key for setting in settings.values() for key in setting.differing)
+    rows = []
+    for run in runs:
+        meta, values = run.meta(), settings[run.path.parent.parent].differing
+        row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
+        row += [values.get(name, np.nan) for name in names]
+        if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
+            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
+        rows.append(row)
+    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
 
 
 def scenario_of(run: RunDirectory) -> Scenario:
@@ -109,28 +134,35 @@ def scenario_of(run: RunDirectory) -> Scenario:
         raise InputError(f"{run.path / SCENARIO}: is not the scenario of a run: {shortened(error)}") from error
 
 
-def _told_apart(settings: Mapping[Path, Setting]) -> dict[Path, Setting]:
-    """Give settings whose labels are the same longer ones.
+def _told_apart(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
+    """Return settings with labels that tell those of one name apart.
 
-    Forks are named by their changes; those that share a name get their hash, and if need be their whole path.
+    They are named by the values in which they differ, and forks by their changes, too; where that does not tell them
+    apart, by their hash, and if need be by their whole path.
     """
-    found = dict(settings)
+    found: dict[Path, Setting] = {}
+    words: dict[Path, list[str]] = {}
     alike: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder, setting in settings.items():
-        alike[setting.label, market_of(setting.scenario.model_dump())].append(folder)
+        alike[setting.name, values_text(setting.sweep)].append(folder)
     for folders in alike.values():
+        named = distinguishing({folder: flat[folder] for folder in folders})
+        markets = {folder: without_policies(flat[folder]) for folder in folders}
         for folder in folders:
-            changes = [found[other].scenario.interventions for other in folders]
-            if words := intervention_words(found[folder].scenario.interventions, changes):
-                found[folder] = replace(found[folder], label=printable(f"{found[folder].label}: {', '.join(words)}"))
+            setting = settings[folder]
+            rivals = [settings[other].scenario for other in folders if markets[other] == markets[folder]]
+            values = {**setting.sweep, **named.get(folder, {})}
+            words[folder] = intervention_words(setting.scenario.interventions, [it.interventions for it in rivals])
+            label = _label(setting.name, values, words[folder])
+            found[folder] = replace(setting, differing=values, label=label)
     for name in (lambda folder: folder.name, str):
         counts = Counter(setting.label for setting in found.values())
         for folder, setting in found.items():
             if counts[setting.label] > 1:
-                found[folder] = replace(setting, label=_label(name(folder), setting.sweep))
+                found[folder] = replace(setting, label=_label(name(folder), setting.sweep, words[folder]))
     return found
 
 
-def _label(name: str, sweep: Mapping[str, Any]) -> str:
-    values = ", ".join(f"{key}={value}" for key, value in sweep.items())
-    return printable(f"{name} ({values})" if values else name)
+def _label(name: str, values: Mapping[str, Any], changes: Sequence[str]) -> str:
+    label = f"{name} ({values_text(values)})" if values else name
+    return printable(": ".join([label, ", ".join(changes)] if changes else [label]))

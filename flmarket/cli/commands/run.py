@@ -1,4 +1,4 @@
-"""``flmarket run``: plays a batch of runs, and closes with a table and the paths of the logs."""
+"""``flmarket run``: plays a batch of runs, and closes with a table and where the logs are."""
 
 import sys
 from collections.abc import Sequence
@@ -117,7 +117,8 @@ def run(
         except KeyboardInterrupt:
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
-    print_results(complete)
+    changes = [*(assignments or []), *([] if rounds is None else [f"rounds={rounds}"])]
+    print_results(complete, changes)
     plain = sources == ["quickstart"] and not policy and out == Path("runs")  # as what it says to type
     if complete and plain and not quiet and sys.stderr.isatty():
         print_next_steps(complete[0])

@@ -1,6 +1,8 @@
 """The closing table of `flmarket run`."""
 
 import io
+import subprocess
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
@@ -8,6 +10,8 @@ from rich.console import Console
 from flmarket.analysis.results.summary import ServiceSummary
 from flmarket.cli.results import results_table
 from learning.statistics.time_to_target import RoundsToTarget
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 MEANS = {"final accuracy": 90.0, "spent": 1.0, "served": 2.0, "refused": 3.0}
 
@@ -36,3 +40,14 @@ def test_a_lower_bound_is_explained_below_the_table_and_nothing_else_is() -> Non
     below = shown([40, 50, 60], [40, 50, None]).rpartition("┘")[2]
     assert " ".join(below.split()) == explained
     assert "lower bound" not in shown([40, 50, 60], [None, None, None])
+
+
+def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(flmarket: Flmarket) -> None:
+    market = ["quickstart", "--set", "training.backend=surrogate", "--set", "clients.cores=3", "--rounds", "2"]
+    few = flmarket("run", *market, "--policy", "random", "--quiet").stdout
+    assert all(f" {change} " in few for change in ("training.backend=surrogate", "clients.cores=3", "rounds=2"))
+    assert few.splitlines()[-1].endswith("/random/seed-0000/rounds.csv")
+    many = flmarket("run", *market, "--policy", "random", "--seeds", "6", "--quiet").stdout
+    folder = few.splitlines()[-1].partition("/random/")[0]
+    assert many.splitlines()[-1] == folder
+    assert "rounds.csv" not in many

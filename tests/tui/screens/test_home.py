@@ -182,12 +182,13 @@ def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_
         scenario = write_run(play_small(), runs / folder / "hqfa" / "seed-0001") / "scenario.toml"
         scenario.write_text(re.sub(r"budget = [0-9.]+", f"budget = {budget}", scenario.read_text(), count=1))
     assert {entry.name for entry in recent_runs(runs)} == {
-        f"small (budget={budget}) · hqfa · seed 1" for budget in (6, 7)
+        f"small (services.alpha.budget={budget}) · hqfa · seed 1" for budget in (6, 7)
     }
     (runs / "small-00000003").mkdir()
     copytree(runs / "small-00000002" / "hqfa", runs / "small-00000003" / "hqfa")
     assert {entry.name for entry in recent_runs(runs)} == {
-        f"small-0000000{place} · hqfa · seed 1" for place in (1, 2, 3)
+        "small (services.alpha.budget=6) · hqfa · seed 1",
+        *(f"small-0000000{place} · hqfa · seed 1" for place in (2, 3)),
     }
 
 

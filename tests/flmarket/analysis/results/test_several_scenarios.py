@@ -36,18 +36,49 @@ def results(out: Path) -> flmarket.Results:
     return flmarket.Results([out])
 
 
-def test_scenarios_of_one_name_are_told_apart_by_their_hashes(out: Path, results: flmarket.Results) -> None:
-    folders = {path.name for path in out.iterdir()}
-    assert len(folders) == 2
+LABELS = {"quickstart (clients.cores=1)", "quickstart (clients.cores=2)"}
+
+
+def test_scenarios_of_one_name_are_told_apart_by_what_they_differ_in(results: flmarket.Results) -> None:
     summary = results.summary()
     assert len(summary) == 2 * 2 * 4
-    assert set(summary.index.get_level_values("scenario")) == folders
+    assert set(summary.index.get_level_values("scenario")) == LABELS
     compared = results.compare("random")
     assert compared.index.is_unique
-    assert set(compared.index.get_level_values("scenario")) == folders
-    assert all(name in repr(results) for name in folders)
-    assert all(f"\n## {name}\n" in markdown(make_report(results.runs)) for name in folders)
+    assert set(compared.index.get_level_values("scenario")) == LABELS
+    assert all(label in repr(results) for label in LABELS)
+    assert all(f"\n## {label}\n" in markdown(make_report(results.runs)) for label in LABELS)
     assert len({figure.caption for figure in figures(results.runs)}) == 2 * 5
+
+
+def test_tables_of_many_runs_have_a_column_for_what_they_differ_in(results: flmarket.Results) -> None:
+    assert set(results.rounds.groupby("clients.cores")["scenario"].unique().map(len)) == {1}
+    assert set(results.rounds["clients.cores"]) == {1, 2}
+
+
+def test_a_changed_service_and_its_forks_are_named_by_its_budget(tmp_path: Path) -> None:
+    for budget in (5, 6):
+        [run] = play(tmp_path, "hqfa", **{"services.digits.budget": budget}).paths
+        flmarket.fork(run, 2, [{"clients.cores": 2}], progress=False)
+    assert {run.setting.label for run in read([tmp_path])} == {
+        f"quickstart (services.digits.budget={budget}){change}"
+        for budget in (5, 6)
+        for change in ("", ": clients.cores = 2 from round 2")
+    }
+
+
+def test_scenarios_that_differ_in_who_plays_are_named_by_that(tmp_path: Path) -> None:
+    for policy in ("random", "lcfa"):
+        play(tmp_path, **{"services.digits.policy": policy})
+    assert {run.setting.label for run in read([tmp_path])} == {
+        f"quickstart (services.digits.policy={policy})" for policy in ("random", "lcfa")
+    }
+
+
+def test_scenarios_that_differ_in_too_much_are_named_by_their_hashes(tmp_path: Path) -> None:
+    play(tmp_path, "random")
+    play(tmp_path, "random", **{"clients.cores": 2, "clients.count": 9, "rounds": 4, "market.mechanism": "vcg"})
+    assert {run.setting.label for run in read([tmp_path])} == {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_scenario_alone_goes_by_its_name(out: Path) -> None:
@@ -59,7 +90,7 @@ def test_the_same_scenario_in_two_places_is_told_apart_by_its_path(out: Path, tm
     play(tmp_path, "greedy", **{"clients.cores": 2})
     [copy] = tmp_path.iterdir()
     labels = {run.setting.label for run in read([out, tmp_path])}
-    assert labels == {str(copy), str(out / copy.name), *(path.name for path in out.iterdir() if path.name != copy.name)}
+    assert labels == {str(copy), str(out / copy.name), "quickstart (clients.cores=1)"}
 
 
 def test_a_policy_has_one_colour_in_all_panels_and_one_line_in_the_legend(results: flmarket.Results) -> None:
@@ -101,8 +132,7 @@ def test_runs_of_scenarios_of_one_name_are_called_differently(tmp_path: Path) ->
     """In the closing table of a batch, and in the messages about its progress."""
     scenarios = [parse(builtin_text("quickstart"), overrides=SHORT | {"clients.cores": cores}) for cores in (1, 2)]
     runs = plan(scenarios, ["random"], [0], tmp_path, Shelf())
-    assert [run.group for run in runs] == [f"quickstart-{run.digest} (random)" for run in runs]
-    assert len({run.group for run in runs}) == 2
+    assert [run.group for run in runs] == [f"quickstart clients.cores={cores} (random)" for cores in (1, 2)]
     [alone] = plan(scenarios[:1], ["random"], [0], tmp_path, Shelf())
     assert alone.group == "quickstart (random)"
 

@@ -3,44 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 from tui.state.batch_folder import RunsFolder
 from tui.state.comparison import market_name, name_of
-from tui.state.differences import flattened, told_apart
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
-
-
-def market(budget: float = 6, cores: int = 1, policy: str = "lcfa", **other: object) -> dict[str, object]:
-    services = [
-        {"name": "a", "budget": budget, "policy": policy, "policy_options": {"x": 1}},
-        {"name": "b", "budget": 10, "policy": policy},
-    ]
-    return flattened({"name": "m", "rounds": 5, "clients": {"cores": cores}, "services": services, **other})
-
-
-@pytest.mark.parametrize(
-    ("markets", "names"),
-    [
-        ([market(6), market(7.5)], ["budget=6", "budget=7.5"]),
-        ([market(6, 1), market(6, 2), market(7, 1)], ["cores=1, budget=6", "cores=2, budget=6", "cores=1, budget=7"]),
-        ([market(6, policy="lcfa"), market(7, policy="hqfa")], ["budget=6", "budget=7"]),
-        (
-            [market(policy="lcfa"), market(policy="hqfa")],
-            ["a.policy=lcfa, b.policy=lcfa", "a.policy=hqfa, b.policy=hqfa"],
-        ),
-        ([market(name="m"), market(name="other", description="the same")], []),
-        ([market(u=1, v=1, w=1, x=1), market(u=2, v=2, w=2, x=2)], []),
-    ],
-)  # fmt: skip
-def test_the_values_that_differ(markets: list[dict[str, object]], names: list[str]) -> None:
-    assert list(told_apart(dict(enumerate(markets))).values()) == names
 
 
 def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:
@@ -48,7 +19,9 @@ def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:
     for run in plan([scenario], ["lcfa", "random"], [0], tmp_path, Shelf()):
         execute(run, Shelf())
     found = RunsFolder(tmp_path).look().runs
-    assert sorted(run.scenario for run in found) == 2 * ["quickstart (budget=6)"] + 2 * ["quickstart (budget=7.5)"]
+    assert sorted(run.scenario for run in found) == [
+        f"quickstart (services.digits.budget={budget})" for budget in (6, 6, 7.5, 7.5)
+    ]
     one = RunsFolder(found[0].standing.path.parent.parent).look().runs[0]
     assert one.scenario == found[0].standing.folder
 
