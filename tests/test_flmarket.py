@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import flmarket
+from flmarket.core.extras import install_command
 
 OWN = " (flmarket.load_plugin(FILE) loads your own)"
 
@@ -413,7 +414,9 @@ def test_an_environment_without_its_extra_says_what_to_install(missing: str, mon
     for make, name in zip(makers, ("parallel_env", "service_env", "vector_env"), strict=True):
         with pytest.raises(flmarket.InputError) as caught:
             make("quickstart", *(["digits"] if name == "service_env" else []))  # type: ignore[operator]
-        assert str(caught.value) == (f"flmarket.{name} needs PettingZoo and Gymnasium: pip install 'flmarket[rl]'")
+        assert str(caught.value) == (
+            f"flmarket.{name} needs PettingZoo and Gymnasium: {install_command('flmarket[rl]')}"
+        )
 
 
 def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
@@ -422,7 +425,9 @@ def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     scenario, out = flmarket.load("quickstart", QUICK), results.paths[0].parents[2]
     assert len(flmarket.run(scenario, "random", 2, engine="ray", out=out, progress=False)) == 2
-    with pytest.raises(flmarket.InputError, match=r"^engine='ray' needs Ray: pip install 'flmarket\[ray\]'$"):
+    with pytest.raises(
+        flmarket.InputError, match=r"^engine='ray' needs Ray: .*python\S* -m pip install 'flmarket\[ray\]'$"
+    ):
         flmarket.run(scenario, "random", 2, engine="ray", out=out, fresh=True, progress=False)
 
 

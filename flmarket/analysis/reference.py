@@ -1,4 +1,4 @@
-"""The reference part of docs/logs.md, made from the declared columns and rules.
+"""The reference parts of docs/logs.md and docs/statistics.md, made from the declared columns, rules and measures.
 
 ``python -m flmarket.analysis.reference docs/logs.md`` renews it in the page; a test compares the two.
 """
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.verification.rules import RULES
 from flmarket.core.crash import guarded
 from scenarios.file.reference import renew_named
@@ -54,6 +55,12 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def measures() -> str:
+    """Return the measures as Markdown."""
+    better = {1: "more", -1: "less", 0: ""}
+    return _table(("measure", "is", "better"), [(it.name, it.meaning, better[it.better]) for it in MEASURES])
+
+
 def _columns(columns: Sequence[Column]) -> str:
     rows = [
         (f"`{column.name}`", column.type.name, column.unit, column.meaning, _gaps(column), _rule(column))
@@ -84,4 +91,4 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(partial(renew_named, reference)))
+    sys.exit(guarded(partial(renew_named, measures if sys.argv[-1].endswith("statistics.md") else reference)))

@@ -1,7 +1,10 @@
 """Optional extras: what each is for, and one clear line where something is used that is not installed."""
 
+import shlex
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 
 from flmarket.core.errors import InputError
@@ -34,4 +37,11 @@ def needs_extra(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in modules:
             raise
-        raise InputError(f"{what} needs {packages}: pip install 'flmarket[{extra}]'") from error
+        raise InputError(f"{what} needs {packages}: {install_command(f'flmarket[{extra}]')}") from error
+
+
+def install_command(what: str) -> str:
+    """Return the shell command that installs something where this flmarket runs, whatever ``pip`` the shell finds."""
+    python, here = Path(sys.executable), Path.cwd()
+    shown = python.relative_to(here) if python.is_relative_to(here) else python
+    return shlex.join([str(shown), "-m", "pip", "install", what])

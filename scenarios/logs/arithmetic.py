@@ -9,9 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fl.backends import BACKENDS, REAL
 from flmarket.core.counting import counted
 
 PAGE = "docs/reproducibility.md"
+
+UNTRAINED = frozenset(backend.name for backend in BACKENDS.values() if not backend.trains)
 
 
 def arithmetic(meta: Mapping[str, Any]) -> dict[str, str]:
@@ -23,13 +26,24 @@ def arithmetic(meta: Mapping[str, Any]) -> dict[str, str]:
 def mixtures(
     runs: Iterable[tuple[str, Mapping[str, str]]],  # for each run its scenario's name, and its ``arithmetic``
 ) -> list[str]:
-    """Return one line for each scenario that has runs of different arithmetic."""
-    found = shares((scenario, ", ".join(sorted(set(used.values())))) for scenario, used in runs if used)
+    """Return one line for each scenario whose runs were trained in different arithmetic, or are not all trained."""
+    runs = [(scenario, set(used.values())) for scenario, used in runs if used]
+    trained = [(scenario, used - UNTRAINED) for scenario, used in runs]
+    backends = shares((scenario, ", ".join(sorted(used & UNTRAINED)) or REAL.name) for scenario, used in runs)
+    kernels = shares((scenario, ", ".join(sorted(used))) for scenario, used in trained if used)
     return [
-        f"runs of {scenario!r} were trained in different arithmetic: {'; '.join(kernels)}. Part of what they differ in "
-        f"comes from that ({PAGE})"
-        for scenario, kernels in found.items()
-        if len(kernels) > 1
+        *(
+            f"runs of {scenario!r} have different values of training.backend: {'; '.join(found)}. Compare accuracies "
+            "only between runs of one backend (docs/surrogate.md)"
+            for scenario, found in backends.items()
+            if len(found) > 1
+        ),
+        *(
+            f"runs of {scenario!r} were trained with different arithmetic: {'; '.join(found)}. Some of the differences "
+            f"between them come from that ({PAGE})"
+            for scenario, found in kernels.items()
+            if len(found) > 1
+        ),
     ]
 
 

@@ -20,8 +20,8 @@ def played_by(meta: Mapping[str, Any]) -> str:
 def mixed_versions(runs: Iterable[tuple[str, str]]) -> list[str]:
     """Return one line for each scenario that has runs of different versions."""
     return [
-        f"runs of {scenario!r} were played by different versions of flmarket: {'; '.join(found)}. Part of what they "
-        f"differ in may come from that ({PAGE})"
+        f"runs of {scenario!r} were played by different versions of flmarket: {'; '.join(found)}. Some of the "
+        f"differences between them may come from that ({PAGE})"
         for scenario, found in shares(runs).items()
         if len(found) > 1
     ]

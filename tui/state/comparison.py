@@ -27,6 +27,7 @@ class Row:
     spent: float
     served: int
     refused: int
+    over: bool  # whether this is the last round of a complete run: what was not met will not be
     accuracy_delta: float | None = None
     to_target_delta: float | None = None
     spent_delta: float | None = None
@@ -53,6 +54,7 @@ def compare(
                 spent=history.total(m, "spent", number),
                 served=int(history.total(m, "served", number)),
                 refused=int(history.total(m, "refused", number)),
+                over=session.phase is Phase.COMPLETE and number == len(history),
             )
     return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
 

@@ -55,7 +55,8 @@ class CompareTable(TableView):
 
     def _of_run(self, row: Row, name: str) -> dict[str, Text]:
         color = series_color(row.run)
-        to_target = str(row.to_target.rounds[0]) if row.to_target.reached[0] else "not yet"
+        unmet = "never" if row.over else "not yet"
+        to_target = str(row.to_target.rounds[0]) if row.to_target.reached[0] else unmet
         return {
             "sign": plain(sign(row.run), color),
             "run": plain(name, color),

@@ -1,5 +1,6 @@
 """Figures of a report."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from flmarket.analysis.results.run_results import RunResult, by_policy, by_setti
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
+from scenarios.file.differences import values_text
 
 _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
 
@@ -185,18 +187,20 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
 
 
 def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Figure]:
-    """Yield a figure for each key with numbers that was swept alone: Figs. 3a and 3b of the paper."""
-    points: dict[tuple[str, str], list[list[RunResult]]] = defaultdict(list)
+    """Yield a figure for each swept key with numbers and each point of the others: Figs. 3a and 3b of the paper."""
+    points: dict[tuple[str, str, str], list[list[RunResult]]] = defaultdict(list)
     for runs in settings:
         setting = runs[0].setting
-        if len(setting.sweep) == 1:
-            [(key, value)] = setting.sweep.items()
+        for key, value in setting.sweep.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
-                points[setting.name, key].append(runs)
-    for (name, key), found in points.items():
+                others = values_text({other: at for other, at in setting.sweep.items() if other != key})
+                points[setting.name, key, others].append(runs)
+    for (name, key, others), found in points.items():
         if len(found) > 1:
-            caption = f"{name}: normalised reward, mean over services and rounds, against {key}"
-            yield Figure(f"{name}-sweep-{key}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
+            at = f" ({others})" if others else ""
+            caption = f"{name}{at}: normalised reward, mean over services and rounds, against {key}"
+            place = re.sub(r"[^A-Za-z0-9._=-]+", "-", f"-{others}") if others else ""
+            yield Figure(f"{name}-sweep-{key}{place}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
 
 
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:

@@ -18,6 +18,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
 from learning.policy import is_privileged
 from learning.statistics.intervals import FEWEST
+from scenarios.file.differences import values_text
 
 Table = list[list[str]]  # rows of cells; the first row is the header
 
@@ -38,7 +39,7 @@ def csv_text(report: Report) -> str:
     found = {_key(row): row for row in report.differences}
     lines: list[list[object]] = []
     for row in report.estimates:
-        sweep = "; ".join(f"{key}={value}" for key, value in row.setting.sweep.items())
+        sweep = "; ".join(values_text({key: value}) for key, value in row.setting.differing.items())
         line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
         line += [row.interval.estimate, row.interval.low, row.interval.high]
         if difference := found.get(_key(row)):
@@ -101,10 +102,14 @@ def introduction(report: Report) -> list[str]:
     if report.baseline:
         text.append(
             f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
-            f"policy beats one of {report.baseline}."
+            f"policy is better than one of {report.baseline}."
         )
     if report.points:
-        text.append("Points of a sweep are compared with its first one, paired by seed.")
+        text.append(
+            "Points of a sweep are compared with its first one, paired by seed; P is the probability that a run of the "
+            "point is better than one of the first."
+        )
+    text += _bound_marks(report)
     if any(row.interval.known for row in (*report.differences, *report.points)):
         text.append(
             "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
@@ -114,6 +119,20 @@ def introduction(report: Report) -> list[str]:
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text
+
+
+def _bound_marks(report: Report) -> list[str]:
+    """Return what marks the rounds to target of runs that never met it, if a table has such a mark."""
+    found = []
+    if any(row.to_target is not None and not row.to_target.reached.all() for row in report.estimates):
+        found.append("`>` in front of a mean is a lower bound")
+    if any(row.bound for row in (*report.differences, *report.points)):
+        found.append(
+            "in front of a difference, `<` says that the true one is below it, because the baseline or first point has "
+            "such runs, `>` that it is above, because the other side has, and `?` that both have"
+        )
+    rule = "Runs that never met their target count with their last round in rounds to target"
+    return [f"{rule}: {'; '.join(found)}."] if found else []
 
 
 def tables(report: Report) -> Iterator[Part]:
@@ -132,8 +151,15 @@ def tables(report: Report) -> Iterator[Part]:
             if against := [row for row in differences if row.service == service]:
                 yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
     for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
-        title = f"Sweep of {name}, policy {policy}: whole market, against the first point"
-        yield _part(None, title, list(points), _compared, report.measures, "point", lambda row: row.setting.label)
+        title = f"Sweep of {name}, policy {policy}: whole market"
+        means = [
+            row
+            for row in report.estimates
+            if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
+        ]
+        yield _part(None, title, means, _shown, report.measures, "point", _point)
+        title += ", against the first point"
+        yield _part(None, title, list(points), _compared, report.measures, "point", _point)
 
 
 def _part(
@@ -182,6 +208,10 @@ def _named(row: Estimate | Difference) -> str:
     if row.policy.partition("@")[0] == row.played:  # the label also names the agent
         return row.policy + played.removeprefix(row.played)
     return f"{row.policy}: {played}"
+
+
+def _point(row: Estimate | Difference) -> str:
+    return row.setting.label
 
 
 def _privileged(policy: str) -> bool:

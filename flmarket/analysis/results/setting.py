@@ -29,8 +29,8 @@ class Setting:
     """The setting that all runs of one scenario (with one hash) share."""
 
     scenario: Scenario  # what is played
-    # what names it in tables: its name with the values in ``differing``, of a fork with its changes, and with its hash where these would
-    # not tell the scenarios that were read together apart
+    # what names it in tables: its name with the values in ``differing``, and of a fork with its changes; with its hash
+    # where these would not tell the scenarios that were read together apart
     label: str
     folder: Path  # the directory of its runs, named after scenario and hash
     sweep: Mapping[str, Any]  # values of the sweep point, by key

@@ -14,7 +14,7 @@ import typer
 
 from flmarket.cli.console import result, stdout
 from flmarket.core.cores import usable_cores
-from flmarket.core.extras import EXTRAS
+from flmarket.core.extras import EXTRAS, install_command
 
 LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with its archive
 _STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
@@ -67,7 +67,7 @@ def _packages() -> Iterator[Finding]:
     try:
         yield Finding("ok", "flmarket", metadata.version("flmarket"))
     except metadata.PackageNotFoundError:
-        yield Finding("note", "flmarket", "is not installed: this is a bare checkout", "pip install .")
+        yield Finding("note", "flmarket", "is not installed: this is a bare checkout", install_command("."))
         return
     for requirement in map(Requirement, metadata.requires("flmarket") or ()):
         extra = next((name for name in EXTRAS if f'extra == "{name}"' in str(requirement.marker)), "")
@@ -83,7 +83,7 @@ def _packages() -> Iterator[Finding]:
     if needed := lacking.pop("", None):
         yield Finding("problem", "packages", "; ".join(needed), "reinstall flmarket")
     for extra, found in lacking.items():
-        remedy = f"pip install 'flmarket[{extra}]' for {EXTRAS[extra]}"
+        remedy = f"{install_command(f'flmarket[{extra}]')} for {EXTRAS[extra]}"
         yield Finding("note", f"extra {extra}", "; ".join(found), remedy)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import flmarket
 from fl.training import fused
-from scenarios.logs.arithmetic import arithmetic
+from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import RunDirectory
 from support.scenarios import SMALL
 
@@ -17,8 +17,8 @@ Flmarket = Callable[..., CompletedProcess[str]]
 SCENARIO = f"{SMALL}[training]\neval_samples = 50\n"
 
 TOLD = (
-    "runs of 'small' were trained in different arithmetic: {}; reference (1 run). Part of what they differ in comes "
-    "from that (docs/reproducibility.md)"
+    "runs of 'small' were trained with different arithmetic: {}; reference (1 run). Some of the differences between "
+    "them come from that (docs/reproducibility.md)"
 )
 
 
@@ -31,7 +31,7 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     flmarket.run(scenario, seeds=[0], out=out, progress=False)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(fused, "_kernels", {})
-        with pytest.warns(UserWarning, match="trained in different arithmetic"):
+        with pytest.warns(UserWarning, match="trained with different arithmetic"):
             flmarket.run(scenario, seeds=[0, 1], out=out, progress=False)
     return out
 
@@ -62,3 +62,13 @@ def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path, flmarket:
     [obstacle] = [told for told in done.stdout.splitlines() if "not played again" in told]
     assert "seed-0001" in obstacle
     assert "service 'one' was trained in the arithmetic 'reference', which is " in obstacle
+
+
+def test_backends_are_told_from_arithmetic() -> None:
+    [backends] = mixtures([("paper", {"mnist": "fused"}), ("paper", {"mnist": "surrogate"})])
+    assert backends == (
+        "runs of 'paper' have different values of training.backend: real (1 run); surrogate (1 run). Compare "
+        "accuracies only between runs of one backend (docs/surrogate.md)"
+    )
+    assert len(mixtures([("paper", {"mnist": used}) for used in ("fused", "reference", "surrogate")])) == 2
+    assert mixtures([("paper", {"mnist": "surrogate"})] * 2) == []

@@ -3,6 +3,7 @@
 import io
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -42,12 +43,23 @@ def test_a_lower_bound_is_explained_below_the_table_and_nothing_else_is() -> Non
     assert "lower bound" not in shown([40, 50, 60], [None, None, None])
 
 
-def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(flmarket: Flmarket) -> None:
-    market = ["quickstart", "--set", "training.backend=surrogate", "--set", "clients.cores=3", "--rounds", "2"]
-    few = flmarket("run", *market, "--policy", "random", "--quiet").stdout
+def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(
+    flmarket: Flmarket, tmp_path: Path
+) -> None:
+    market = [
+        "quickstart",
+        "--set",
+        "training.backend=surrogate",
+        "--set",
+        "clients.cores=3",
+        "--rounds",
+        "2",
+        "--quiet",
+    ]
+    few = flmarket("run", *market, "--policy", "random", cwd=tmp_path).stdout
     assert all(f" {change} " in few for change in ("training.backend=surrogate", "clients.cores=3", "rounds=2"))
     assert few.splitlines()[-1].endswith("/random/seed-0000/rounds.csv")
-    many = flmarket("run", *market, "--policy", "random", "--seeds", "6", "--quiet").stdout
+    many = flmarket("run", *market, "--policy", "random", "--seeds", "6", cwd=tmp_path).stdout
     folder = few.splitlines()[-1].partition("/random/")[0]
     assert many.splitlines()[-1] == folder
     assert "rounds.csv" not in many

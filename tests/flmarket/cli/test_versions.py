@@ -17,8 +17,8 @@ Flmarket = Callable[..., CompletedProcess[str]]
 SCENARIO = f'{SMALL}[training]\nbackend = "surrogate"\n'
 
 MIXED = (
-    f"runs of 'small' were played by different versions of flmarket: 0.0.9 (1 run); {version()} (1 run). Part of what "
-    "they differ in may come from that (docs/reproducibility.md)"
+    f"runs of 'small' were played by different versions of flmarket: 0.0.9 (1 run); {version()} (1 run). Some of the "
+    "differences between them may come from that (docs/reproducibility.md)"
 )
 SKIPPED = (
     "complete runs of 'small' were played by another version of flmarket, and are skipped: 0.0.9 (1 run). This is "

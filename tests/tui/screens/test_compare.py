@@ -72,6 +72,17 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
     assert caveats([one, other])[-1] == "trained in different arithmetic: part of the difference comes from that"
 
 
+@pytest.mark.parametrize(("rounds", "phase", "words"), [(None, Phase.COMPLETE, "never"), (5, Phase.PAUSED, "not yet")])
+async def test_a_target_that_was_missed_is_never_met_once_the_run_is_complete(
+    app: MarketApp, play_small: Play, scenario_text: str, rounds: int | None, phase: Phase, words: str
+) -> None:
+    far = re.sub(r"target_accuracy = [0-9.]+", "target_accuracy = 0.999", scenario_text)
+    session = play_small(far, rounds=rounds, phase=phase)
+    async with comparing(app, [session, session]) as (_, screen):
+        table = screen.query_one(CompareTable)
+        assert {str(table.cells(row)[6]) for row in range(table.count)} == {words}
+
+
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     sessions = two(play_small, scenario_text, rounds=5, phase=Phase.PAUSED)
     async with comparing(app, sessions) as (pilot, screen):

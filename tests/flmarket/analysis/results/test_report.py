@@ -10,7 +10,7 @@ import pytest
 
 from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.figures.report_figures import figures
-from flmarket.analysis.results.markdown import csv_text, markdown, tables
+from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
 from flmarket.analysis.results.measures import gini, jain
 from flmarket.analysis.results.page import html_page
 from flmarket.analysis.results.report import make_report
@@ -282,7 +282,7 @@ def test_points_of_a_sweep_are_compared_with_the_first_one_paired_by_seed(tmp_pa
     assert final.interval.estimate == pytest.approx(5)  # of the market: service b has not changed
     text = markdown(report)
     assert "**Sweep of hand, policy one: whole market, against the first point**" in text
-    assert "Points of a sweep are compared with its first one, paired by seed." in text
+    assert "Points of a sweep are compared with its first one, paired by seed; P is " in text
 
 
 def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None:
@@ -340,6 +340,30 @@ def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None
     [sweep] = [figure for figure in figures(read([tmp_path])) if "sweep" in figure.name]
     [axes] = sweep.draw().axes
     assert {1.0, 2.0} <= set(axes.get_xticks()) == {float(round(tick)) for tick in axes.get_xticks()}
+
+
+def test_two_swept_keys_have_a_figure_for_each_and_a_table_of_all_points(tmp_path: Path) -> None:
+    for cores in (1, 2):
+        for budget in (5, 6):
+            sweep = {"clients.cores": cores, "services.a.budget": budget}
+            write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep=sweep)
+    runs = read([tmp_path])
+    assert {figure.name for figure in figures(runs) if "sweep" in figure.name} == {
+        *(f"hand-sweep-clients.cores-services.a.budget={budget}" for budget in (5, 6)),
+        *(f"hand-sweep-services.a.budget-clients.cores={cores}" for cores in (1, 2)),
+    }
+    [points] = [part for part in tables(make_report(runs)) if part.title == "Sweep of hand, policy one: whole market"]
+    assert [row[0] for row in points.table[1:]] == [
+        f"hand (clients.cores={cores}, services.a.budget={budget})" for cores in (1, 2) for budget in (5, 6)
+    ]
+
+
+def test_signs_in_front_of_rounds_to_target_are_explained_where_they_stand(tmp_path: Path) -> None:
+    for policy, final in (("one", 0.9), ("two", 0.25)):
+        write_run(tmp_path, policy, 0, [0.25, 0.25, 0.25, final], [0.25] * 4)
+    words = " ".join(introduction(make_report(read([tmp_path]), "one")))
+    assert "`?` that both have" in words
+    assert "`>` in front of a mean is a lower bound" in words
 
 
 def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:

@@ -1,6 +1,7 @@
 """`flmarket doctor`: what runs here, and on machines that lack something."""
 
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from importlib import metadata
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.cli.commands import doctor
-from flmarket.core.extras import EXTRAS
+from flmarket.core.extras import EXTRAS, install_command
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).resolve().parents[4]
@@ -48,7 +49,7 @@ def test_packages_that_are_missing_or_too_old_are_named(monkeypatch: pytest.Monk
         return "1.0" if name == "numpy" else real(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    remedy = "pip install 'flmarket[ray]' for `flmarket run --engine ray`"
+    remedy = f"{install_command('flmarket[ray]')} for `flmarket run --engine ray`"
     assert found("extra ray") == ("note", "ray is not installed", remedy)
     assert found("packages") == ("problem", "numpy is 1.0, not >=1.26", "reinstall flmarket")
 
@@ -87,3 +88,12 @@ def test_the_extras_are_those_of_the_package_and_of_the_first_page() -> None:
     page = (ROOT / "docs/start.md").read_text()
     for name, purpose in EXTRAS.items():
         assert f"| `{name}` | {purpose} |" in page
+
+
+def test_what_to_install_is_named_with_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell's own ``pip`` is another one after ``make run``, and may refuse."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "executable", str(ROOT / ".venv" / "bin" / "python"))
+    assert install_command("flmarket[rl]") == ".venv/bin/python -m pip install 'flmarket[rl]'"
+    monkeypatch.setattr(sys, "executable", "/opt/python")
+    assert install_command(".") == "/opt/python -m pip install ."
