@@ -27,9 +27,9 @@ def mixtures(
     runs: Iterable[tuple[str, Mapping[str, str]]],  # for each run its scenario's name, and its ``arithmetic``
 ) -> list[str]:
     """Return one line for each scenario whose runs were trained in different arithmetic, or are not all trained."""
-    runs = [(scenario, set(used.values())) for scenario, used in runs if used]
-    trained = [(scenario, used - UNTRAINED) for scenario, used in runs]
-    backends = shares((scenario, ", ".join(sorted(used & UNTRAINED)) or REAL.name) for scenario, used in runs)
+    kinds = [(scenario, set(used.values())) for scenario, used in runs if used]
+    trained = [(scenario, used - UNTRAINED) for scenario, used in kinds]
+    backends = shares((scenario, ", ".join(sorted(used & UNTRAINED)) or REAL.name) for scenario, used in kinds)
     kernels = shares((scenario, ", ".join(sorted(used))) for scenario, used in trained if used)
     return [
         *(
