@@ -19,6 +19,8 @@ def address(
     section, _, rest = key.partition(".")
     if section == "sweep" and rest:
         return ("sweep", rest)
+    if section not in data and section in service_names(data):
+        raise AddressError(f"unknown key; did you mean {f'services.{key}'!r}?")
     if section == "services":
         return ("services", *_service_address(data, rest))
     return _parts(key)

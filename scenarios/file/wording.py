@@ -1,4 +1,4 @@
-"""Problems that pydantic finds in single keys, each at its path; in its own words, but for unknown and missing keys."""
+"""Problems that pydantic finds in single keys, each at its path; mostly in its own words."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ def _follows_from_another(problem: ErrorDetails) -> bool:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    given = problem["input"]
+    given, message = problem["input"], problem["msg"].replace("Input should be ", "must be ")
     match problem["type"]:
         case "extra_forbidden":
             return unknown_key(problem["loc"])
@@ -50,9 +50,12 @@ def _sentence(problem: ErrorDetails) -> str:
             return f"must be a table, not {shown(given)}"
         case "literal_error":
             choices = (schema_at(problem["loc"]) or {}).get("enum", ())
-            return f"{problem['msg']}, not {shown(given)}{did_you_mean(given, choices)}"
+            return f"{message}, not {shown(given)}{did_you_mean(given, choices)}"
+        case "int_type" | "float_type" if isinstance(given, list | tuple):
+            key = ".".join("NAME" if isinstance(part, int) else part for part in problem["loc"])
+            return f"{message}, not a list; several values make a sweep: sweep.{key}=[...]"
     says_all = problem["type"] == OWN or isinstance(given, Mapping | list | tuple)
-    return problem["msg"] if says_all else f"{problem['msg']}, not {shown(given)}"
+    return message if says_all else f"{message}, not {shown(given)}"
 
 
 def unknown_key(path: Path) -> str:

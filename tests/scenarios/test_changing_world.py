@@ -289,11 +289,11 @@ def test_a_market_waits_for_those_who_have_not_arrived(tmp_path: Path) -> None:
     ("setting", "problem"),
     [
         ("services.late.arrival=13", "must be at most the 12 rounds, not 13"),
-        ("services.late.arrival=0", "Input should be greater than or equal to 1, not 0"),
-        ("services.early.total_budget=-1", "Input should be greater than or equal to 0, not -1"),
+        ("services.late.arrival=0", "must be greater than or equal to 1, not 0"),
+        ("services.early.total_budget=-1", "must be greater than or equal to 0, not -1"),
         ("services.early.total_budget=0.1234567", "has more than six decimals: 0.1234567"),
-        ("clients.lasting.persistence=1.5", "Input should be less than or equal to 1, not 1.5"),
-        ("clients.lasting.drift=-0.1", "Input should be greater than or equal to 0, not -0.1"),
+        ("clients.lasting.persistence=1.5", "must be less than or equal to 1, not 1.5"),
+        ("clients.lasting.drift=-0.1", "must be greater than or equal to 0, not -0.1"),
     ],
 )
 def test_impossible_worlds_are_refused(setting: str, problem: str) -> None:

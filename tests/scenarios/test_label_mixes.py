@@ -117,7 +117,7 @@ def test_a_sweep_over_the_concentration() -> None:
         ("label_mix = { dirichlet = 0.3 }\n", "", f"f:6: clients.emd: {NEITHER}"),
         ("{ dirichlet = 0.3 }", "{}", f"f:6: clients.emd: {NEITHER}"),
         ("label_mix = { dirichlet = 0.3 }", "emd = []", f"f:10: clients.emd: {NEITHER}"),
-        ("= 0.3", "= 0", "f:10: clients.label_mix.dirichlet: Input should be greater than or equal to 0.001, not 0"),
+        ("= 0.3", "= 0", "f:10: clients.label_mix.dirichlet: must be greater than or equal to 0.001, not 0"),
         ("{ dirichlet = 0.3 }", "0.3", "f:10: clients.label_mix: must be a table, not 0.3"),
         ("dirichlet", "dirichlett", "f:10: clients.label_mix.dirichlett: unknown key; did you mean 'dirichlet'?"),
         (

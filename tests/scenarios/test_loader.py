@@ -55,9 +55,7 @@ class TestFiles:
         file.write_text(market.replace("rounds = 5", "rounds = 0"), encoding="utf-8")
         with pytest.raises(ScenarioError) as caught:
             load(file, catalogue=catalogue)
-        assert caught.value.problems == (
-            Problem(str(file), 2, "rounds", "Input should be greater than or equal to 1, not 0"),
-        )
+        assert caught.value.problems == (Problem(str(file), 2, "rounds", "must be greater than or equal to 1, not 0"),)
 
     @pytest.mark.parametrize(
         ("content", "problem"),
@@ -192,8 +190,17 @@ class TestOverrides:
     @pytest.mark.parametrize(
         ("override", "problem"),
         [
-            ("clients.cores=x", 'Input should be a valid integer, not "x"'),
-            ("clients.cores=0", "Input should be greater than or equal to 1, not 0"),
+            ("clients.cores=x", 'must be a valid integer, not "x"'),
+            (
+                "clients.cores=[1, 2]",
+                "must be a valid integer, not a list; several values make a sweep: sweep.clients.cores=[...]",
+            ),
+            (
+                "services.mnist.budget=[1]",
+                "must be a valid number, not a list; several values make a sweep: sweep.services.NAME.budget=[...]",
+            ),
+            ("mnist.budget=10", "unknown key; did you mean 'services.mnist.budget'?"),
+            ("clients.cores=0", "must be greater than or equal to 1, not 0"),
             ("clients.cores=[1", "the value is not valid TOML"),
             ("clients.cores", "must be KEY=VALUE"),
             ("clients..cores=1", '"clients..cores" is not a dotted key such as clients.cores'),
@@ -206,7 +213,7 @@ class TestOverrides:
                 "services.mnits.budget=1",
                 "unknown service 'mnits'; did you mean 'mnist'?",
             ),
-            ("services.mnist.budget=-1", "Input should be greater than or equal to 0, not -1"),
+            ("services.mnist.budget=-1", "must be greater than or equal to 0, not -1"),
             (
                 "services.mnist.dataset=mnits",
                 "unknown data set 'mnits'; did you mean 'mnist'?" + OWN,
@@ -226,8 +233,8 @@ class TestOverrides:
         with pytest.raises(ScenarioError) as caught:
             parse(market.replace("= 5", "= 0"), "f", ["clients.cores=0"], catalogue=catalogue)
         assert str(caught.value).splitlines() == [
-            "f:2: rounds: Input should be greater than or equal to 1, not 0",
-            "--set clients.cores=0: Input should be greater than or equal to 1, not 0",
+            "f:2: rounds: must be greater than or equal to 1, not 0",
+            "--set clients.cores=0: must be greater than or equal to 1, not 0",
         ]
 
     def test_names_may_hold_dots(self, market: str, catalogue: Catalogue) -> None:
@@ -305,7 +312,7 @@ class TestChanges:
         assert with_rounds(scenario, 7, catalogue=catalogue).rounds == 7
         with pytest.raises(ScenarioError) as caught:
             with_rounds(scenario, 0, catalogue=catalogue)
-        assert str(caught.value) == "--rounds 0: Input should be greater than or equal to 1, not 0"
+        assert str(caught.value) == "--rounds 0: must be greater than or equal to 1, not 0"
 
     def test_what_is_swept_stays(self, market: str, catalogue: Catalogue) -> None:
         swept = parse(

@@ -106,7 +106,7 @@ def test_a_policy_that_begins_fresh_has_learned_nothing(tmp_path: Path) -> None:
         ),
         (
             (2, "services.alpha.policy", '{ policy = "hqfa", checkpoint = 1 }'),
-            "checkpoint: Input should be a valid string, not 1",
+            "checkpoint: must be a valid string, not 1",
         ),
         ((2, "services.alpha.name", '"x"'), "cannot be changed in the middle of a run"),
         ((2, "market.mechanism", '"vgc"'), "unknown mechanism 'vgc'; did you mean 'vcg'?"),

@@ -95,8 +95,8 @@ def test_a_scenario_is_written_with_its_secrets() -> None:
         ("clients.cost.noise=1.5", "less than or equal to 1, not 1.5"),
         ("clients.cost.noise=-0.1", "greater than or equal to 0, not -0.1"),
         ("market.dqi_noise=2", "less than or equal to 1, not 2"),
-        ('market.bids="hidden"', "Input should be"),
-        ('market.dqi="none"', "Input should be"),
+        ('market.bids="hidden"', "must be"),
+        ('market.dqi="none"', "must be"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(key: str, problem: str) -> None:

@@ -141,7 +141,8 @@ class BookPanel(Panel):
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
 [b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
-(for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got.
+(for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got: by DQI, which is
+not accuracy.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
 A click on a column's title sorts by it."""

@@ -33,7 +33,8 @@ class Measure:
 
     def text(self, value: float, sign: str = "") -> str:
         """Return a value as tables show it; ``sign`` is ``+`` for differences."""
-        return f"{value:{sign}.{self.digits}f}"
+        rounded = round(value, self.digits) + 0.0  # -0.0 + 0.0 is 0.0
+        return f"{rounded:{sign}.{self.digits}f}"
 
 
 def jain(values: npt.ArrayLike) -> float:

@@ -143,7 +143,7 @@ def totals(logs: Logs) -> Iterator[str]:
     yield from wrong(rounds, paper & (wanted["offered"] > rounds["budget"]), f"offers are {over}")
     yield from wrong(rounds, wanted["spent"] > rounds["budget"], f"what it spent is {over}")
     absent = rounds["status"].isin([Status.LEFT, Status.WAITING]) & (wanted["wanted"] > 0)
-    yield from wrong(rounds, absent, "is {status}, but makes offers")
+    yield from wrong(rounds, absent, "has the status {status}, but offers")
 
 
 def _mean(values: "pd.Series[float]") -> float:

@@ -66,7 +66,9 @@ def timeline(logs: Logs) -> Iterator[str]:
         ends += [played.now if slot is None else max(played.now, start + slot)] * len(rounds[number])
         start = rounds[number][0].sim_time  # as logged, so that one wrong time is named once
     work = [spans.get(line, (np.nan, np.nan, Outcome.OUTBID)) for line in logs.offers.index]
-    yield from differing(logs.offers, pd.DataFrame(work, columns=["start", "end", "outcome"]), "the durations give")
+    yield from differing(
+        logs.offers, pd.DataFrame(work, columns=["start", "end", "outcome"]), "the durations of its steps give"
+    )
     yield from differing(logs.rounds, pd.DataFrame({"sim_time": ends}), "its events end at")
     found = [Moment(*line) for line in logs.events[[*Moment._fields]].itertuples(index=False)]
     for line, (one, other) in enumerate(zip_longest(found, moments), start=2):

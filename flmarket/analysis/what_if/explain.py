@@ -81,7 +81,7 @@ class Explanation:
         best = self.possible()
         clients = ", ".join(map(str, best.clients.tolist())) or "none"
         yield (
-            f"The best within its budget, the rivals' offers being what they were: clients {clients} for "
+            f"The best in DQI within its budget, the rivals' offers being what they were: clients {clients} for "
             f"{money(best.cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
         )
         rivals = [name for name in self._offers["service"].unique() if name != self._service]

@@ -29,7 +29,10 @@ def export(
         typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
     ] = "long",
 ) -> None:
-    """Gather the logs of runs into one file, with columns for scenario, policy, seed and swept keys."""
+    """Gather the logs of runs into one file, with columns for scenario, policy, seed and what scenarios differ in.
+
+    docs/logs.md describes the columns.
+    """
     from flmarket.analysis.results.export import export, export_file, export_parquet
 
     if (csv is None) == (parquet is None):

@@ -13,7 +13,7 @@ from flmarket.core.errors import InputError, RunError
 if TYPE_CHECKING:
     from scenarios.logs.directory import RunDirectory
 
-FAILED, UNCHECKED = 1, 2
+VALID, FAILED, UNCHECKED = 0, 1, 2
 
 
 def verify(
@@ -33,6 +33,8 @@ def verify(
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
     statuses = [_verify(run, again=rerun, apart=bool(plugin)) for run in found]
+    if len(found) > 1:
+        result(f"{statuses.count(VALID)} of {len(found)} runs are valid")
     if unchecked := statuses.count(UNCHECKED):
         note(f"{unchecked} of {len(found)} runs could not be checked in full")
     raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
@@ -65,7 +67,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
     _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
     if obstacle is None:
-        return 0
+        return VALID
     _print(run, f"not played again: {obstacle}")
     return UNCHECKED
 

@@ -20,21 +20,21 @@ BAD = [
         "f:18: timeline.zzz: unknown key; choose from seconds_per_sample, upload_seconds, slot, deadline"]),
     ("a missing key of a service", "budget = 20\n", "", ["f:20: services.mnist.budget: is missing"]),
     ("a service without a name", 'name = "digits"\n', "", ["f:28: services.#2.name: is missing"]),
-    ("text for a number", "count = 4", 'count = "4"', ['f:5: clients.count: Input should be a valid integer, not "4"']),
+    ("text for a number", "count = 4", 'count = "4"', ['f:5: clients.count: must be a valid integer, not "4"']),
     ("a boolean for a number", "count = 4", "count = true", [
-        "f:5: clients.count: Input should be a valid integer, not true"]),
+        "f:5: clients.count: must be a valid integer, not true"]),
     ("a fraction of a client", "count = 4", "count = 4.0", [
-        "f:5: clients.count: Input should be a valid integer, not 4.0"]),
+        "f:5: clients.count: must be a valid integer, not 4.0"]),
     ("a number out of range", "count = 4", "count = 1_000_000", [
-        "f:5: clients.count: Input should be less than or equal to 100000, not 1,000,000"]),
+        "f:5: clients.count: must be less than or equal to 100000, not 1,000,000"]),
     ("endless digits", "count = 4", "count = 0x4" + "0" * 5000, [
-        "f:5: clients.count: Input should be less than or equal to 100000, not an integer of more than 30 digits"]),
+        "f:5: clients.count: must be less than or equal to 100000, not an integer of more than 30 digits"]),
     ("an integer that no float holds", "= 0.5\n", "= 1" + "0" * 400 + "\n", [
-        "f:18: timeline.upload_seconds: Input should be a valid number, not an integer of more than 30 digits"]),
+        "f:18: timeline.upload_seconds: must be a valid number, not an integer of more than 30 digits"]),
     ("a number for a list", "= [0.4, 1.0]", "= 0.4", ["f:8: clients.emd: must be a list, not 0.4"]),
     ("items on lines of their own", "= [100, 200]", '= [\n  100,\n  "200",\n  0,\n]', [
-        'f:9: clients.data_size: Input should be a valid integer, not "200"',
-        "f:10: clients.data_size: Input should be greater than or equal to 1, not 0"]),
+        'f:9: clients.data_size: must be a valid integer, not "200"',
+        "f:10: clients.data_size: must be greater than or equal to 1, not 0"]),
     ("an EMD that no ten labels have", "= [0.4, 1.0]", "= [0.4, 1.81, 1.0]", [
         "f:8: clients.emd: must be at most 1.8 = 2 (1 - 1/10) for the 10 labels of mnist, not 1.81"]),
     ("more images than there are", "= [100, 200]", "= [100, 2000]", [
@@ -48,7 +48,7 @@ BAD = [
         "f:9: clients.cost: the cost of 200 images at EMD 0.4 would be 199999999.600000, "
         "above the limit of 10,000,000"]),
     ("infinite money", "budget = 20", "budget = inf", [
-        "f:23: services.mnist.budget: Input should be a finite number, not inf"]),
+        "f:23: services.mnist.budget: must be a finite number, not inf"]),
     ("fine money", "budget = 20", "budget = 20.0000001", [
         "f:23: services.mnist.budget: has more than six decimals: 20.0000001"]),
     ("an unknown data set", '= "mnist"\nbudget', '= "mnits"\nbudget', [
@@ -62,7 +62,7 @@ BAD = [
     ("a name that leaves its folder", 'name = "market"', 'name = "../market"', [
         "f:1: name: String should match pattern '^[A-Za-z0-9_][A-Za-z0-9._-]*$', not \"../market\""]),
     ("an unknown choice", "[training]", '[training]\nkernel = "fusd"', [
-        "f:12: training.kernel: Input should be 'auto', 'fused' or 'reference', not \"fusd\"; did you mean 'fused'?"]),
+        "f:12: training.kernel: must be 'auto', 'fused' or 'reference', not \"fusd\"; did you mean 'fused'?"]),
     ("more tests than images", "[training]", "[training]\neval_samples = 361", [
         "f:12: training.eval_samples: must be at most 360, the test images of digits, not 361"]),
     ("a deadline after the slot", "[timeline]", "[timeline]\nslot = 3\ndeadline = 4.5", [
@@ -103,7 +103,7 @@ def test_all_problems_of_keys_are_reported_at_once_in_line_order_and_then_all_ac
     twice = market.replace('"digits"\ndataset', '"mnist"\ndataset').replace("[100, 200]", "[100, 5000]")
     text = twice.replace('policy = "hqfa"', 'policy = "hqaf"').replace("cores = 2", "cores = 0")
     assert problems(text, catalogue) == [
-        "f:6: clients.cores: Input should be greater than or equal to 1, not 0",
+        "f:6: clients.cores: must be greater than or equal to 1, not 0",
         "f:34: services.mnist.policy: unknown policy 'hqaf'; did you mean 'hqfa'?" + OWN,
     ]
     assert problems(twice, catalogue) == [

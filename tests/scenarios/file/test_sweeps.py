@@ -71,9 +71,9 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"clients.cores" = 3', "37: sweep.clients.cores: must be a list, not 3"),
         ('"clients.cores" = []', "37: sweep.clients.cores: Tuple should have at least 1 item after validation, not 0"),
         ('"clients.cores" = [\n1,\n0]',
-         "39: sweep.clients.cores: with clients.cores=0: Input should be greater than or equal to 1, not 0"),
+         "39: sweep.clients.cores: with clients.cores=0: must be greater than or equal to 1, not 0"),
         ('"clients.cores" = [1, "2"]',
-         '37: sweep.clients.cores: with clients.cores="2": Input should be a valid integer, not "2"'),
+         '37: sweep.clients.cores: with clients.cores="2": must be a valid integer, not "2"'),
         ('"clients.cores" = [1, 2, 1]', "37: sweep.clients.cores: lists 1 twice"),
         ('"services.mnist.budget" = [1, 1.0]', "37: sweep.services.mnist.budget: lists 1.0 twice"),
         ('"clients.cores" = [1]\nclients.cores = [2]', "38: sweep.clients.cores: is in the sweep twice (line 37)"),
@@ -127,7 +127,7 @@ def test_scenarios_made_by_hand_are_checked_too(scenario: Scenario, catalogue: C
     swept = scenario.model_copy(update={"sweep": {"clients.cores": (1, 0)}})
     with pytest.raises(ScenarioError) as caught:
         points(swept, catalogue=catalogue)
-    message = "with clients.cores=0: Input should be greater than or equal to 1, not 0"
+    message = "with clients.cores=0: must be greater than or equal to 1, not 0"
     assert str(caught.value) == f"scenario market: sweep.clients.cores: {message}"
 
 
@@ -166,7 +166,7 @@ def test_runs_are_written_and_read_back(market: str, catalogue: Catalogue) -> No
     ("runs", "problem"),
     [
         ("[[runs]]\nclients.coers = 1\n", "did you mean 'cores'?"),
-        ("[[runs]]\nclients.cores = 0\n", "with clients.cores=0: Input should be greater than or equal to 1, not 0"),
+        ("[[runs]]\nclients.cores = 0\n", "with clients.cores=0: must be greater than or equal to 1, not 0"),
         ("[[runs]]\nservices.mnits.budget = 1\n", "unknown service 'mnits'; did you mean 'mnist'?"),
         ("[[runs]]\nname = 'x'\n", "cannot be swept"),
         ("[[runs]]\nclients.cores = 1\n[sweep]\nclients.cores = [1, 2]\n", "is swept too"),

@@ -26,3 +26,9 @@ def test_indices_of_fairness_at_their_ends() -> None:
     assert hhi([0, 7]) == 1
     assert hhi([1, 3]) == pytest.approx(10 / 16)
     assert hhi([0, 0]) == 0
+
+
+def test_a_value_that_rounds_to_nothing_has_no_sign() -> None:
+    assert MEASURES[0].text(-1e-9) == "0.00"
+    assert MEASURES[0].text(-1e-9, "+") == "+0.00"
+    assert MEASURES[0].text(-0.006, "+") == "-0.01"

@@ -160,7 +160,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "core", "1", served, "cores are not used once each"),
         ("offers", "outcome", "outbid", served, "is outbid, but its payment says otherwise"),
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "more services than it has cores"),
-        ("offers", "end", "1e9", served, "end is 1000000000.0, but the durations give "),
+        ("offers", "end", "1e9", served, "end is 1000000000.0, but the durations of its steps give "),
         ("offers", "payment", "a lot", served, "offers.csv: cannot be read: "),
         ("rounds", "service", "omega", lambda row: True, "one row for each round and service"),
         ("rounds", "budget", "7.000000", lambda row: True, "budget is 7.000000, but the scenario has 6.500000"),

@@ -96,7 +96,7 @@ def test_the_words_of_a_round(logs: Logs) -> None:
     sentences = list(Explanation(logs, row.round, row.service).sentences())
     assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted ")
     assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
-    assert any(sentence.startswith("The best within its budget, ") for sentence in sentences)
+    assert any(sentence.startswith("The best in DQI within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
 
 

@@ -19,7 +19,7 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
     done = flmarket("explain", str(run), "--round", "2", "--service", service, "--csv", str(table))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Round 2, {service}: wanted ")
-    assert "The best within its budget, " in done.stdout
+    assert "The best in DQI within its budget, " in done.stdout
     rows, offers = pd.read_csv(table), pd.read_csv(run / "offers.csv")
     mine = offers[(offers["round"] == 2) & (offers.service == service)].set_index("client")
     told = rows.dropna(subset=["offer"]).set_index("client")

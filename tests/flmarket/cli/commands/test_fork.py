@@ -151,7 +151,7 @@ def test_differences_have_their_rounds(original: Path, tmp_path: Path, flmarket:
         (("--round", "3", "--set", "services.alpha.dataset=digits"), "cannot be changed in the middle of a run"),
         (
             ("--round", "3", "--set", "services.alpha.budget=-1"),
-            "value: Input should be greater than or equal to 0, not -1",
+            "value: must be greater than or equal to 0, not -1",
         ),
         (
             ("--round", "3", "--set", "services.alpha.policy=hqffa"),

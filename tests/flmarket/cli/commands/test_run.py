@@ -187,7 +187,7 @@ def test_a_directory_that_cannot_be_written_is_named_and_left_alone(batch: Path)
         (["papre"], "paper"),
         (["quickstart", "--policy", "hqfaa"], "did you mean 'hqfa'?"),
         (["quickstart", "--seeds", "3..1"], "runs backwards"),
-        (["quickstart", "--rounds", "0"], "--rounds 0: Input should be greater than or equal to 1, not 0\n"),
+        (["quickstart", "--rounds", "0"], "--rounds 0: must be greater than or equal to 1, not 0\n"),
         (["quickstart", "--set", "clients.cores"], "clients.cores"),
         *slow((["quickstart", "--out", "/dev/null/runs"], "be written: Not a directory")),
         ([], "Missing argument"),
