@@ -77,7 +77,7 @@ class Downloaded(Source):
             try:
                 data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
                 digests[file] = hashlib.sha256(data).hexdigest()
-                for array in self.raw.parse(data):
+                for array in self.raw.parse(file, data):
                     (labels if array.ndim == 1 else images).append(self._checked(array))
                 if len(labels) == len(images) and len(labels[-1]) != len(images[-1]):
                     raise ValueError(f"it holds {len(labels[-1]):,} labels for {len(images[-1]):,} images")  # noqa: TRY301

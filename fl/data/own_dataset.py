@@ -111,7 +111,7 @@ def _images(split: str, found: Any) -> Pixels:
     if array.dtype != np.uint8 or array.ndim not in (3, 4) or 0 in array.shape:
         raise DatasetError(
             f"its {split} images must be uint8 [n, channels, height, width], or [n, height, width] for one channel, "
-            f"not {array.dtype} {list(array.shape)}"
+            f"with no dimension 0, not {array.dtype} {list(array.shape)}"
         )
     if array.ndim == 4 and array.shape[-1] in (3, 4) and array.shape[1] > 4:  # as most libraries for pictures have them
         raise DatasetError(

@@ -6,6 +6,7 @@ arrays.
 
 import re
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from fl.data.own_dataset import KEPT, dataset_of
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 
+_ARRAYS = ("pixels", "labels", "split")  # of an .npz
 _PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"  # paths stand in tables and logs, as names do
 
 
@@ -79,7 +81,7 @@ def _load(name: str, path: Path, _state: tuple[object, ...]) -> Dataset:
         raise DatasetError(f"is split already; leave out :{share}")
     try:
         arrays = _npz(path)
-    except Exception as error:  # a damaged file, a missing array, another length, Python objects
+    except Exception as error:  # of damaged files: errors of all kinds
         raise DatasetError(f"cannot be read: {error}; it must hold pixels, labels and split (docs/data.md)") from error
     return dataset_of(name, "arrays of an .npz file", "file", arrays)
 
@@ -92,8 +94,25 @@ def _npz(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     if not zipfile.is_zipfile(path):  # of which NumPy would say that it is a pickle
         raise ValueError("it is not an .npz file")
     with np.load(path, allow_pickle=False) as archive:
-        pixels, labels, split = (archive[name] for name in ("pixels", "labels", "split"))
+        if missing := [name for name in _ARRAYS if name not in archive]:
+            raise ValueError(f"it has no {' and no '.join(missing)}")
+        pixels, labels, split = (_array(archive, name) for name in _ARRAYS)
+    for name, array in (("labels", labels), ("split", split)):
+        if array.shape != pixels.shape[:1]:
+            shape = f"the shape {list(pixels.shape[:1])}, one for each image"
+            raise ValueError(f"its {name} must have {shape}, not {list(array.shape)}")
     train, test = ("train", "test") if split.dtype.kind == "U" else (0, 1)
-    if not np.isin(split, (train, test)).all():
-        raise ValueError("its split must be 'train' or 'test' (or 0 or 1) for each image")
+    wrong = split[~np.isin(split, (train, test))]
+    if wrong.size:
+        raise ValueError(f"its split must be 'train' or 'test' (or 0 or 1) for each image, not {wrong[0].item()!r}")
+    for part in (train, test):
+        if part not in split:
+            raise ValueError(f"no image is in the split {part!r}")
     return pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
+
+
+def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:
+    try:
+        return archive[name]
+    except ValueError as error:  # of Python objects, which are pickles
+        raise ValueError(f"its {name} must be an array of numbers or words, not of Python objects") from error

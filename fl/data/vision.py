@@ -7,6 +7,7 @@ CIFAR files are pickles; the same images are published as plain records, and tho
 
 import hashlib
 import io
+import math
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
@@ -49,7 +50,7 @@ class Files(ABC):
         """Download the files into ``root / folder``, through ``torchvision.datasets``."""
 
     @abstractmethod
-    def parse(self, data: bytes) -> Iterable[AnyArray]:
+    def parse(self, file: str, data: bytes) -> Iterable[AnyArray]:
         """Return the arrays of a file: images [n, ...], labels [n] from 0, or both; what is wrong raises anything."""
 
 
@@ -70,12 +71,16 @@ class IdxFiles(Files):
         named = {} if self.split is None else {"split": self.split}
         getattr(sets, self.source)(root, download=True, train=False, **named)
 
-    def parse(self, data: bytes) -> Iterable[AnyArray]:
-        if data[:3] != b"\0\0\x08":
-            raise ValueError(f"it starts with 0x{data[:3].hex()}, not with 0x000008")
-        shape = np.frombuffer(data, ">u4", data[3], 4)
-        array = np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
-        if array.ndim == 1:
+    def parse(self, file: str, data: bytes) -> Iterable[AnyArray]:
+        kind, dimensions = ("labels", 1) if "labels" in file else ("images", 3)
+        start, header = bytes([0, 0, 8, dimensions]), 4 + 4 * dimensions
+        if data[:4] != start:
+            raise ValueError(f"it does not hold {kind}: it starts with 0x{data[:4].hex()}, not with 0x{start.hex()}")
+        shape = np.frombuffer(data, ">u4", dimensions, 4)
+        if len(data) != (size := header + math.prod(shape.tolist())):
+            raise ValueError(f"it has {len(data):,} bytes, not the {size:,} that its first {header} announce")
+        array = np.frombuffer(data, np.uint8, offset=header).reshape(shape)
+        if kind == "labels":
             return (array.astype(np.int16) - self.first_label,)
         # EMNIST's rows and columns are exchanged, as in the NIST files that it was made of.
         return (array if self.split is None else array.transpose(0, 2, 1),)
@@ -98,8 +103,11 @@ class RecordFiles(Files):
         url = getattr(sets, self.source).url.replace("-python", "-binary")
         sets.utils.download_and_extract_archive(url, root, md5=self.md5)
 
-    def parse(self, data: bytes) -> Iterable[AnyArray]:
-        table = np.frombuffer(data, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    def parse(self, file: str, data: bytes) -> Iterable[AnyArray]:
+        size = 1 + 3 * 32 * 32
+        if not data or len(data) % size:
+            raise ValueError(f"it has {len(data):,} bytes; a label and its image have {size:,}")
+        table = np.frombuffer(data, np.uint8).reshape(-1, size)
         return table[:, 1:].reshape(-1, 3, 32, 32), table[:, 0]
 
 
@@ -118,7 +126,7 @@ class MatlabFiles(Files):
             url, file, md5 = sets.SVHN.split_list[split]
             sets.utils.download_url(url, root / self.folder, file, md5)
 
-    def parse(self, data: bytes) -> Iterable[AnyArray]:
+    def parse(self, file: str, data: bytes) -> Iterable[AnyArray]:
         from scipy.io import loadmat  # takes its time to import
 
         found = loadmat(io.BytesIO(data), variable_names=("X", "y"))

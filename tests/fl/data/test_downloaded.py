@@ -129,17 +129,25 @@ def test_knowing_the_data_sets_and_reading_files_needs_no_heavy_import(tmp_path:
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 SMALL = dots("svhn", TEST)[0].transpose(2, 3, 1, 0)
-NOT_WHOLE = "cannot reshape array of size {} into shape (3073)"
+NO_IMAGES = "it does not hold images: it starts with 0x{}, not with 0x00000803"
 
 
 @pytest.mark.parametrize(
     ("name", "file", "damage", "problem"),
     [
-        ("mnist", LABELS, lambda good: good[:-1], "cannot reshape array of size 29 into shape (30,)"),
-        ("mnist", IMAGES, lambda good: good + b"!", "cannot reshape array of size 23521 into shape (30,28,28)"),
+        ("mnist", LABELS, lambda good: good[:-1], "it has 37 bytes, not the 38 that its first 8 announce"),
+        ("mnist", IMAGES, lambda good: good[:99], "it has 99 bytes, not the 23,536 that its first 16 announce"),
+        ("mnist", IMAGES, lambda good: good + b"!", "it has 23,537 bytes, not the 23,536 that its first 16 announce"),
         ("mnist", IMAGES, lambda good: good[:9], "buffer is smaller than requested size"),
-        ("mnist", IMAGES, lambda good: b"", "it starts with 0x, not with 0x000008"),
-        ("mnist", IMAGES, lambda good: b"PK\3\4" + good, "it starts with 0x504b03, not with 0x000008"),
+        ("mnist", IMAGES, lambda good: b"", NO_IMAGES.format("")),
+        ("mnist", IMAGES, lambda good: b"PK\3\4" + good, NO_IMAGES.format("504b0304")),
+        ("mnist", IMAGES, lambda good: content("mnist", LABELS), NO_IMAGES.format("00000801")),
+        (
+            "mnist",
+            LABELS,
+            lambda good: content("mnist", IMAGES),
+            "it does not hold labels: it starts with 0x00000803, not with 0x00000801",
+        ),
         ("mnist", IMAGES, lambda good: idx(np.ones((30, 28, 27), np.uint8)), "its images are blank"),
         ("mnist", IMAGES, lambda good: idx(np.eye(28, 27, dtype=np.uint8)[None]), "its images have the shape [28, 27]"),
         (
@@ -149,10 +157,15 @@ NOT_WHOLE = "cannot reshape array of size {} into shape (3073)"
             "it holds labels from 10 to 10; there are 10",
         ),
         ("mnist", LABELS, lambda good: idx(np.arange(9, dtype=np.uint8)), "it holds 9 labels for 30 images"),
-        ("cifar-10", "data_batch_3.bin", lambda good: good[:-1], NOT_WHOLE.format("92189")),
-        ("cifar-10", "test_batch.bin", lambda good: b"", ""),
+        (
+            "cifar-10",
+            "data_batch_3.bin",
+            lambda good: good[:-1],
+            "it has 92,189 bytes; a label and its image have 3,073",
+        ),
+        ("cifar-10", "test_batch.bin", lambda good: b"", "it has 0 bytes; a label"),
         ("cifar-10", "data_batch_1.bin", lambda good: bytes(len(good)), "its images are blank"),
-        ("cifar-10", "data_batch_1.bin", pickle.dumps, "cannot reshape array of size "),
+        ("cifar-10", "data_batch_1.bin", pickle.dumps, "it has 92,"),
         ("svhn", "train_32x32.mat", lambda good: good[: len(good) // 2], ""),
         ("svhn", "train_32x32.mat", pickle.dumps, "Unknown mat file type"),
         ("svhn", "test_32x32.mat", lambda good: mat(X=SMALL), "'y'"),

@@ -252,18 +252,24 @@ def spoilt(place: Path) -> str:
     return str(path)
 
 
+ONE_EACH = "must have the shape [8], one for each image"
+WORDS = "must be 'train' or 'test' (or 0 or 1) for each image"
+
+
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
-        (lambda place: npz(place, split=None), "cannot be read: 'split is not a file in the archive'; it must hold "),
-        (lambda place: npz(place, labels=[0, 1, 2]), "cannot be read: boolean index did not match "),
-        (lambda place: npz(place, split=["train"] * 9), "cannot be read: boolean index did not match "),
-        (lambda place: npz(place, split=["train"] * 7 + ["val"]), "cannot be read: its split must be 'train' or "),
-        (lambda place: npz(place, split=np.linspace(0, 1, 8)), "cannot be read: its split must be 'train' or 'test'"),
-        (lambda place: npz(place, split=["train"] * 8), "its test images must be uint8 [n, channels, height, width]"),
+        (lambda place: npz(place, split=None), "cannot be read: it has no split; it must hold pixels, labels and "),
+        (lambda place: npz(place, labels=[0, 1, 2]), f"cannot be read: its labels {ONE_EACH}, not [3]; it must "),
+        (lambda place: npz(place, labels=1), f"cannot be read: its labels {ONE_EACH}, not []; it must hold "),
+        (lambda place: npz(place, split=["train"] * 9), f"cannot be read: its split {ONE_EACH}, not [9]; it must "),
+        (lambda place: npz(place, split=["train"] * 7 + ["val"]), f"cannot be read: its split {WORDS}, not 'val'; it "),
+        (lambda place: npz(place, split=np.linspace(0, 1, 8)), f"cannot be read: its split {WORDS}, not 0.142857"),
+        (lambda place: npz(place, split=["train"] * 8), "cannot be read: no image is in the split 'test'; it must "),
+        (lambda place: npz(place, split=[1] * 8), "cannot be read: no image is in the split 0; it must hold "),
         (
             lambda place: npz(place, labels=np.array([{"a": 1}] * 8, dtype=object)),
-            "cannot be read: Object arrays cannot be loaded when allow_pickle=False",
+            "cannot be read: its labels must be an array of numbers or words, not of Python objects; it must hold ",
         ),
         (lambda place: npz(place, pixels=IMAGES / 255), "its training images must be uint8 [n, channels, height, "),
         (cut, "cannot be read: it is not an .npz file; it must hold pixels, labels and split (docs/data.md)"),
