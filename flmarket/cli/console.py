@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,9 +48,8 @@ def result(text: str, *, end: str = "\n") -> None:
 
 def note(text: str) -> None:
     """Report progress, unwrapped."""
-    with suppress(OSError):  # progress is not worth a run
-        sys.stderr.write(printable_lines(text) + "\n")
-        sys.stderr.flush()
+    sys.stderr.write(printable_lines(text) + "\n")
+    sys.stderr.flush()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+from typing import Any, TextIO
 
 
 def main() -> None:
@@ -24,30 +25,33 @@ def main() -> None:
     except ImportError as error:  # something else on Python's path is called flmarket
         sys.stderr.write(f"flmarket cannot start: Python finds another package named 'flmarket': {error}\n")
         sys.exit(2)
-    _prepare_streams()
-    sys.exit(_flushed(guarded(_run, _say)))
+    sys.stdout, sys.stderr = _prepared(sys.stdout), _prepared(sys.stderr)
+    sys.exit(guarded(_run, _say))
 
 
-def _prepare_streams() -> None:
-    """Let streams that are closed take everything, and those of another encoding show what they lack by escapes."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - until the process ends
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _prepared(stream: TextIO | None) -> TextIO:
+    """Let a stream that is closed take everything, and one of another encoding show what it lacks by escapes."""
+    if stream is None:
+        return open(os.devnull, "w")  # noqa: PTH123 - until the process ends
+    if not isinstance(stream, io.TextIOWrapper):  # of a program that runs this in its own process
+        return stream
+    raw = io.BufferedWriter(_Outlet(stream.fileno(), "wb", closefd=False))
+    return io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)
 
 
-def _flushed(status: int) -> int:
-    """Write what is still buffered; return the exit status, 1 in place of 0 if results cannot be written."""
-    for stream in (sys.stdout, sys.stderr):
+class _Outlet(io.FileIO):
+    """Standard output or error. That its reader, such as ``head``, has seen enough is no failure of what is done."""
+
+    def write(self, content: Any, /) -> int:
         try:
-            stream.flush()
+            return super().write(content)
         except OSError as error:
-            if not (status or isinstance(error, BrokenPipeError)):
-                _say(f"standard output cannot be written: {error.strerror}")
-            status = status or 1
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python tries once more when it ends
-    return status
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # takes what is still to come
+            if isinstance(error, BrokenPipeError) or self.fileno() != 1:
+                return len(content)
+            from flmarket.core.errors import RunError
+
+            raise RunError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def _run() -> object:
@@ -68,6 +72,7 @@ def _run() -> object:
     status = None
     try:
         status = run_arguments()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         if not ended:
             raise

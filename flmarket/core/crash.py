@@ -31,7 +31,7 @@ def guarded(
     except SystemExit as end:
         status = _status(end.code)
         text = end.code if isinstance(end.code, str) else ""
-    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+    except BrokenPipeError:  # the process that this one works for has ended
         status = FAILED
     except Exception as error:
         text, status = outcome(error)

@@ -7,6 +7,7 @@ import csv
 import errno
 import io
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import IO
 
 from flmarket.core.errors import InputError, RunError
 
-_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+_STREAMS = ("/dev/stdout", "/dev/stderr")
 
 
 class WriteError(RunError):
@@ -41,8 +42,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     to is replaced. What is no regular file, such as a pipe, is opened as it is.
     """
     if str(path) in _STREAMS:  # opened again, a stream that the shell sends to a file would begin at its beginning
-        with os.fdopen(os.dup(_STREAMS[str(path)]), "wb") as file:
-            yield file
+        stream = sys.stdout if path.name == "stdout" else sys.stderr
+        yield stream.buffer
+        stream.flush()
         return
     if path.exists() and not path.is_file():
         with path.open("wb") as file:

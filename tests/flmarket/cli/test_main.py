@@ -1,5 +1,6 @@
 """The door of the command line: quick to open, and exit statuses that mean something."""
 
+import json
 import os
 import re
 import shlex
@@ -72,22 +73,57 @@ def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) 
     assert not (tmp_path / "~").exists()
 
 
+FAILING = """\
+import flmarket
+
+@flmarket.policy("failing")
+class Failing(flmarket.Policy):
+    def act(self, observation):
+        raise ValueError("of no use")
+"""
+
+
 @pytest.mark.parametrize(
     ("redirected", "status", "line"),
     [
-        ("> /dev/full", 1, "No space left on device\n"),
-        *slow(("| true", 1, "")),
+        ("> /dev/full", 1, "standard output cannot be written: No space left on device\n"),
+        ("| true", 0, ""),
         (">&-", 0, ""),
     ],
 )
-@pytest.mark.parametrize("arguments", ["policies", *slow("--help", "--version", "scenarios show paper")])
-def test_a_standard_output_that_takes_nothing(arguments: str, redirected: str, status: int, line: str) -> None:
-    command = f"{shlex.join(DOOR)} {arguments} {redirected}"
-    if redirected.startswith("|"):  # whose reader has gone before the command writes
-        command = f"( sleep 0.2; {shlex.join(DOOR)} {arguments} ) | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["/bin/bash", "-c", command], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "export {} --csv /dev/stdout",
+        *slow("--help", "--version", "scenarios show paper", "policies"),
+        *slow("report {}", "export {} --csv -", "run quickstart --rounds 3 --quiet --out {}"),
+    ],
+)
+def test_a_standard_output_that_takes_nothing(
+    arguments: str, redirected: str, status: int, line: str, quick_run: tuple[Path, object]
+) -> None:
+    """A reader that has seen enough does not change how a command ends; a full disk does."""
+    command = f"{shlex.join(DOOR)} {arguments.format(quick_run[0])}"
+    done = subprocess.run(["/bin/bash", "-c", into(command, redirected)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (status, line)
+
+
+def into(command: str, redirected: str) -> str:
+    """A line for the shell; the reader of a pipe has gone before the command writes."""
+    if not redirected.endswith("| true"):
+        return f"{command} {redirected}"
+    return f"( sleep 0.2; {command} {redirected.removesuffix('| true')} ) | true; exit ${{PIPESTATUS[0]}}"
+
+
+@pytest.mark.parametrize(("policy", "status"), [("random", 0), *slow(("failing", 1))])
+def test_runs_whose_reports_nobody_reads_are_played_all_the_same(policy: str, status: int, tmp_path: Path) -> None:
+    plugin = tmp_path / "failing.py"
+    plugin.write_text(FAILING)
+    command = shlex.join([*DOOR, "run", "quickstart", "--rounds=2", f"--plugin={plugin}", f"--policy={policy}"])
+    done = subprocess.run(["/bin/bash", "-c", into(command, "2>&1 | true")], cwd=tmp_path)
     assert done.returncode == status
-    assert done.stderr.removeprefix("standard output cannot be written: ") == line
+    [meta] = tmp_path.rglob("meta.json")
+    assert json.loads(meta.read_text())["status"] == ("failed" if status else "complete")
 
 
 @pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-"])
