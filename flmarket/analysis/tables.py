@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -41,7 +42,9 @@ def read_table(
     except OSError as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     except (ValueError, ArithmeticError) as error:
-        raise UnreadableError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
+        empty = re.fullmatch(r"Integer column has NA values in column (\d+)", str(error))
+        reason = f"a line has no {table.names[int(empty[1])]}" if empty else shortened(error)
+        raise UnreadableError(f"{table.path(run.path)}: cannot be read: {reason}") from error
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a further value to name the line
         raise UnreadableError(f"{table.path(run.path)}: cannot be read: a line has more values than there are columns")
     scales = _scales(frame, table)

@@ -47,7 +47,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     try:
         verdict = verify(run)
     except InputError as error:
-        _print(run, f"not checked: {_without_place(run, error)}")
+        _print(run, f"not checked: {_without_place(run, str(error))}")
         return UNCHECKED
     problems, same, obstacle = verdict.problems, "", None
     if again and not problems:
@@ -55,9 +55,9 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
             problems = _play_again(run, apart=apart)
             same = ", same bytes again"
         except InputError as error:
-            obstacle = _without_place(run, error)
+            obstacle = _without_place(run, str(error))
     for problem in problems:
-        _print(run, problem)
+        _print(run, _without_place(run, problem))
     if problems:
         if told := other_version(run.meta()):
             _print(run, told)
@@ -81,8 +81,8 @@ def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
         return [f"failed when it was played again: {error}"]
 
 
-def _without_place(run: "RunDirectory", error: InputError) -> str:
-    return str(error).removeprefix(f"{run.path}: ")
+def _without_place(run: "RunDirectory", text: str) -> str:
+    return text.removeprefix(f"{run.path}: ").removeprefix(f"{run.path}/")
 
 
 def _print(run: "RunDirectory", text: str) -> None:

@@ -1,5 +1,6 @@
 """`flmarket verify`: status 0 and a line for each valid run, status 1 and the problems otherwise."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,19 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
     done = command("verify", "runs", cwd=tmp_path)
     assert done.returncode == 1
     assert "budget is 2.000000, but the scenario has 6.500000" in done.stdout
+
+
+def test_a_table_that_was_cut_short_is_named_once_in_each_line(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    [run, *_] = (batch / "runs").rglob("seed-0000")
+    shutil.copytree(run, tmp_path / "x")
+    table = tmp_path / "x" / "rounds.csv"
+    lines = table.read_bytes().splitlines(keepends=True)
+    table.write_bytes(b"".join(lines[:-1]) + b",".join(lines[-1].split(b",")[:5]))
+    done = flmarket("verify", "x", cwd=tmp_path)
+    assert done.returncode == 1
+    damaged, unreadable = done.stdout.splitlines()
+    assert damaged.startswith("x: rounds.csv: is damaged: it has ")
+    assert unreadable == "x: rounds.csv: cannot be read: a line has no wanted"
 
 
 def test_a_folder_without_runs_is_bad_input(tmp_path: Path, flmarket: Flmarket) -> None:
