@@ -38,6 +38,15 @@ def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_pol
             yield Finding(path, str(error))
 
 
+def unreadable_agents(scenario: Scenario) -> Iterator[Finding]:
+    """Yield the checkpoints of services that cannot be read. Nothing is created."""
+    for i, service in enumerate(scenario.services):
+        try:
+            _read_agent(scenario, service)
+        except InputError as error:
+            yield Finding(("services", i, "checkpoint"), str(error))
+
+
 def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
     """Return the names of the data sets that a run downloads first."""
     return [name for name in images_of(scenario) if not _is_here(name, shelf)]
@@ -81,6 +90,10 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
 
 def _create_policy(scenario: Scenario, service: Service, create: CreatePolicy) -> None:
     create(scenario, service)
+    _read_agent(scenario, service)
+
+
+def _read_agent(scenario: Scenario, service: Service) -> None:
     agents_of(scenario.model_copy(update={"services": (service,), "interventions": ()}))
 
 

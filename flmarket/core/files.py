@@ -18,6 +18,11 @@ from flmarket.core.errors import InputError, RunError
 _STREAMS = ("/dev/stdout", "/dev/stderr")
 
 
+def is_full(error: OSError) -> bool:
+    """Return whether a disk, or what a user may have of it, is full: then there can be room later."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 class WriteError(RunError):
     """A file of a run cannot be written; the message names the file and the reason."""
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from flmarket.core.errors import InputError
 from flmarket.core.extras import needs_extra
-from flmarket.core.files import replacing
+from flmarket.core.files import is_full, replacing
 from flmarket.core.locks import lock
 from learning.mahdrl import agent_file, preferences
 from learning.mahdrl.agent_file import CheckpointError
@@ -118,9 +118,8 @@ class GrowingTable:
         try:
             yield
         except OSError as error:
-            raise CheckpointError(
-                f"{self._path}: cannot be written: {error.strerror}; make room, then continue with --resume"
-            ) from error
+            remedy = "; make room, then continue with --resume" if is_full(error) else ""
+            raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}{remedy}") from error
 
 
 def log_of(out: Path, done: int) -> GrowingTable:

@@ -37,6 +37,7 @@ class Catalogue:
     fits: bool = False  # whether the fits that it needs must be there; calibration, which makes them, does without
     # whether the scenario is that of a run that was played before; plug-ins that it names need not be here
     played: bool = False
+    own_policies: bool = False  # whether the policies that it names play, whose options are then checked as well
     # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``)
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
@@ -96,7 +97,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
             trace_of(scenario)
         except InputError as error:
             yield Finding(("clients", "availability"), str(error))
-    if catalogue.obstacles:
+    if catalogue.own_policies:
         yield from check_policy_options(scenario)
     yield from _times(scenario)
     yield from _market_size(scenario)

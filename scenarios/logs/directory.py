@@ -5,7 +5,6 @@ not truthful), run.log, in an incomplete run checkpoint/, and meta.json, which i
 complete, and the digests of all files.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, unfinished, write_durably
+from flmarket.core.files import WriteError, is_full, unfinished, write_durably
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
@@ -50,7 +49,7 @@ def unwritable(path: Path, error: OSError) -> RunDirectoryError | WriteError:
 
     Once there is room again, the same command continues; where a folder cannot be written, it must be another command.
     """
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return WriteError(path, error)
     return RunDirectoryError(f"{path}: cannot be written: {error.strerror}")
 

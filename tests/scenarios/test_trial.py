@@ -89,6 +89,26 @@ def test_validate_names_the_line_and_the_key(
     assert done.stderr.startswith(f"bad.toml:{line}: {key}: {problem}")
 
 
+@pytest.mark.parametrize("dry", [True, False])
+def test_run_names_the_line_and_the_key_of_an_option_or_a_checkpoint(
+    dry: bool, one_service: str, tmp_path: Path
+) -> None:
+    chosen = one_service.replace('policy = "random"', 'policy = "hqfa"\npolicy_options = { foo = 1 }')
+    (tmp_path / "option.toml").write_text(chosen)
+    chosen = one_service.replace('policy = "random"', 'policy = "mahdrl"\ncheckpoint = "nope.safetensors"')
+    (tmp_path / "agent.toml").write_text(chosen)
+    run = ("run", "option.toml", "agent.toml", *(["--dry-run"] if dry else []))
+    done = shell.flmarket(*run, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    option, agent = done.stderr.splitlines()
+    assert option == (
+        "option.toml:23: services.alpha.policy_options.foo: policy 'hqfa' takes no option 'foo'; it has none"
+    )
+    assert agent.startswith("agent.toml:23: services.alpha.checkpoint: nope.safetensors: cannot be read: No such file ")
+    replaced = shell.flmarket(*run[:2], "--policy", "random", "--dry-run", cwd=tmp_path)
+    assert replaced.returncode == 0, replaced.stderr
+
+
 @pytest.mark.parametrize(
     ("definition", "problem"),
     [

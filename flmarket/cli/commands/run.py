@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -83,12 +84,15 @@ def run(
         first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
         from flmarket.cli.results import print_next_steps, print_results
         from scenarios.build import images_of
+        from scenarios.file.checks import installed
         from scenarios.loader import points
         from scenarios.running.batch import BatchFailed, play_batch
+        from scenarios.trial import unreadable_agents
 
         load_plugins(plugin)
         check_policies(policy or [])
-        scenarios = load_all(sources, assignments or [], rounds)
+        catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
+        scenarios = load_all(sources, assignments or [], rounds, catalogue=catalogue)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, out, fresh=again)

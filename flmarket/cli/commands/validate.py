@@ -18,7 +18,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
 
     shelf = Shelf(partial(load, download=False))
     load_plugins(plugin)
-    catalogue = replace(installed(), obstacles=partial(obstacles, shelf))
+    catalogue = replace(installed(), own_policies=True, obstacles=partial(obstacles, shelf))
     scenarios = load_all(sources, assignments or [], catalogue=catalogue)
 
     played = [[point.scenario for point in points(scenario)] for scenario in scenarios]

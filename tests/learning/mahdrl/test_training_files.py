@@ -1,7 +1,9 @@
 """Files of a training: its record, the agent's preferences, counted by hand, and TensorBoard."""
 
 import csv
+import errno
 import json
+import os
 from contextlib import closing
 
 import numpy as np
@@ -39,6 +41,20 @@ def seen(bids, dqi, offline=()):
 def came(*served):
     n = len(served)
     return Feedback(1, 0.2, 1.0, np.array(served, bool), np.zeros(n, bool), np.zeros(n), np.zeros(n), Status.TRAINING)
+
+
+def test_only_a_full_disk_asks_for_room(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InputError, match=r"file/log\.csv: cannot be written: Not a directory$|: File exists$"):
+        GrowingTable(tmp_path / "file" / "log.csv", ["episode"])
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with GrowingTable(tmp_path / "log.csv", ["episode"]) as log:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match=r"No space left on device; make room, then continue with --resume$"):
+            log.sync()
 
 
 def test_clients_are_ordered_and_cut_into_fifths_without_those_that_are_offline():
