@@ -223,6 +223,13 @@ def require_same_plugins(records: Records, where: str) -> None:
             )
 
 
+def defined_in(thing: str) -> str:
+    """Return what messages call the source of a plug-in: ``mine.py, which defines policy 'big-spender'``."""
+    kind, _, name = thing.rpartition(" ")
+    found = _registered(thing)
+    return f"{kind} {name!r}" if found is None else f"{_record(found)['file']}, which defines {kind} {name!r}"
+
+
 def _is_file(record: Mapping[str, str]) -> bool:
     """Return whether this records a plug-in file, not the module of a notebook's or a script's definition."""
     return record["file"].endswith(".py")

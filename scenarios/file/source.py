@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
 from flmarket.core.names import did_you_mean, suggest
 from flmarket.core.printable import printable
 from scenarios.file.positions import Positions
@@ -94,5 +97,17 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         where = re.search(r"^(.*?) \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         message = where[1] if where else str(error)
         line = int(where[2]) if where and where[2] else text.count("\n") + 1 if where else None
+        if message.startswith(("Cannot", "Duplicate")):
+            message = _given_twice(text) or message
         message = f"is not valid TOML: {message[:1].lower()}{message[1:]}"
         raise ScenarioError([Problem(file, line, "", printable(message))]) from None
+
+
+def _given_twice(text: str) -> str | None:
+    """Return which key or table stands twice in a TOML text; ``tomllib`` does not name it."""
+    try:
+        tomlkit.parse(text)
+    except TOMLKitError as error:
+        if found := re.match(r'Key "(.*)" already exists', str(error)):
+            return f"the key or table {found[1]!r} is given twice"
+    return None

@@ -29,14 +29,13 @@ from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
+from scenarios.plugins import defined_in
 
 INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 
 KEPT = 2
 
 _LARGEST_NUMBER = 8  # bytes: what safetensors can hold
-
-_CALLED = {"agents": "learned agent", "plugins": "plug-in file"}
 
 Arrays = Mapping[str, AnyArray]
 
@@ -122,13 +121,25 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
             continue
         for key, value in identity.items():
             if (other := checkpoint.identity[key]) != value:
-                changed = key in _CALLED
+                changed = key in ("agents", "plugins")
                 remedy = PLAY_CHANGED if changed else "run again with --fresh, or choose another --out"
                 raise (ChangedError if changed else RunDirectoryError)(
-                    f"{folder.parent}: contains an interrupted run with another {_CALLED.get(key, key)} ({other}, here "
-                    f"{value}), so its results could not be the same; {remedy}"
+                    f"{folder.parent}: contains an interrupted run with {_difference(key, other, value)}, so its "
+                    f"results could not be the same; {remedy}"
                 )
         yield checkpoint
+
+
+def _difference(key: str, before: Any, now: Any) -> str:
+    """Return in words what an interrupted run was begun with that is another one now."""
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return f"another {key} ({before}, here {now})"
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if key == "plugins":
+        return f"a different version of {defined_in(changed[0])}"
+    if key == "agents":
+        return "another learned agent"
+    return f"other {key} ({', '.join(f'{name} {before.get(name)}, here {now.get(name)}' for name in changed)})"
 
 
 def resume(

@@ -94,7 +94,7 @@ def execute(
                     ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
             except (Exception, SystemExit) as error:
                 message = message_of(error)
-                log.exception("failed: %s", message)
+                log.exception("failed: %s", message, exc_info=not isinstance(error, InputError))
                 with suppress(WriteError):  # the disk may be what failed
                     run.directory.finish(meta | {"status": "failed", "error": message})
                 if isinstance(error, (InputError, RunError)):

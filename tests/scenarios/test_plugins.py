@@ -267,17 +267,19 @@ def test_a_run_is_not_resumed_with_another_text(
     with pytest.raises(KeyboardInterrupt):
         execute(run, shelf, workers=0, observers=[stop])
     assert run.directory.state is State.INCOMPLETE
-    old, new = PluginFile.read(spender).sha256, None
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
-    new = PluginFile.read(spender).sha256
-    with pytest.raises(RunDirectoryError, match="contains an interrupted run with another plug-in file") as caught:
+    with pytest.raises(RunDirectoryError) as caught:
         execute(run, shelf, workers=0)
-    assert old in str(caught.value)
-    assert new in str(caught.value)
-    assert str(caught.value).endswith("; run again with --fresh-changed to start over, or choose another --out")
+    assert str(caught.value) == (
+        f"{run.directory.path}: contains an interrupted run with a different version of mine.py, which defines policy "
+        "'big-spender', so its results could not be the same; run again with --fresh-changed to start over, or choose "
+        "another --out"
+    )
+    log = run.directory.path / "run.log"
+    assert log.read_text().endswith(f"ERROR failed: {caught.value}\n")  # without a traceback
     execute(run, shelf, workers=0, fresh="changed")
-    assert run.directory.meta()["plugins"]["policy big-spender"]["sha256"] == new
-    assert "after round" not in (run.directory.path / "run.log").read_text()  # it did not continue
+    assert run.directory.meta()["plugins"]["policy big-spender"]["sha256"] == PluginFile.read(spender).sha256
+    assert "after round" not in log.read_text()  # it did not continue
 
 
 def test_records_of_a_kind_that_there_is_not() -> None:

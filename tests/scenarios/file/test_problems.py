@@ -77,7 +77,10 @@ BAD = [
         f'f:3: "\\u001b[2J": unknown key; choose from {TOP}']),
     ("no TOML", "rounds = 5", "rounds 5", ["f:2: is not valid TOML: expected '=' after a key in a key/value pair"]),
     ("an open string", '"hqfa"\n', '"""hqfa\n', ["f:35: is not valid TOML: unterminated string"]),
-    ("a key twice", "rounds = 5", "rounds = 5\nrounds = 6", ["f:3: is not valid TOML: cannot overwrite a value"]),
+    ("a key twice", "rounds = 5", "rounds = 5\nrounds = 6", [
+        "f:3: is not valid TOML: the key or table 'rounds' is given twice"]),
+    ("a table twice", "[timeline]", "[clients]\n[timeline]", [
+        "f:17: is not valid TOML: the key or table 'clients' is given twice"]),
     ("lists without end", "rounds = 5", "rounds = " + "[" * 500 + "]" * 500, [
         "f: is not valid TOML: maximum recursion depth exceeded"]),
 ]  # fmt: skip

@@ -23,6 +23,7 @@ from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
+from scenarios.running.provenance import versions
 from scenarios.running.runner import Run, execute
 from support.runs import interrupt
 
@@ -191,6 +192,18 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
     assert results(run) == before
     execute(run, shelf, workers=0, fresh=True)
     assert run.directory.state is State.COMPLETE
+
+
+@pytest.mark.usefixtures("every_round")
+def test_a_run_begun_with_another_version_is_refused_and_names_it(
+    run_of: MakeRun, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, now = run_of(tmp_path), versions()
+    interrupt(run, shelf, 6)
+    monkeypatch.setattr("scenarios.running.runner.versions", lambda: now | {"torch": "3.0"})
+    with pytest.raises(RunDirectoryError) as caught:
+        execute(run, shelf, workers=0)
+    assert f"an interrupted run with other versions (torch {now['torch']}, here 3.0), so its" in str(caught.value)
 
 
 @pytest.mark.usefixtures("every_round")
