@@ -83,7 +83,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
             bids[m] = world.bid[m] / MICRO
     total = now.services[service].total_budget
     own = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
-    accuracy = logs.rounds["accuracy"].where(logs.exact_accuracy.isna(), logs.exact_accuracy)[own]
+    accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[own]
     return Observation(
         round=number,
         rounds=scenario.rounds,
@@ -93,7 +93,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         bids=bids,
         budget=int(rows.loc[service, "budget"]) / MICRO,
         cores=now.cores,
-        accuracy=0.0 if accuracy.empty else float(accuracy.iloc[-1]),  # agents do not look at that of the first round
+        accuracy=float(accuracy[-1]) if accuracy.size else 0.0,  # agents do not look at that of the first round
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(now.offline),
