@@ -21,7 +21,6 @@ from des.observation import Status
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
 from fl.data.quality import PUBLISHED, DQIParameters
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import FitError
 from fl.training.jobs import TrainingJob
 from flmarket.analysis.tables import read_table
@@ -29,10 +28,10 @@ from flmarket.analysis.verification.conditions import Conditions, conditions
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, known_curve, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.checks import played
-from scenarios.file.schema import Scenario, Service
+from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
@@ -131,8 +130,8 @@ class Logs:
 
     def by_round(self, rows: Rows, value: Callable[[Conditions], Any]) -> AnyArray:
         """Return something of the conditions under which each row's round was played."""
-        values: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])
-        return values[rows["round"] - 1]
+        found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[rows["round"] - 1]
+        return found
 
     @cached_property
     def data(self) -> KnownData:
@@ -229,36 +228,22 @@ class Logs:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(f"meta.json: fits: has no parameters {key!r} of eq. (6)") from None
 
-    def curve_of(self, service: Service) -> Curve | None:
-        """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
-
-        Its noise is that of the fit, also where the run went without.
-        """
-        if backend_of(self.scenario).trains:
-            return known_curve(self.scenario, service)
-        key = f"surrogate/{service.dataset}"
-        try:
-            return Curve.of(self.meta["fits"][key])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise InputError(f"meta.json: fits: has no parameters {key!r} of a learning curve") from None
-
     @cached_property
-    def learned(self) -> Mapping[tuple[int, str], float]:
-        """The accuracy by round and service where nothing was trained: that of the learning curves, followed again.
+    def learned(self) -> FloatArray:
+        """The accuracy of each line of rounds.csv where none was trained: that of the learning curves, followed again.
 
-        Empty for a run with real training, and where the learning curves here are not those that meta.json records.
+        NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
-        scenario = self.scenario
+        scenario, found = self.scenario, np.full((len(self.numbers), len(self.places)), np.nan)
         if backend_of(scenario).trains or any(it.dataset not in self.data.datasets for it in scenario.services):
-            return {}
+            return found.ravel()
         try:
             fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}
             if fits != self.meta.get("fits"):
-                return {}
+                return found.ravel()
             federation = build_federation(scenario, self.seed, Shelf())
         except FitError:
-            return {}
-        found: dict[tuple[int, str], float] = {}
+            return found.ravel()
         offers = self.rows["offers"]
         for number in self.numbers:
             made = offers.where(self.places_of(number))
@@ -266,18 +251,16 @@ class Logs:
                 federation.train_round(number, self.jobs(number, made.where(made.has("outcome", Outcome.SERVED))))
             except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
                 break
-            found |= {(number, name): federation.accuracy(name) for name in self.places}
-        return found
+            found[number - 1] = [federation.accuracy(name) for name in self.places]
+        return found.ravel()
 
     @cached_property
     def exact_accuracy(self) -> FloatArray:
         """The accuracy behind the six decimals of each line of rounds.csv; NaN where nothing tells it."""
         rounds = self.rows["rounds"]
-        services = rounds["service"].tolist()
-        measured = np.array([self.data.measured.get(name, np.nan) for name in services])
+        measured = np.array([self.data.measured.get(name, np.nan) for name in rounds["service"].tolist()])
         share = np.rint(rounds["accuracy"] * measured) / measured
-        followed = [self.learned.get(key, np.nan) for key in zip(rounds["round"].tolist(), services, strict=True)]
-        return np.where(np.isnan(followed), share, followed)
+        return np.where(np.isnan(self.learned), share, self.learned)
 
     def jobs(self, number: int, offers: Rows | pd.DataFrame) -> list[TrainingJob]:
         """Return what the clients of a round's offers trained on, service by service, in the order of offers."""
@@ -294,21 +277,13 @@ class Logs:
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
-        if number not in self._conditions:
-            spent = dict(zip(self.places, self._spent[number - 1].tolist(), strict=True))
-            self._conditions[number] = conditions(self.scenario, number, spent, self._intervals)
-        return self._conditions[number]
+        return self._conditions[number - 1]
 
     @cached_property
-    def _conditions(self) -> dict[int, Conditions]:
-        return {}
-
-    @cached_property
-    def _spent(self) -> MicroArray:
-        """The money each service spent before each round, micro-units: [rounds, M]."""
-        spent = self.rows["rounds"]["spent"].reshape(-1, len(self.places))
-        before: MicroArray = spent.cumsum(axis=0) - spent
-        return before
+    def _conditions(self) -> list[Conditions]:
+        names, spent = list(self.places), self.rows["rounds"]["spent"].reshape(-1, len(self.places))
+        before = [dict(zip(names, sums, strict=True)) for sums in (spent.cumsum(axis=0) - spent).tolist()]
+        return [conditions(self.scenario, n, sums, self._intervals) for n, sums in enumerate(before, start=1)]
 
     @cached_property
     def _intervals(self) -> Sequence[Interval] | None:

@@ -45,6 +45,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.line)
 
+    def having(self, **columns: AnyArray) -> "Rows":
+        """Return the rows with other columns, besides or in place of their own."""
+        return Rows(self.table, {**self.columns, **columns}, self.line)
+
     def has(self, name: str, *values: str) -> BoolArray:
         """Return for each row whether a column holds one of some words."""
         found: BoolArray = np.logical_or.reduce([self.columns[name] == value for value in values])

@@ -217,7 +217,8 @@ def _before(logs: Logs, values: AnyArray, *, first: float = np.nan) -> AnyArray:
 
 def _idle(logs: Logs) -> BoolArray:
     """Return whether no client served in each line of rounds.csv; False in the first round, which has none before."""
-    return (logs.rows["rounds"]["round"] > 1) & (logs.rows["rounds"]["served"] == 0)
+    idle: BoolArray = (logs.rows["rounds"]["round"] > 1) & (logs.rows["rounds"]["served"] == 0)
+    return idle
 
 
 def _gone(rounds: Rows) -> BoolArray:

@@ -1,162 +1,155 @@
 """The rule of ``flmarket verify`` on time: the events of all rounds are worked out again from their offers.
 
 It shares no code with ``des``. All jobs of a round start when it starts. What happens at the same time happens in the
-order in which its causes happened.
+order in which its causes happened; what has the same cause, in the order of services and offers.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from des.log_records import Kind, Outcome
 from des.observation import Status
-from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.tables import value_text
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from scenarios.logs.columns import AMOUNTS, EVENTS
 
 _ANY = np.inf  # an amount that other rules check
-
-
-class _Jobs(NamedTuple):
-    """The awarded offers, in the order of offers.csv: arrays [jobs]."""
-
-    offer: IntArray  # its place in offers.csv
-    line: IntArray  # the place in rounds.csv of its round and service
-    trained: FloatArray  # when its training ends, or is cut off, simulated seconds
-    cut: BoolArray  # whether its training is cut off
-    end: FloatArray  # when its update arrives, or it is cut off
-    arrives: BoolArray
-
-
-class _Order(NamedTuple):
-    """The order of events at the same time: how far they are from the start of the round, and when their causes were.
-
-    Arrays [events]; what they leave open is decided by the order of services and offers.
-    """
-
-    depth: IntArray  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that
-    cause: FloatArray  # when the event happened that led to it
-    depth_of_cause: IntArray
-    before: FloatArray  # when the event happened that led to the cause
-    job: IntArray
-
-    @classmethod
-    def of(cls, count: int, depth: int) -> "_Order":
-        no_time, no_number = np.zeros(count), np.zeros(count, dtype=np.int64)
-        return cls(np.full(count, depth), no_time, no_number, no_time.copy(), no_number.copy())
-
-    def where(self, which: AnyArray) -> "_Order":
-        return _Order(*(values[which] for values in self))
+_ORDER = (
+    "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that
+    "cause",  # the time of the event that led to it
+    "depth_of_cause",
+    "before",  # the time of the event that led to the cause
+    "job",  # the place of the job that led to it
+)
+"""Columns that order events at the same time."""
 
 
 def timeline(logs: Logs) -> Iterator[Finding]:
     """Each event, start and end is at the time and in the place that the scenario's durations give it; no gaps."""
-    rounds, offers = logs.rows["rounds"], logs.rows["offers"]
-    # As logged, so that one wrong time is named once.
-    starts = np.concatenate([[0.0], rounds["sim_time"][:: len(logs.places)][:-1]])
+    rounds, offers, count = logs.rows["rounds"], logs.rows["offers"], len(logs.places)
+    starts = np.concatenate([[0.0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
     jobs = _jobs(logs, starts)
+    at = jobs["place"]
     start, end = np.full((2, len(offers)), np.nan)
-    start[jobs.offer], end[jobs.offer] = starts[rounds["round"][jobs.line] - 1], jobs.end
+    start[at], end[at] = jobs["start"], jobs["end"]
     outcome = np.full(len(offers), Outcome.OUTBID, dtype=object)
-    outcome[jobs.offer] = np.where(jobs.arrives, Outcome.SERVED, Outcome.DROPPED)
+    outcome[at] = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
     wanted = {"start": start, "end": end, "outcome": outcome}
     yield from offers.differing(wanted, "by the scenario's durations it should be")
     ends = starts.copy()
-    np.maximum.at(ends, rounds["round"][jobs.line] - 1, jobs.end)
+    np.maximum.at(ends, jobs["round"] - 1, jobs["end"])
     if logs.scenario.timeline.slot is not None:
         ends = np.maximum(ends, starts + logs.scenario.timeline.slot)
-    yield from rounds.differing({"sim_time": np.repeat(ends, len(logs.places))}, "its events end at")
-    yield from _compared(logs.rows["events"], _expected(logs, starts, jobs))
-    yield from _decided(logs)
+    yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
+    yield from _compared(logs.rows["events"], _events(logs, starts, jobs))
+    decisions = _decisions(logs)
+    sums, made = (np.bincount(decisions["line"], of, len(rounds)) for of in (decisions["amount"], None))
+    wanted = {"offered": np.where(made > 0, sums, np.nan)[logs.takes_part]}
+    yield from rounds.where(logs.takes_part).differing(wanted, "its decisions come to")
 
 
-def _decided(logs: Logs) -> Iterator[Finding]:
-    events, rounds = logs.rows["events"], logs.rows["rounds"]
-    service = logs.services_of(events)
-    decisions = events.has("event", Kind.DECISION) & (service >= 0)
-    lines = ((events["round"] - 1) * len(logs.places) + service)[decisions]
-    made = np.bincount(lines, minlength=len(rounds)) > 0
-    sums = np.bincount(lines, events["amount"][decisions], minlength=len(rounds))
-    there = np.flatnonzero(logs.takes_part)
-    wanted = {"offered": np.where(made, sums, np.nan)[there]}
-    yield from rounds.where(there).differing(wanted, "its decisions come to")
+def _decisions(logs: Logs) -> Rows:
+    """Return the decisions of services in events.csv, with the place of their line in rounds.csv."""
+    events = logs.rows["events"].having(service=logs.services_of(logs.rows["events"]))
+    decisions = events.where(events.has("event", Kind.DECISION) & (events["service"] >= 0))
+    return decisions.having(line=(decisions["round"] - 1) * len(logs.places) + decisions["service"])
 
 
-def _jobs(logs: Logs, starts: FloatArray) -> _Jobs:
+def _jobs(logs: Logs, starts: FloatArray) -> Rows:
+    """Return the awarded offers, with their place in the tables, their times, and the order in which they end."""
     offers, clock = logs.rows["offers"], logs.scenario.timeline
-    awarded = np.flatnonzero(~offers.has("outcome", Outcome.OUTBID) & logs.takes_part[logs.lines_of_offers])
-    service, client = (it[awarded] for it in logs.offered_to)
-    number = offers["round"][awarded]
-    size = (offers if logs.clients is None else logs.held)["data_size"][awarded]  # clients may report other data
-    epochs = np.array(list(logs.epochs.values()))[service]
+    place = np.flatnonzero(~offers.has("outcome", Outcome.OUTBID) & logs.takes_part[logs.lines_of_offers])
+    offers, (service, client) = offers.where(place), (it[place] for it in logs.offered_to)
+    size = offers["data_size"] if logs.clients is None else logs.held["data_size"][place]  # others may be reported
+    epochs = np.array([logs.epochs[name] for name in logs.places])[service]
     compute = size * epochs * clock.seconds_per_sample / logs.population.speed[client]
-    limit = np.full(len(awarded), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
+    limit = np.full(len(place), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
     if logs.scenario.clients.departure_rate:
-        pairs = zip(number.tolist(), client.tolist(), strict=True)
+        pairs = zip(offers["round"].tolist(), client.tolist(), strict=True)
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
         limit = np.fmin(limit, part * (compute + clock.upload_seconds))
-    cut = compute > limit
-    trained = starts[number - 1] + np.minimum(compute, limit)
-    end = trained + np.where(cut, 0.0, np.minimum(clock.upload_seconds, limit - np.minimum(compute, limit)))
-    arrives = compute + clock.upload_seconds <= limit
-    return _Jobs(awarded, logs.lines_of_offers[awarded], trained, cut, end, arrives)
+    start, cut = starts[offers["round"] - 1], compute > limit
+    trained = start + np.minimum(compute, limit)
+    upload = np.where(cut, 0.0, np.minimum(clock.upload_seconds, limit - np.minimum(compute, limit)))
+    return offers.having(
+        place=place,
+        line=logs.lines_of_offers[place],
+        start=start,
+        trained=trained,
+        cut=cut,
+        end=trained + upload,
+        arrives=compute + clock.upload_seconds <= limit,
+        depth=np.where(cut, 2, 3),
+        cause=np.where(cut, 0.0, trained),
+        depth_of_cause=np.where(cut, 1, 2),
+        before=np.zeros(len(place)),
+        job=np.arange(len(place)),
+    )
 
 
-def _expected(logs: Logs, starts: FloatArray, jobs: _Jobs) -> Rows:
-    """Return the events that the logs' offers and decisions lead to, in order."""
-    rounds, offers = logs.rows["rounds"], logs.rows["offers"]
+def _services(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+    """Return rounds.csv, with the time at which each service's round opens and closes, and the order of closing.
+
+    It closes after its last job, and at once if it has none.
+    """
+    rounds = logs.rows["rounds"]
     opens = starts[rounds["round"] - 1]
-    closes, closing = _closing(opens, jobs)
-    pieces: list[tuple[dict[str, AnyArray], _Order]] = []
+    in_order = np.lexsort((*(jobs[name] for name in reversed(_ORDER)), jobs["end"], jobs["line"]))
+    last = jobs.where(in_order[np.flatnonzero(np.diff(jobs["line"][in_order], append=-1))])
+    order = {"depth": 3, "cause": last["end"], "depth_of_cause": last["depth"], "before": last["cause"]}
+    closing = {"closes": opens.copy(), **{name: np.zeros(len(rounds)) for name in _ORDER}}
+    for name, values in {"closes": last["end"], **order, "job": last["job"]}.items():
+        closing[name][last["line"]] = values
+    return rounds.having(opens=opens, **closing)
 
-    def add(kind: Kind, number: IntArray, time: FloatArray, order: _Order, **values: AnyArray | float) -> None:
-        nothing = {"service": np.nan, "client": np.nan, "core": np.nan, "amount": np.nan}
-        piece = {"round": number, "sim_time": time, "event": kind, **nothing, **values}
-        types = {"event": object, "service": object}
-        filled = {name: np.full(len(number), value, dtype=types.get(name)) for name, value in piece.items()}
-        pieces.append((filled, order))
 
-    def of_services(kind: Kind, lines: IntArray, amount: AnyArray | float, time: FloatArray, order: _Order) -> None:
-        number, service = rounds["round"][lines], rounds["service"][lines]
-        add(kind, number, time[lines], order.where(lines), service=service, amount=amount)
+def _events(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+    """Return the events that the logs' offers and decisions lead to, in order."""
+    services = _services(logs, starts, jobs)
+    there, served = services.where(logs.takes_part), jobs.where(jobs["arrives"])
+    trained, trains_fully = services.where(np.unique(served["line"])), jobs.where(~jobs["cut"])
+    paid = served.having(**{name: services[name][served["line"]] for name in ("closes", *_ORDER)})
+    reached = there.where(there.has("status", Status.REACHED))
+    pieces = [
+        _piece(Kind.REFRESH, services.where(slice(None, None, len(logs.places))), "opens", depth=0, about=()),
+        _piece(Kind.BID, there, "opens", _ANY, depth=0),
+        _piece(Kind.DECISION, there, "opens", _ANY, depth=0),
+        _piece(Kind.DECISION, services.where(_offered_again(logs)), "opens", _ANY, depth=0),
+        _piece(Kind.AWARD, jobs, "start", jobs["payment"], depth=0),
+        _piece(Kind.TRAIN_START, jobs, "start", depth=1),
+        _piece(Kind.TRAIN_END, trains_fully, "trained", depth=2),
+        _piece(Kind.UPLOAD, served, "end"),
+        _piece(Kind.AGGREGATE, trained, "closes", trained["samples"]),
+        _piece(Kind.EVALUATE, trained, "closes", trained["accuracy"]),
+        _piece(Kind.PAY, paid, "closes", paid["paid"], about=("service", "client")),
+        _piece(Kind.EXIT, reached, "closes", reached["accuracy"]),
+    ]
+    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in (*EVENTS.names, *_ORDER)}
+    order = np.lexsort([columns[name] for name in (*reversed(_ORDER), "sim_time", "round")])
+    return Rows("events", columns, np.arange(2, len(order) + 2)).where(order)
 
-    def of_jobs(
-        kind: Kind, which: AnyArray, time: FloatArray, order: _Order, amount: AnyArray | float = np.nan
-    ) -> None:
-        made = offers.where(jobs.offer[which])
-        place = {name: made[name] for name in ("service", "client", "core")}
-        add(kind, made["round"], time[which], order.where(which), **place, amount=amount)
 
-    there, all_jobs = np.flatnonzero(logs.takes_part), np.arange(len(jobs.offer))
-    first = _Order.of(len(rounds), 0)
-    add(Kind.REFRESH, np.array(logs.numbers), starts, _Order.of(len(starts), 0))
-    for kind in (Kind.BID, Kind.DECISION):
-        of_services(kind, there, _ANY, opens, first)
-    of_services(Kind.DECISION, _offered_again(logs), _ANY, opens, first)
-    start = opens[jobs.line]
-    of_jobs(Kind.AWARD, all_jobs, start, _Order.of(len(start), 0), offers["payment"][jobs.offer])
-    of_jobs(Kind.TRAIN_START, all_jobs, start, _Order.of(len(start), 1))
-    of_jobs(Kind.TRAIN_END, np.flatnonzero(~jobs.cut), jobs.trained, _Order.of(len(start), 2))
-    served = np.flatnonzero(jobs.arrives)
-    of_jobs(Kind.UPLOAD, served, jobs.end, _order_of_ends(jobs))
-    lines = np.unique(jobs.line[served])
-    of_services(Kind.AGGREGATE, lines, rounds["samples"][lines], closes, closing)
-    of_services(Kind.EVALUATE, lines, rounds["accuracy"][lines], closes, closing)
-    paid = offers.where(jobs.offer[served])
-    of_line = jobs.line[served]
-    add(
-        Kind.PAY, paid["round"], closes[of_line], closing.where(of_line),
-        service=paid["service"], client=paid["client"], amount=paid["paid"],
-    )  # fmt: skip
-    left = np.flatnonzero(rounds.has("status", Status.REACHED))
-    of_services(Kind.EXIT, left, rounds["accuracy"][left], closes, closing)
-    columns = {name: np.concatenate([piece[name] for piece, _ in pieces]) for name in EVENTS.names}
-    order = _Order(*map(np.concatenate, zip(*(order for _, order in pieces), strict=True)))
-    sequence = np.lexsort((*reversed(order), columns["sim_time"], columns["round"]))
-    return Rows("events", columns, np.arange(2, len(sequence) + 2)).where(sequence)
+def _piece(
+    kind: Kind,
+    rows: Rows,  # one for each event
+    time: str,  # the column that says when it happens
+    amount: AnyArray | float = np.nan,
+    *,
+    depth: int | None = None,  # None where the rows have an order of their own
+    about: tuple[str, ...] = ("service", "client", "core"),
+) -> dict[str, AnyArray]:
+    """Return events of one kind, by column."""
+    zeros = np.zeros(len(rows))
+    piece = {"round": rows["round"], "sim_time": rows[time], "event": np.full(len(rows), kind, dtype=object)}
+    piece |= dict.fromkeys(("service", "client", "core"), zeros + np.nan)
+    piece |= {name: rows[name] for name in about if name in rows.columns}
+    piece["amount"] = zeros + amount
+    if depth is None:
+        return piece | {name: rows[name] for name in _ORDER}
+    return piece | dict.fromkeys(_ORDER, zeros) | {"depth": zeros + depth}
 
 
 def _offered_again(logs: Logs) -> IntArray:
@@ -164,34 +157,11 @@ def _offered_again(logs: Logs) -> IntArray:
 
     The rule ``cores`` checks that these are the ones refused.
     """
-    events = logs.rows["events"]
-    other = ~logs.by_round(events, lambda now: now.paper)
-    decisions = events.where(other & events.has("event", Kind.DECISION) & (logs.services_of(events) >= 0))
-    place = np.arange(len(decisions)) - np.searchsorted(decisions["round"], decisions["round"])
-    of_round = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=len(logs.numbers) + 1)
-    again = decisions.where(place >= of_round[decisions["round"]])
-    return (again["round"] - 1) * len(logs.places) + logs.services_of(again)
-
-
-def _order_of_ends(jobs: _Jobs) -> _Order:
-    """Return the order of the ends of jobs: one whose training is cut off ends there."""
-    job, no_time = np.arange(len(jobs.offer)), np.zeros(len(jobs.offer))
-    depth = np.where(jobs.cut, 2, 3)
-    return _Order(depth, np.where(jobs.cut, 0.0, jobs.trained), depth - 1, no_time, job)
-
-
-def _closing(opens: FloatArray, jobs: _Jobs) -> tuple[FloatArray, _Order]:
-    """Return when each service's round closes, and in which order: after its last job, or at once if it has none."""
-    ends = _order_of_ends(jobs)
-    in_order = np.lexsort((*reversed(ends), jobs.end, jobs.line))
-    last = in_order[np.flatnonzero(np.diff(jobs.line[in_order], append=-1))]
-    closes, order = opens.copy(), _Order.of(len(opens), 0)
-    lines = jobs.line[last]
-    closes[lines] = jobs.end[last]
-    caused = _Order(np.full(len(last), 3), jobs.end[last], ends.depth[last], ends.cause[last], last)
-    for values, new in zip(order, caused, strict=True):
-        values[lines] = new
-    return closes, order
+    decisions = _decisions(logs)
+    number = decisions["round"]
+    first = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=len(logs.numbers) + 1)
+    again = np.arange(len(number)) - np.searchsorted(number, number) >= first[number]
+    return decisions["line"][again & ~logs.by_round(decisions, lambda now: now.paper)]
 
 
 def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
@@ -211,10 +181,8 @@ def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
 def _words(events: Rows, at: int) -> str:
     if at >= len(events):
         return "missing"
-    event, amount = events["event"][at], events["amount"][at]
-    parts = [event]
-    if (service := events["service"][at]) == service:
-        parts.append(f"of {service}")
+    event, service, amount = (events[name][at] for name in ("event", "service", "amount"))
+    parts = [event, *([f"of {service}"] if service == service else [])]
     parts += [f"{name} {events[name][at]:.0f}" for name in ("client", "core") if not np.isnan(events[name][at])]
     if np.isfinite(amount) and event in AMOUNTS:
         parts.append(f"with {value_text(AMOUNTS[Kind(event)], amount)}")

@@ -19,6 +19,7 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(": valid: 4 rounds, ") == 4
     assert done.stdout.count("same bytes again") == 4
+    assert done.stderr.endswith("4 of 4 runs are valid\n")
     [table, *_] = (batch / "runs").rglob("rounds.csv")
     copy = tmp_path / "runs" / "x"
     copy.mkdir(parents=True)
@@ -62,7 +63,7 @@ def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_
         f"{failed}: not checked: {reason}\n"
         f"{interrupted.relative_to(tmp_path)}: not checked: interrupted, or still being played\n"
     )
-    assert done.stderr == "2 of 2 runs could not be checked in full\n"
+    assert done.stderr == "0 of 2 runs are valid; 2 could not be checked in full\n"
 
 
 HERMIT = """
@@ -105,7 +106,7 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
         "be played again only there; to repeat runs from the command line, put the definition into a file, load it "
         "with --plugin FILE, and play a new run\n"
     ) in done.stdout
-    assert done.stderr == "2 of 3 runs could not be checked in full\n"
+    assert done.stderr == "3 of 3 runs are valid; 2 could not be checked in full\n"
 
     done = flmarket("verify", str(hermit), str(random), "--rerun", "--plugin", "mine.py", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("same bytes again")) == (0, 2), done.stdout
