@@ -4,7 +4,7 @@ The clients' data and bids are drawn again, because their draws define them (``d
 learn learn again, from what the logs say they were paid. Nothing here is asked of the market.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import pandas as pd
 
 from des.availability import Interval
 from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError, Truthful
-from des.clients.population import Held, Population, Qualities
+from des.clients.population import Population, Qualities
 from des.log_records import Outcome
 from des.money import MicroArray
 from des.observation import Status
@@ -73,11 +73,6 @@ class Logs:
     @cached_property
     def places(self) -> Mapping[str, int]:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
-
-    @cached_property
-    def epochs(self) -> Mapping[str, int]:
-        """The number of times that each service's clients go through their data in a round."""
-        return {it.name: self.scenario.training_for(it.dataset).local_epochs for it in self.scenario.services}
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -192,32 +187,19 @@ class Logs:
 
     @cached_property
     def drawn(self) -> tuple[Mapping[str, AnyArray], MicroArray]:
-        """What the seed draws for each offer, by column of offers.csv; and the lowest bids, [rounds, M]."""
-        lowest = []
+        """What the seed draws for each offer, by column of offers.csv and clients.csv; the lowest bids, [rounds, M].
 
-        def noted() -> Iterator[tuple[int, Qualities]]:
-            for number, world in self.worlds():
-                lowest.append(world.bid.min(axis=1))
-                yield number, world
-
-        return self._of_offers(("data_size", "emd", "dqi", "bid"), noted()), np.array(lowest)
-
-    @cached_property
-    def held(self) -> Mapping[str, AnyArray]:
-        """What the client of each offer holds, whatever it reports, by column of clients.csv."""
-        worlds = ((number, self.population.held(number)) for number in self.numbers)
-        return self._of_offers(("data_size", "emd", "cost"), worlds)
-
-    def _of_offers(
-        self, names: Sequence[str], worlds: Iterable[tuple[int, Qualities | Held]]
-    ) -> Mapping[str, AnyArray]:
+        ``held_data_size``, ``held_emd`` and ``cost`` are the truth, whatever clients report.
+        """
         service, client = self.offered_to
-        found: dict[str, list[AnyArray]] = {name: [] for name in names}
-        for number, world in worlds:
-            places = self.places_of(number)
-            for name, parts in found.items():
-                parts.append(getattr(world, name)[service[places], client[places]])
-        return {name: np.concatenate(parts) for name, parts in found.items()}
+        rounds, lowest = [], []
+        for number, world in self.worlds():
+            offers = self.places_of(number)
+            told = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
+            held = {"held_data_size": world.held.data_size, "held_emd": world.held.emd, "cost": world.held.cost}
+            rounds.append({name: it[service[offers], client[offers]] for name, it in (told | held).items()})
+            lowest.append(world.bid.min(axis=1))
+        return {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}, np.array(lowest)
 
     def _dqi(self, dataset: str) -> DQIParameters:
         if self.scenario.dqi == "published" or dataset not in self.data.labels:

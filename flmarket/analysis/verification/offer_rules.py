@@ -76,10 +76,10 @@ def interests(logs: Logs) -> Iterator[Finding]:
     same |= {"reported_size": offers["data_size"], "reported_emd": offers["emd"]}
     yield from clients.differing(same, "offers.csv has")
     yield from clients.differing({"profit": clients["paid"] - clients["cost"]}, "what it was paid less its cost is")
-    labels = _labels_are_known(logs, logs.data.datasets)
-    wanted = {"data_size": logs.held["data_size"], "emd": np.where(labels, logs.held["emd"], clients["emd"])}
+    labels, drawn = _labels_are_known(logs, logs.data.datasets), logs.drawn[0]
+    wanted = {"data_size": drawn["held_data_size"], "emd": np.where(labels, drawn["held_emd"], clients["emd"])}
     if logs.known:
-        wanted["cost"] = logs.held["cost"]
+        wanted["cost"] = drawn["cost"]
     yield from clients.differing(wanted, _SEED)
 
 

@@ -63,8 +63,10 @@ def _jobs(logs: Logs, starts: FloatArray) -> Rows:
     offers, clock = logs.rows["offers"], logs.scenario.timeline
     place = np.flatnonzero(~offers.has("outcome", Outcome.OUTBID) & logs.takes_part[logs.lines_of_offers])
     offers, (service, client) = offers.where(place), (it[place] for it in logs.offered_to)
-    size = offers["data_size"] if logs.clients is None else logs.held["data_size"][place]  # others may be reported
-    epochs = np.array([logs.epochs[name] for name in logs.places])[service]
+    size = (
+        offers["data_size"] if logs.clients is None else logs.drawn[0]["held_data_size"][place]
+    )  # others may be reported
+    epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])[service]
     compute = size * epochs * clock.seconds_per_sample / logs.population.speed[client]
     limit = np.full(len(place), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
     if logs.scenario.clients.departure_rate:
