@@ -1,5 +1,6 @@
 """A run's logs as data frames: the one place where they are read. Money is in whole micro-units, what is empty NaN."""
 
+import csv
 import io
 import json
 import re
@@ -10,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from des.money import MICRO
+from fl.arrays import AnyArray
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.table import INTEGER, MONEY, Column, Table
+from scenarios.logs.table import MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
 
@@ -77,24 +79,44 @@ def in_units(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def written(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return a table as the text that flmarket writes of it."""
-    texts = {}
-    for column in ALL_TABLES[name].columns:
-        values = frame[column.name].tolist()
-        if column.by is None:
-            texts[column.name] = [_text(column, value) for value in values]
-        else:
-            key, cases = column.by
-            kinds = (cases.get(kind, column) for kind in frame[key])
-            texts[column.name] = [_text(kind, value) for kind, value in zip(kinds, values, strict=True)]
-    return pd.DataFrame(texts, dtype=str)
+    return pd.DataFrame(_texts(frame, name), dtype=str)
 
 
-def _text(column: Column, value: Any) -> str:
-    if value != value:  # NaN: nothing
-        return ""
-    if column.type in (MONEY, INTEGER):
+def text_of(frame: pd.DataFrame, name: str) -> str:
+    """Return a table as the file that flmarket writes of it."""
+    buffer, texts = io.StringIO(), _texts(frame, name)
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(texts)
+    writer.writerows(zip(*texts.values(), strict=True))
+    return buffer.getvalue()
+
+
+def value_text(column: Column, value: Any) -> str:
+    """Return a value of a column of a table as the text that flmarket writes of it."""
+    if column.type.dtype == "int64" or column.type is MONEY:
         return column.type.write(int(value))
     return column.type.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
+
+
+def _texts(frame: pd.DataFrame, name: str) -> dict[str, list[str]]:
+    texts = {}
+    for column in ALL_TABLES[name].columns:
+        values, found = frame[column.name].to_numpy(), np.empty(len(frame), dtype=object)
+        if column.by is None:
+            found[:] = _different(column, values)
+        else:
+            key, cases = column.by
+            kinds = frame[key].to_numpy()
+            for kind in set(kinds):
+                found[kinds == kind] = _different(cases.get(kind, column), values[kinds == kind])
+        texts[column.name] = found.tolist()
+    return texts
+
+
+def _different(column: Column, values: AnyArray) -> AnyArray:
+    """Return the texts of values, writing each value once."""
+    place, different = pd.factorize(values)  # nothing (NaN) has the place -1
+    return np.array([*(value_text(column, value) for value in different.tolist()), ""], dtype=object)[place]
 
 
 def with_identity(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:

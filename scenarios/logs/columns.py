@@ -60,14 +60,14 @@ ROUNDS = Table(
             ACCURACY,
             "accuracy of the service's global model after the round: on validation images, or on test images where no "
             "others are held out",
-            "progress",
+            "accuracies",
         ),
         Column("target_accuracy", ACCURACY, "accuracy at which the service leaves", "scenario"),
         Column(
             "reward",
             NUMBER,
             "Omega^accuracy; Omega^target from the round in which the target is met; 0 before arrival",
-            "progress",
+            "accuracies",
         ),
         Column("budget", MONEY, "the most that the service may offer in this round", "scenario"),
         Column("offered", MONEY, "sum of the payments offered", "totals"),

@@ -213,8 +213,8 @@ def test_a_run_that_was_killed_has_the_same_bytes(
 @pytest.mark.parametrize(
     ("name", "number", "service", "values", "problem"),
     [
-        ("rounds", "1", "early", {"status": "training"}, "is training, but not by its arrival"),
-        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, but not by its arrival"),
+        ("rounds", "1", "early", {"status": "training"}, "is training, which does not fit the round in which"),
+        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, which does not fit the round in which"),
         ("rounds", "2", "late", {"reward": "1.0"}, "the reward 1.0 is not 0 before it arrives"),
         ("rounds", "2", "late", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has 0"),
         ("rounds", "12", "early", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has "),
@@ -317,7 +317,10 @@ def test_nobody_offers_to_clients_that_are_not_there(trace: Path, tmp_path: Path
     assert wanted == {(False, c) for c in (0, 2, 4, 6, 8)} | {(True, c) for c in (0, 1, 3, 5, 7, 9)}
     assert verify(run.directory).problems == []
     change(run.directory.path, "offers", {"client": "2"}, lambda row: (row["round"], row["client"]) == ("8", "1"))
-    assert any("client 2: is offline, but is wanted" in found for found in verify(run.directory).problems)
+    assert any(
+        "client 2: the client is offline in this round, but gets an offer" in found
+        for found in verify(run.directory).problems
+    )
 
 
 def test_interventions_and_a_trace_add_up(trace: Path) -> None:

@@ -1,11 +1,10 @@
-"""A run's logs as the rules of ``flmarket verify`` see them: data frames, and what they should follow from.
+"""A run's logs, and what they should follow from: the scenario, and the world that it makes with the seed.
 
-That is the scenario, and the world that it makes with the seed: the clients' data and bids are drawn again, because
-their draws define them (``des.clients.population``); clients that learn learn again, from what the logs say they were
-paid. Nothing here is asked of the market.
+The clients' data and bids are drawn again, because their draws define them (``des.clients.population``); clients that
+learn learn again, from what the logs say they were paid. Nothing here is asked of the market.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,22 +14,24 @@ import pandas as pd
 
 from des.availability import Interval
 from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError, Truthful
-from des.clients.population import Held, Population, Qualities
+from des.clients.population import Population, Qualities
 from des.log_records import Outcome
+from des.money import MicroArray
+from des.observation import Status
 from fl.arithmetic.draws import draw_key
-from fl.arrays import IntArray, UInt32Array
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
 from fl.data.quality import PUBLISHED, DQIParameters
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import FitError
 from fl.training.jobs import TrainingJob
 from flmarket.analysis.tables import read_table
 from flmarket.analysis.verification.conditions import Conditions, conditions
+from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, known_curve, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.checks import played
-from scenarios.file.schema import Scenario, Service
+from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
@@ -74,14 +75,20 @@ class Logs:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
-    def epochs(self) -> Mapping[str, int]:
-        """The number of times that each service's clients go through their data in a round."""
-        return {it.name: self.scenario.training_for(it.dataset).local_epochs for it in self.scenario.services}
-
-    @cached_property
     def numbers(self) -> list[int]:
         """The rounds that were played."""
         return self.rounds["round"].unique().tolist()
+
+    @property
+    def frames(self) -> Mapping[str, pd.DataFrame]:
+        """The tables, by name."""
+        tables = {"rounds": self.rounds, "offers": self.offers, "events": self.events, "clients": self.clients}
+        return {name: table for name, table in tables.items() if table is not None}
+
+    @cached_property
+    def rows(self) -> Mapping[str, Rows]:
+        """The tables as arrays, by name."""
+        return {name: Rows.of(name, frame) for name, frame in self.frames.items()}
 
     def offers_of(self, number: int, service: str | None = None) -> pd.DataFrame:
         """Return the offers of a round, or those of one service."""
@@ -94,14 +101,32 @@ class Logs:
 
     def places_of(self, number: int) -> slice:
         """Return where the offers of a round are in offers.csv, which is in the order of rounds."""
-        first, after = np.searchsorted(self.offers["round"].to_numpy(), [number, number + 1]).tolist()
+        first, after = np.searchsorted(self.rows["offers"]["round"], [number, number + 1]).tolist()
         return slice(first, after)
+
+    def services_of(self, rows: Rows) -> IntArray:
+        """Return the place of each row's service in the scenario, -1 where it concerns none."""
+        return np.array([self.places.get(name, -1) for name in rows["service"].tolist()], dtype=np.int64)
 
     @cached_property
     def offered_to(self) -> tuple[IntArray, IntArray]:
         """The services and the clients of all offers, [offers] each, as they are places in a world's arrays."""
-        service = np.array(self.offers["service"].map(self.places), dtype=np.int64)
-        return service, np.array(self.offers["client"], dtype=np.int64)
+        return self.services_of(self.rows["offers"]), self.rows["offers"]["client"]
+
+    @cached_property
+    def lines_of_offers(self) -> IntArray:
+        """The place in rounds.csv of the round and the service of each offer, [offers]."""
+        return (self.rows["offers"]["round"] - 1) * len(self.places) + self.offered_to[0]
+
+    @cached_property
+    def takes_part(self) -> BoolArray:
+        """Whether the service of each line of rounds.csv took part in the round, [rounds * M]."""
+        return ~self.rows["rounds"].has("status", Status.LEFT, Status.WAITING)
+
+    def by_round(self, rows: Rows, value: Callable[[Conditions], Any]) -> AnyArray:
+        """Return something of the conditions under which each row's round was played."""
+        found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[rows["round"] - 1]
+        return found
 
     @cached_property
     def data(self) -> KnownData:
@@ -149,9 +174,9 @@ class Logs:
             for number in self.numbers:
                 yield number, self.population.draw(number)
                 if self.population.learns:
-                    rows = self.offers_of(number)
-                    paid = [None if amount != amount else int(amount) for amount in rows["paid"]]
-                    offers = zip(rows["service"], rows["client"].tolist(), paid, strict=True)
+                    rows = self.rows["offers"].where(self.places_of(number))
+                    paid = [None if amount != amount else int(amount) for amount in rows["paid"].tolist()]
+                    offers = zip(rows["service"].tolist(), rows["client"].tolist(), paid, strict=True)
                     self.population.close(number, offers, list(self.places))
         except BehaviourError as error:
             raise InputError(str(error)) from error
@@ -160,16 +185,21 @@ class Logs:
         """Return the world of a round that was played."""
         return next(world for at, world in self.worlds() if at == number)
 
-    def held(self, number: int) -> Held:
-        """Return what data clients hold in a round, whatever they report."""
-        if number not in self._held:
-            self._held.clear()  # rules go from round to round
-            self._held[number] = self.population.held(number)
-        return self._held[number]
-
     @cached_property
-    def _held(self) -> dict[int, Held]:
-        return {}
+    def drawn(self) -> tuple[Mapping[str, AnyArray], MicroArray]:
+        """What the seed draws for each offer, by column of offers.csv and clients.csv; the lowest bids, [rounds, M].
+
+        ``held_data_size``, ``held_emd`` and ``cost`` are the truth, whatever clients report.
+        """
+        service, client = self.offered_to
+        rounds, lowest = [], []
+        for number, world in self.worlds():
+            offers = self.places_of(number)
+            told = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
+            held = {"held_data_size": world.held.data_size, "held_emd": world.held.emd, "cost": world.held.cost}
+            rounds.append({name: it[service[offers], client[offers]] for name, it in (told | held).items()})
+            lowest.append(world.bid.min(axis=1))
+        return {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}, np.array(lowest)
 
     def _dqi(self, dataset: str) -> DQIParameters:
         if self.scenario.dqi == "published" or dataset not in self.data.labels:
@@ -180,84 +210,62 @@ class Logs:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError(f"meta.json: fits: has no parameters {key!r} of eq. (6)") from None
 
-    def curve_of(self, service: Service) -> Curve | None:
-        """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
-
-        Its noise is that of the fit, also where the run went without.
-        """
-        if backend_of(self.scenario).trains:
-            return known_curve(self.scenario, service)
-        key = f"surrogate/{service.dataset}"
-        try:
-            return Curve.of(self.meta["fits"][key])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise InputError(f"meta.json: fits: has no parameters {key!r} of a learning curve") from None
-
     @cached_property
-    def learned(self) -> Mapping[tuple[int, str], float]:
-        """The accuracy by round and service where nothing was trained: that of the learning curves, followed again.
+    def learned(self) -> FloatArray:
+        """The accuracy of each line of rounds.csv where none was trained: that of the learning curves, followed again.
 
-        Empty for a run with real training, and where the learning curves here are not those that meta.json records.
+        NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
-        scenario = self.scenario
+        scenario, found = self.scenario, np.full((len(self.numbers), len(self.places)), np.nan)
         if backend_of(scenario).trains or any(it.dataset not in self.data.datasets for it in scenario.services):
-            return {}
+            return found.ravel()
         try:
             fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}
             if fits != self.meta.get("fits"):
-                return {}
+                return found.ravel()
             federation = build_federation(scenario, self.seed, Shelf())
         except FitError:
-            return {}
-        found: dict[tuple[int, str], float] = {}
+            return found.ravel()
+        offers = self.rows["offers"]
         for number in self.numbers:
-            offers = self.offers_of(number)
+            made = offers.where(self.places_of(number))
             try:
-                federation.train_round(number, self.jobs(number, offers[offers["outcome"] == Outcome.SERVED]))
+                federation.train_round(number, self.jobs(number, made.where(made.has("outcome", Outcome.SERVED))))
             except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
                 break
-            found |= {(number, name): federation.accuracy(name) for name in self.places}
-        return found
+            found[number - 1] = [federation.accuracy(name) for name in self.places]
+        return found.ravel()
 
     @cached_property
-    def exact_accuracy(self) -> pd.Series:
+    def exact_accuracy(self) -> FloatArray:
         """The accuracy behind the six decimals of each line of rounds.csv; NaN where nothing tells it."""
-        measured = self.rounds["service"].map(self.data.measured).astype(float)
-        share = (self.rounds["accuracy"] * measured).round() / measured
-        followed = [
-            self.learned.get(key, np.nan) for key in zip(self.rounds["round"], self.rounds["service"], strict=True)
-        ]
-        return pd.Series(followed, self.rounds.index).fillna(share)
+        rounds = self.rows["rounds"]
+        measured = np.array([self.data.measured.get(name, np.nan) for name in rounds["service"].tolist()])
+        share = np.rint(rounds["accuracy"] * measured) / measured
+        return np.where(np.isnan(self.learned), share, self.learned)
 
-    def jobs(self, number: int, offers: pd.DataFrame) -> list[TrainingJob]:
+    def jobs(self, number: int, offers: Rows | pd.DataFrame) -> list[TrainingJob]:
         """Return what the clients of a round's offers trained on, service by service, in the order of offers."""
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
+        columns = [offers[name].tolist() for name in ("service", "client", "data_size", "emd")]
         if not lies and not clients.lasting.persistence and clients.label_mix.dirichlet is None:
-            columns = (offers[name].tolist() for name in ("service", "client", "data_size", "emd"))
             return [TrainingJob(*values) for values in zip(*columns, strict=True)]
-        found = []
-        for name in offers["service"].unique():
-            own = offers[offers["service"] == name]
-            claimed = own["data_size"].tolist() if lies else None
-            found += self.held(number).jobs(name, self.places[name], own["client"].tolist(), claimed)
+        held, found = self.population.held(number), []
+        for name in dict.fromkeys(columns[0]):
+            own = [(client, size) for service, client, size, _ in zip(*columns, strict=True) if service == name]
+            claimed = [size for _, size in own] if lies else None
+            found += held.jobs(name, self.places[name], [client for client, _ in own], claimed)
         return found
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
-        if number not in self._conditions:
-            spent: dict[Any, Any] = self._spent.loc[number].to_dict()
-            self._conditions[number] = conditions(self.scenario, number, spent, self._intervals)
-        return self._conditions[number]
+        return self._conditions[number - 1]
 
     @cached_property
-    def _conditions(self) -> dict[int, Conditions]:
-        return {}
-
-    @cached_property
-    def _spent(self) -> pd.DataFrame:
-        """The money each service spent before each round, micro-units: [rounds, services]."""
-        spent = self.rounds.pivot_table("spent", "round", "service", aggfunc="sum")
-        return spent.cumsum().shift(fill_value=0)
+    def _conditions(self) -> list[Conditions]:
+        names, spent = list(self.places), self.rows["rounds"]["spent"].reshape(-1, len(self.places))
+        before = [dict(zip(names, sums, strict=True)) for sums in (spent.cumsum(axis=0) - spent).tolist()]
+        return [conditions(self.scenario, n, sums, self._intervals) for n, sums in enumerate(before, start=1)]
 
     @cached_property
     def _intervals(self) -> Sequence[Interval] | None:

@@ -1,147 +1,154 @@
 """The rules of ``flmarket verify`` on offers: what clients have and ask, who serves whom, and what that costs."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Container, Iterator
 
 import numpy as np
 import pandas as pd
 
 from des.allocation import tie_order_of
-from des.clients.population import Held, Qualities
 from des.log_records import Kind, Outcome
 from des.money import MICRO
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from flmarket.analysis.verification.clearing_rules import clearing
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.findings import differing, wrong
+from flmarket.analysis.verification.findings import Finding
 
 _ROUNDING = 0.5 + 1e-3  # of money to micro-units, and of the logged EMD
 _SEED = "the run's seed draws"
 
 
-def bids(logs: Logs) -> Iterator[str]:
+def bids(logs: Logs) -> Iterator[Finding]:
     """Each bid follows from the cost of the data that the client reports; a truthful client bids the cost."""
-    cost, offers = logs.scenario.clients.cost, logs.offers
-    if logs.behaviour is None or offers.empty:
-        return  # of a plug-in that is not here
+    cost, offers, behaviour = logs.scenario.clients.cost, logs.rows["offers"], logs.behaviour
+    if behaviour is None:  # of a plug-in that is not here
+        return
     asked = MICRO * (cost.per_sample * offers["data_size"] - cost.per_emd * offers["emd"])
     # The range of micro-units that the cost can have been rounded to; one number, but for ties.
-    near = [np.ceil(asked - _ROUNDING).clip(0), np.floor(asked + _ROUNDING).clip(0)]
+    low, high = np.ceil(asked - _ROUNDING).clip(0), np.floor(asked + _ROUNDING).clip(0)
     if cost.noise:
-        factors = {number: logs.population.cost_factors(number) for number in offers["round"].unique()}
-        own = [factors[n][client] for n, client in zip(offers["round"], offers["client"], strict=True)]
-        near = [(amount * own).round() for amount in near]
-    services = len(logs.places)
-    ranges = {  # of the same cost for any service
-        costs: logs.population.spec.behaviour.bid_range(*(np.full(services, amount, np.int64) for amount in costs))
-        for costs in set(zip(*near, strict=True))
-    }
-    place = offers["service"].map(logs.places)
-    low, high = (
-        np.array([ranges[costs][end][m] for costs, m in zip(zip(*near, strict=True), place, strict=True)])
-        for end in (0, 1)
-    )
-    yield from wrong(
-        offers, ~offers["bid"].between(low, high), "the bid {bid} does not follow from the cost of its data"
-    )
+        factors = np.array([logs.population.cost_factors(number) for number in logs.numbers])
+        own = factors[offers["round"] - 1, offers["client"]]
+        low, high = np.rint(low * own), np.rint(high * own)
+    if not logs.population.truthful:
+        low, high = _bid_range(logs, low, high)
+    other = (offers["bid"] < low) | (offers["bid"] > high)
+    yield from offers.wrong(other, "the bid {bid} does not follow from the cost of its data", "bid")
 
 
-def world(logs: Logs) -> Iterator[str]:
+def _bid_range(logs: Logs, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest bid that follow from the range of costs of each offer."""
+    service, count = logs.offered_to[0], len(logs.places)
+    ranges, which = np.unique(np.array([low, high]), axis=1, return_inverse=True)
+    bid_range = logs.population.spec.behaviour.bid_range
+    found = [bid_range(*(np.full(count, cost, np.int64) for cost in costs)) for costs in ranges.T]
+    lowest, highest = (np.array([bids[end] for bids in found]).reshape(-1, count) for end in (0, 1))
+    return lowest[which, service], highest[which, service]
+
+
+def world(logs: Logs) -> Iterator[Finding]:
     """Data sizes, EMDs, DQI and bids are those that the run's seed draws for the round, the service and the client."""
     if logs.behaviour is None:
         return  # the rule ``interests`` holds what the client has against the draw
-    lowest: dict[tuple[int, str], int] = {}
-
-    def drawn() -> Iterator[tuple[int, Qualities]]:
-        for number, world in logs.worlds():
-            lowest.update({(number, name): int(world.bid[m].min()) for name, m in logs.places.items()})
-            yield number, world
-
-    wanted = _drawn(logs, ["data_size", "emd", "dqi", *(["bid"] if logs.known else [])], drawn())
-    labels = logs.offers["service"].isin([it.name for it in logs.scenario.services if it.dataset in logs.data.labels])
-    for name in ("emd", "dqi"):
-        wanted[name] = wanted[name].where(labels, logs.offers[name])
-    yield from differing(logs.offers, wanted, _SEED)
-    asked = logs.events[(logs.events["event"] == Kind.BID) & logs.events["service"].notna()]
+    offers, (drawn, lowest) = logs.rows["offers"], logs.drawn
+    labels = _labels_are_known(logs, logs.data.labels)
+    wanted = {"data_size": drawn["data_size"]}
+    wanted |= {name: np.where(labels, drawn[name], offers[name]) for name in ("emd", "dqi")}
     if logs.known:
-        bids = [lowest[key] for key in zip(asked["round"], asked["service"], strict=True)]
-        yield from wrong(asked, asked["amount"] != bids, "its bid event has not the lowest bid of the round")
+        wanted["bid"] = drawn["bid"]
+    yield from offers.differing(wanted, _SEED)
+    if logs.known:
+        events = logs.rows["events"]
+        asked = events.where(events.has("event", Kind.BID) & (events["service"] == events["service"]))
+        right = lowest[asked["round"] - 1, logs.services_of(asked)]
+        what = "the amount of its bid event is not the lowest bid of the round"
+        yield from asked.wrong(asked["amount"] != right, what, "amount")
 
 
-def interests(logs: Logs) -> Iterator[str]:
+def interests(logs: Logs) -> Iterator[Finding]:
     """Rows of clients.csv are those of offers.csv; the truth in them is what the seed draws, and the profit adds up."""
-    clients, offers = logs.clients, logs.offers
-    if clients is None:
+    if logs.clients is None:
         return
-    if len(clients) != len(offers) or (clients["round"] != offers["round"]).any():
-        yield "clients.csv does not have one row for each row of offers.csv, in order"
+    clients, offers = logs.rows["clients"], logs.rows["offers"]
+    if clients["round"].tolist() != offers["round"].tolist():
+        yield Finding("clients.csv", None, "", "clients.csv does not have one row for each row of offers.csv, in order")
         return
-    reported = offers.rename(columns={"data_size": "reported_size", "emd": "reported_emd"})
-    same = ["service", "client", "reported_size", "reported_emd", "bid", "paid"]
-    yield from differing(clients, reported[same], "offers.csv has")
-    profit = clients["paid"] - clients["cost"]
-    yield from differing(clients, pd.DataFrame({"profit": profit}), "what it was paid less its cost is")
-    held = ((number, logs.held(number)) for number in logs.numbers)
-    wanted = _drawn(logs, ["data_size", "emd", *(["cost"] if logs.known else [])], held)
-    labels = offers["service"].isin([it.name for it in logs.scenario.services if it.dataset in logs.data.datasets])
-    wanted["emd"] = wanted["emd"].where(labels, clients["emd"])
-    yield from differing(clients, wanted, _SEED)
+    same = {name: offers[name] for name in ("service", "client", "bid", "paid")}
+    same |= {"reported_size": offers["data_size"], "reported_emd": offers["emd"]}
+    yield from clients.differing(same, "offers.csv has")
+    yield from clients.differing({"profit": clients["paid"] - clients["cost"]}, "what it was paid less its cost is")
+    labels, drawn = _labels_are_known(logs, logs.data.datasets), logs.drawn[0]
+    wanted = {"data_size": drawn["held_data_size"], "emd": np.where(labels, drawn["held_emd"], clients["emd"])}
+    if logs.known:
+        wanted["cost"] = drawn["cost"]
+    yield from clients.differing(wanted, _SEED)
 
 
-def _drawn(logs: Logs, names: Sequence[str], worlds: Iterable[tuple[int, Qualities | Held]]) -> pd.DataFrame:
-    """Return what the worlds of all rounds have for each offer."""
-    service, client = logs.offered_to
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for number, world in worlds:
-        places = logs.places_of(number)
-        for name in names:
-            found[name].append(getattr(world, name)[service[places], client[places]])
-    return pd.DataFrame({name: np.concatenate(parts) for name, parts in found.items()})
+def _labels_are_known(logs: Logs, datasets: Container[str]) -> BoolArray:
+    """Return whether the labels of each offer's data set are known."""
+    return np.array([it.dataset in datasets for it in logs.scenario.services])[logs.offered_to[0]]
 
 
-def payments(logs: Logs) -> Iterator[str]:
+def payments(logs: Logs) -> Iterator[Finding]:
     """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid."""
-    offers = logs.offers
-    bid, payment, paid, served = offers["bid"], offers["payment"], offers["paid"], offers["outcome"] == Outcome.SERVED
-    paper = offers["round"].map({number: logs.conditions(number).paper for number in logs.numbers})
-    yield from wrong(offers, bid < 0, "the bid {bid} is negative (eq. 5)")
-    yield from wrong(offers, payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
-    yield from wrong(offers, paid.notna() != served, "was {outcome}, but was paid {paid}")
-    yield from wrong(offers, paid < bid, "was paid {paid}, below its bid {bid} (eq. 5)")
-    too_much = (paid > payment) | (paper & paid.notna() & (paid != payment))
-    yield from wrong(offers, too_much, "was paid {paid}, but the payment offered is {payment}")
+    offers = logs.rows["offers"]
+    bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
+    is_paid, served = ~np.isnan(paid), offers.has("outcome", Outcome.SERVED)
+    paper = logs.by_round(offers, lambda now: now.paper)
+    yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)", "bid")
+    yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)", "payment")
+    yield from offers.wrong(is_paid != served, "was {outcome}, but was paid {paid}", "paid")
+    yield from offers.wrong(paid < bid, "was paid {paid}, below its bid {bid} (eq. 5)", "paid")
+    too_much = (paid > payment) | (paper & is_paid & (paid != payment))
+    yield from offers.wrong(too_much, "was paid {paid}, but the payment offered is {payment}", "paid")
 
 
-def cores(logs: Logs) -> Iterator[str]:
+def cores(logs: Logs) -> Iterator[Finding]:
     """A client serves at most K services, one on each core (eq. 2): the highest payments, or the mechanism's choice."""
     yield from clearing(logs)
-    offers = logs.offers.assign(
-        won=logs.offers["outcome"] != Outcome.OUTBID,
-        available=logs.offers["round"].map({number: logs.conditions(number).cores for number in logs.numbers}),
-    )
-    of_client = offers.groupby(["round", "client"])
-    yield from wrong(offers, offers.duplicated(["round", "client", "service"]), "a service wants it twice")
-    too_many = of_client["won"].transform("sum") > offers["available"]
-    yield from wrong(offers, too_many, "serves more services than it has cores (eq. 2)")
-    placed = offers["core"].between(0, offers["available"] - 1) & ~offers.duplicated(["round", "client", "core"])
-    yield from wrong(offers, offers["won"] & ~placed, "its cores are not used once each")
-    idle = offers[["core", "start", "end"]].isna().all(axis=1)
-    yield from wrong(offers, ~offers["won"] & ~idle, "was outbid, but works")
-    paper = [number for number in logs.numbers if logs.conditions(number).paper]
-    yield from _highest(logs, offers[offers["round"].isin(paper)])
+    offers, (service, client) = logs.rows["offers"], logs.offered_to
+    core, won = offers["core"], ~offers.has("outcome", Outcome.OUTBID)
+    available = logs.by_round(offers, lambda now: now.cores)
+    of_client = offers["round"] * logs.scenario.clients.count + client
+    yield from offers.wrong(_repeated(of_client, service), "the service makes the client two offers", "client")
+    too_many = np.bincount(of_client, won)[of_client] > available
+    yield from offers.wrong(too_many, "the client serves more services than it has cores (eq. 2)", "outcome")
+    placed = (core >= 0) & (core < available) & ~_repeated(of_client, core)
+    yield from offers.wrong(won & ~placed, "the client's cores are not used once each", "core")
+    works = ~np.isnan([core, offers["start"], offers["end"]]).all(axis=0)
+    yield from offers.wrong(~won & works, "was outbid, but has a core, a start or an end")
+    paper = np.flatnonzero(logs.by_round(offers, lambda now: now.paper))
+    of_paper, rank = offers.where(paper), _ranks(logs, paper, available[paper])
+    wins = rank < available[paper]
+    yield from of_paper.differing({"core": np.where(wins, rank, np.nan)}, "its payment wins core")
+    yield from of_paper.wrong(won[paper] != wins, "is {outcome}, but its payment says otherwise", "outcome")
 
 
-def _highest(logs: Logs, offers: pd.DataFrame) -> Iterator[str]:
-    """Yield whether clients' cores are not given to the highest payments in their order; a keyed draw breaks ties."""
-    keys = ["round", "client"]
-    ordered = offers.assign(lower=-offers["payment"], draw=offers["service"].map(logs.places).astype(float))
-    ranked = ordered.sort_values([*keys, "lower", "draw"])
-    last = ranked.groupby(keys).cumcount() == ranked["available"] - 1
-    tied = ranked[last & (ranked["lower"] == ranked.groupby(keys)["lower"].shift(-1))]
-    for number, client in zip(tied["round"], tied["client"], strict=True):
-        mine = (ordered["round"] == number) & (ordered["client"] == client)
-        draw = tie_order_of(logs.ties, number, len(logs.places), client)
-        ordered.loc[mine, "draw"] = draw[ordered.loc[mine, "draw"].astype(int)]
-    rank = ordered.sort_values([*keys, "lower", "draw"]).groupby(keys).cumcount().reindex(offers.index)
-    core = rank.where(rank < offers["available"])
-    yield from differing(offers, pd.DataFrame({"core": core}), "its payment wins core")
-    yield from wrong(offers, offers["won"] != core.notna(), "is {outcome}, but its payment says otherwise")
+def _repeated(*keys: AnyArray) -> BoolArray:
+    """Return whether the same keys occurred in an earlier row."""
+    return pd.MultiIndex.from_arrays(keys).duplicated()
+
+
+def _ranks(logs: Logs, places: IntArray, available: IntArray) -> IntArray:
+    """Return the rank of the payment of each of these offers among those to its client; 0 is the highest.
+
+    A keyed draw breaks ties where they decide who gets the last core, and the order of services elsewhere.
+    """
+    offers, (service, client) = logs.rows["offers"], (it[places] for it in logs.offered_to)
+    number, payment = offers["round"][places], offers["payment"][places]
+    of_client = number * logs.scenario.clients.count + client
+    order, rank = _ranked(of_client, payment, service)
+    above, below = order[:-1], order[1:]
+    last = (of_client[above] == of_client[below]) & (rank[above] == available[above] - 1)
+    tied = np.isin(of_client, of_client[above[last & (payment[above] == payment[below])]])
+    draw = service.astype(np.float64)
+    draws = tie_order_of(logs.ties, number[tied], len(logs.places), client[tied])
+    draw[tied] = draws[np.arange(len(draws)), service[tied]]
+    return _ranked(of_client, payment, draw)[1]
+
+
+def _ranked(of_client: IntArray, payment: IntArray, draw: AnyArray) -> tuple[IntArray, IntArray]:
+    """Return the offers in order, by client and payment, and the rank of each."""
+    order = np.lexsort((draw, -payment, of_client))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order)) - np.searchsorted(of_client[order], of_client[order])
+    return order, rank

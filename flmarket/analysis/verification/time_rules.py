@@ -1,191 +1,191 @@
-"""The rule of ``flmarket verify`` on time: each round is played again from its offers, on a calendar of its own.
+"""The rule of ``flmarket verify`` on time: the events of all rounds are worked out again from their offers.
 
-It shares no code with ``des``: what happens at the same time happens in the order in which it was put into the
-calendar.
+It shares no code with ``des``. All jobs of a round start when it starts. What happens at the same time happens in the
+order in which its causes happened; what has the same cause, in the order of services and offers.
 """
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import heappop, heappush
-from itertools import count, zip_longest
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from des.log_records import Kind, Outcome
 from des.observation import Status
-from flmarket.analysis.tables import lines_of
+from fl.arrays import AnyArray, FloatArray, IntArray
+from flmarket.analysis.tables import value_text
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.findings import differing
+from flmarket.analysis.verification.findings import Finding, Rows
+from scenarios.logs.columns import AMOUNTS, EVENTS
 
-_ABSENT = (Status.LEFT, Status.WAITING)
-
-
-class Moment(NamedTuple):
-    """A line of events.csv; NaN stands for nothing."""
-
-    round: int
-    sim_time: float
-    event: str
-    service: object = np.nan
-    client: float = np.nan
-    core: float = np.nan
-    amount: float | None = np.nan  # None: other rules say which
+_ANY = np.inf  # an amount that other rules check
+_ORDER = (
+    "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that
+    "cause",  # the time of the event that led to it
+    "depth_of_cause",
+    "before",  # the time of the event that led to the cause
+    "job",  # the place of the job that led to it
+)
+"""Columns that order events at the same time."""
 
 
-class _Job(NamedTuple):
-    """An awarded offer, a line of offers.csv, and how long it takes, seconds."""
-
-    offer: Any
-    compute: float
-    upload: float
-    limit: float
-
-    @property
-    def arrives(self) -> bool:
-        return self.compute + self.upload <= self.limit
-
-
-def timeline(logs: Logs) -> Iterator[str]:
+def timeline(logs: Logs) -> Iterator[Finding]:
     """Each event, start and end is at the time and in the place that the scenario's durations give it; no gaps."""
-    rounds, offers = _by_round(logs.rounds), _by_round(logs.offers)
-    decisions = _by_round(logs.events[logs.events["event"] == Kind.DECISION])
-    spans: dict[int, tuple[float, float, str]] = {}
-    moments, ends, start = [], [], 0.0
-    for number in logs.numbers:
-        there = {row.service: row for row in rounds[number] if row.status not in _ABSENT}
-        # Some mechanisms let services offer again; the rule ``cores`` checks that these are the ones refused.
-        deciding = [] if logs.conditions(number).paper else [row.service for row in decisions[number]]
-        jobs = [job for offer in offers[number] if offer.service in there for job in _job(logs, number, offer)]
-        played = _Round(number, there, jobs, deciding[len(there) :], start)
-        slot = logs.scenario.timeline.slot
-        moments += played.moments
-        spans |= played.spans
-        ends += [played.now if slot is None else max(played.now, start + slot)] * len(rounds[number])
-        start = rounds[number][0].sim_time  # as logged, so that one wrong time is named once
-    work = [spans.get(line, (np.nan, np.nan, Outcome.OUTBID)) for line in logs.offers.index]
-    yield from differing(
-        logs.offers, pd.DataFrame(work, columns=["start", "end", "outcome"]), "the durations of its steps give"
+    rounds, offers, count = logs.rows["rounds"], logs.rows["offers"], len(logs.places)
+    starts = np.concatenate([[0.0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
+    jobs = _jobs(logs, starts)
+    at = jobs["place"]
+    start, end = np.full((2, len(offers)), np.nan)
+    start[at], end[at] = jobs["start"], jobs["end"]
+    outcome = np.full(len(offers), Outcome.OUTBID, dtype=object)
+    outcome[at] = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
+    wanted = {"start": start, "end": end, "outcome": outcome}
+    yield from offers.differing(wanted, "by the scenario's durations it should be")
+    ends = starts.copy()
+    np.maximum.at(ends, jobs["round"] - 1, jobs["end"])
+    if logs.scenario.timeline.slot is not None:
+        ends = np.maximum(ends, starts + logs.scenario.timeline.slot)
+    yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
+    yield from _compared(logs.rows["events"], _events(logs, starts, jobs))
+    decisions = _decisions(logs)
+    sums, made = (np.bincount(decisions["line"], of, len(rounds)) for of in (decisions["amount"], None))
+    wanted = {"offered": np.where(made > 0, sums, np.nan)[logs.takes_part]}
+    yield from rounds.where(logs.takes_part).differing(wanted, "its decisions come to")
+
+
+def _decisions(logs: Logs) -> Rows:
+    """Return the decisions of services in events.csv, with the place of their line in rounds.csv."""
+    events = logs.rows["events"].having(service=logs.services_of(logs.rows["events"]))
+    decisions = events.where(events.has("event", Kind.DECISION) & (events["service"] >= 0))
+    return decisions.having(line=(decisions["round"] - 1) * len(logs.places) + decisions["service"])
+
+
+def _jobs(logs: Logs, starts: FloatArray) -> Rows:
+    """Return the awarded offers, with their place in the tables, their times, and the order in which they end."""
+    offers, clock = logs.rows["offers"], logs.scenario.timeline
+    place = np.flatnonzero(~offers.has("outcome", Outcome.OUTBID) & logs.takes_part[logs.lines_of_offers])
+    offers, (service, client) = offers.where(place), (it[place] for it in logs.offered_to)
+    size = (
+        offers["data_size"] if logs.clients is None else logs.drawn[0]["held_data_size"][place]
+    )  # others may be reported
+    epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])[service]
+    compute = size * epochs * clock.seconds_per_sample / logs.population.speed[client]
+    limit = np.full(len(place), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
+    if logs.scenario.clients.departure_rate:
+        pairs = zip(offers["round"].tolist(), client.tolist(), strict=True)
+        part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
+        limit = np.fmin(limit, part * (compute + clock.upload_seconds))
+    start, cut = starts[offers["round"] - 1], compute > limit
+    trained = start + np.minimum(compute, limit)
+    upload = np.where(cut, 0.0, np.minimum(clock.upload_seconds, limit - np.minimum(compute, limit)))
+    return offers.having(
+        place=place,
+        line=logs.lines_of_offers[place],
+        start=start,
+        trained=trained,
+        cut=cut,
+        end=trained + upload,
+        arrives=compute + clock.upload_seconds <= limit,
+        depth=np.where(cut, 2, 3),
+        cause=np.where(cut, 0.0, trained),
+        depth_of_cause=np.where(cut, 1, 2),
+        before=np.zeros(len(place)),
+        job=np.arange(len(place)),
     )
-    yield from differing(logs.rounds, pd.DataFrame({"sim_time": ends}), "its events end at")
-    found = [Moment(*line) for line in logs.events[[*Moment._fields]].itertuples(index=False)]
-    for line, (one, other) in enumerate(zip_longest(found, moments), start=2):
-        if one is None or other is None or not all(map(_same, one, other)):
-            yield f"events.csv, line {line}: is {_words(one)}, but should be {_words(other)}"
-            break
-    decided = logs.events[logs.events["event"] == Kind.DECISION].groupby(["round", "service"])["amount"].sum()
-    rows = logs.rounds[~logs.rounds["status"].isin(_ABSENT)]
-    wanted = decided.reindex(pd.MultiIndex.from_frame(rows[["round", "service"]]))
-    yield from differing(rows, pd.DataFrame({"offered": wanted}), "its decisions come to")
 
 
-def _by_round(rows: pd.DataFrame) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = defaultdict(list)
-    for row in lines_of(rows):
-        found[row.round].append(row)
-    return found
+def _services(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+    """Return rounds.csv, with the time at which each service's round opens and closes, and the order of closing.
+
+    It closes after its last job, and at once if it has none.
+    """
+    rounds = logs.rows["rounds"]
+    opens = starts[rounds["round"] - 1]
+    in_order = np.lexsort((*(jobs[name] for name in reversed(_ORDER)), jobs["end"], jobs["line"]))
+    last = jobs.where(in_order[np.flatnonzero(np.diff(jobs["line"][in_order], append=-1))])
+    order = {"depth": 3, "cause": last["end"], "depth_of_cause": last["depth"], "before": last["cause"]}
+    closing = {"closes": opens.copy(), **{name: np.zeros(len(rounds)) for name in _ORDER}}
+    for name, values in {"closes": last["end"], **order, "job": last["job"]}.items():
+        closing[name][last["line"]] = values
+    return rounds.having(opens=opens, **closing)
 
 
-class _Round:
-    """Plays one round."""
-
-    def __init__(
-        self, number: int, rows: Mapping[str, Any], jobs: Sequence[_Job], again: Sequence[str], start: float
-    ) -> None:
-        self.moments: list[Moment] = []  # all events, in order
-        self.spans: dict[int, tuple[float, float, str]] = {}  # start, end and outcome of each offer, by its line
-        self.now, self._number = start, number
-        self._rows, self._jobs, self._starts = rows, jobs, dict[int, float]()
-        self._left = Counter(job.offer.service for job in jobs)
-        self._calendar: list[tuple[float, int, str, str | _Job]] = []
-        self._order = count()
-        self._play(again)
-
-    def _play(self, again: Sequence[str]) -> None:
-        self._note(Kind.REFRESH)
-        for name in self._rows:
-            self._note(Kind.BID, name, amount=None)
-        for name in (*self._rows, *again):
-            self._note(Kind.DECISION, name, amount=None)
-        for job in self._jobs:
-            self._note_job(Kind.AWARD, job, job.offer.payment)
-        for name in self._rows:
-            for job in self._jobs:
-                if job.offer.service == name:
-                    self._at(0.0, "begins", job)
-            if not self._left[name]:
-                self._close(name)
-        while self._calendar:
-            self.now, _, step, subject = heappop(self._calendar)
-            if isinstance(subject, _Job):
-                self._advance(step, subject)
-            else:
-                self._close(subject)
-
-    def _advance(self, step: str, job: _Job) -> None:
-        if step == "begins":
-            self._starts[job.offer.Index] = self.now
-            self._note_job(Kind.TRAIN_START, job)
-            self._at(min(job.compute, job.limit), "has trained" if job.compute <= job.limit else "ends", job)
-        elif step == "has trained":
-            self._note_job(Kind.TRAIN_END, job)
-            self._at(min(job.upload, job.limit - job.compute), "ends", job)
-        else:
-            outcome = Outcome.SERVED if job.arrives else Outcome.DROPPED
-            self.spans[job.offer.Index] = self._starts[job.offer.Index], self.now, outcome
-            if job.arrives:
-                self._note_job(Kind.UPLOAD, job)
-            name = job.offer.service
-            self._left[name] -= 1
-            if not self._left[name]:
-                self._at(0.0, "closes", name)
-
-    def _close(self, name: str) -> None:
-        row = self._rows[name]
-        served = [job for job in self._jobs if job.offer.service == name and job.arrives]
-        if served:
-            self._note(Kind.AGGREGATE, name, amount=row.samples)
-            self._note(Kind.EVALUATE, name, amount=row.accuracy)
-        for job in served:
-            self._note(Kind.PAY, name, job.offer.client, amount=job.offer.paid)
-        if row.status == Status.REACHED:
-            self._note(Kind.EXIT, name, amount=row.accuracy)
-
-    def _at(self, delay: float, step: str, subject: "str | _Job") -> None:
-        heappush(self._calendar, (self.now + delay, next(self._order), step, subject))
-
-    def _note(self, kind: Kind, *place: Any, amount: float | None = np.nan) -> None:
-        self.moments.append(Moment(self._number, self.now, kind, *place)._replace(amount=amount))
-
-    def _note_job(self, kind: Kind, job: _Job, amount: float = np.nan) -> None:
-        self._note(kind, job.offer.service, job.offer.client, job.offer.core, amount=amount)
+def _events(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+    """Return the events that the logs' offers and decisions lead to, in order."""
+    services = _services(logs, starts, jobs)
+    there, served = services.where(logs.takes_part), jobs.where(jobs["arrives"])
+    trained, trains_fully = services.where(np.unique(served["line"])), jobs.where(~jobs["cut"])
+    paid = served.having(**{name: services[name][served["line"]] for name in ("closes", *_ORDER)})
+    reached = there.where(there.has("status", Status.REACHED))
+    pieces = [
+        _piece(Kind.REFRESH, services.where(slice(None, None, len(logs.places))), "opens", depth=0, about=()),
+        _piece(Kind.BID, there, "opens", _ANY, depth=0),
+        _piece(Kind.DECISION, there, "opens", _ANY, depth=0),
+        _piece(Kind.DECISION, services.where(_offered_again(logs)), "opens", _ANY, depth=0),
+        _piece(Kind.AWARD, jobs, "start", jobs["payment"], depth=0),
+        _piece(Kind.TRAIN_START, jobs, "start", depth=1),
+        _piece(Kind.TRAIN_END, trains_fully, "trained", depth=2),
+        _piece(Kind.UPLOAD, served, "end"),
+        _piece(Kind.AGGREGATE, trained, "closes", trained["samples"]),
+        _piece(Kind.EVALUATE, trained, "closes", trained["accuracy"]),
+        _piece(Kind.PAY, paid, "closes", paid["paid"], about=("service", "client")),
+        _piece(Kind.EXIT, reached, "closes", reached["accuracy"]),
+    ]
+    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in (*EVENTS.names, *_ORDER)}
+    order = np.lexsort([columns[name] for name in (*reversed(_ORDER), "sim_time", "round")])
+    return Rows("events", columns, np.arange(2, len(order) + 2)).where(order)
 
 
-def _job(logs: Logs, number: int, offer: Any) -> Iterator[_Job]:
-    """Yield the job that an offer leads to, if it does."""
-    clock, population = logs.scenario.timeline, logs.population
-    if offer.outcome == Outcome.OUTBID:
-        return
-    m, size = logs.places[offer.service], offer.data_size
-    if logs.clients is not None:  # it may report other data than it trains on
-        size = int(logs.held(number).data_size[m, offer.client])
-    work = size * logs.epochs[offer.service] * clock.seconds_per_sample / float(population.speed[offer.client])
-    limit = min(limit for limit in (clock.slot, clock.deadline, math.inf) if limit is not None)
-    part = population.departs(number, offer.client)
-    if part is not None:
-        limit = min(limit, part * (work + clock.upload_seconds))
-    yield _Job(offer, work, clock.upload_seconds, limit)
+def _piece(
+    kind: Kind,
+    rows: Rows,  # one for each event
+    time: str,  # the column that says when it happens
+    amount: AnyArray | float = np.nan,
+    *,
+    depth: int | None = None,  # None where the rows have an order of their own
+    about: tuple[str, ...] = ("service", "client", "core"),
+) -> dict[str, AnyArray]:
+    """Return events of one kind, by column."""
+    zeros = np.zeros(len(rows))
+    piece = {"round": rows["round"], "sim_time": rows[time], "event": np.full(len(rows), kind, dtype=object)}
+    piece |= dict.fromkeys(("service", "client", "core"), zeros + np.nan)
+    piece |= {name: rows[name] for name in about if name in rows.columns}
+    piece["amount"] = zeros + amount
+    if depth is None:
+        return piece | {name: rows[name] for name in _ORDER}
+    return piece | dict.fromkeys(_ORDER, zeros) | {"depth": zeros + depth}
 
 
-def _same(one: Any, other: Any) -> bool:
-    return other is None or one == other or (one != one and other != other)
+def _offered_again(logs: Logs) -> IntArray:
+    """Return the lines of rounds.csv of the services that decided once more in a round, where a mechanism lets them.
+
+    The rule ``cores`` checks that these are the ones refused.
+    """
+    decisions = _decisions(logs)
+    number = decisions["round"]
+    first = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=len(logs.numbers) + 1)
+    again = np.arange(len(number)) - np.searchsorted(number, number) >= first[number]
+    return decisions["line"][again & ~logs.by_round(decisions, lambda now: now.paper)]
 
 
-def _words(moment: Moment | None) -> str:
-    if moment is None:
+def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
+    """Yield the first event that is not the one wanted."""
+    count = min(len(events), len(wanted))
+    other = np.zeros(count, dtype=np.bool_)
+    for name in EVENTS.names:
+        found, right = events[name][:count], wanted[name][:count]
+        other |= (found != right) & ~((found != found) & (right != right)) & (right != _ANY)
+    places = np.flatnonzero(other).tolist()
+    if places or len(events) != len(wanted):
+        at = places[0] if places else count
+        what = f"is {_words(events, at)}, but should be {_words(wanted, at)}"
+        yield Finding("events.csv", at + 2, "", what)
+
+
+def _words(events: Rows, at: int) -> str:
+    if at >= len(events):
         return "missing"
-    places = {"of": moment.service, "client": moment.client, "core": moment.core, "with": moment.amount}
-    parts = [f"{name} {value}" for name, value in places.items() if value is not None and value == value]
-    return " ".join((moment.event, *parts, f"at {moment.sim_time} in round {moment.round}"))
+    event, service, amount = (events[name][at] for name in ("event", "service", "amount"))
+    parts = [event, *([f"of {service}"] if service == service else [])]
+    parts += [f"{name} {events[name][at]:.0f}" for name in ("client", "core") if not np.isnan(events[name][at])]
+    if np.isfinite(amount) and event in AMOUNTS:
+        parts.append(f"with {value_text(AMOUNTS[Kind(event)], amount)}")
+    return " ".join((*parts, f"at {events['sim_time'][at]} in round {events['round'][at]}"))

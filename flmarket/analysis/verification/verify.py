@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from des.money import Micro
-from flmarket.analysis.tables import UnreadableError, written
+from flmarket.analysis.tables import UnreadableError, text_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rules import RULES
 from flmarket.core.errors import InputError
@@ -49,8 +49,9 @@ def verify(run: RunDirectory) -> Verdict:
     for name in tables_of(truthful=logs.clients is None):
         verdict.problems += _spelling(logs, run, name)
     misshapen = list(RULES["shape"](logs))
-    verdict.problems += misshapen or [problem for rule in RULES.values() for problem in rule(logs)]
-    verdict.rounds = logs.rounds["round"].nunique()
+    findings = misshapen or [finding for rule in RULES.values() for finding in rule(logs)]
+    verdict.problems += map(str, findings)
+    verdict.rounds = len(logs.numbers)
     verdict.offers = len(logs.offers)
     verdict.paid = int(logs.rounds["spent"].sum())
     return verdict
@@ -60,7 +61,7 @@ def _spelling(logs: Logs, run: RunDirectory, name: str) -> Iterator[str]:
     """Yield the first line of a table that flmarket would write differently, its values being what they are."""
     with ALL_TABLES[name].path(run.path).open(encoding="utf-8", newline="") as file:
         text = file.read()
-    right = written(getattr(logs, name), name).to_csv(index=False, lineterminator="\n")
+    right = text_of(logs.frames[name], name)
     lines = enumerate(zip_longest(text.split("\n"), right.split("\n")), start=1)
     for line, (one, other) in lines if text != right else ():
         if one != other:

@@ -11,6 +11,7 @@ from des.mechanisms.mechanism import create as create_mechanism
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream_key
+from fl.surrogate.curves import Curve
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
@@ -18,8 +19,9 @@ from learning.mahdrl.agent import Mahdrl
 from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper.policy import MahdrlPaper
 from learning.policy import load
-from scenarios.build import create_policy, policy_context
+from scenarios.build import backend_of, create_policy, known_curve, policy_context
 from scenarios.file.interventions import services_over_time
+from scenarios.file.schema import Service
 
 SHOWN = 3  # clients that a sentence names
 
@@ -35,7 +37,7 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
         if logs.meta.get("agents", {}).get(f"agent/{seat}") != found.agent_digest(spec.checkpoint):
             yield f"What {spec.policy} looked at is not known: the agent here is not the one of the run."
             return
-        policy = create_policy(spec, policy_context(logs.scenario, spec, logs.curve_of(spec)))
+        policy = create_policy(spec, policy_context(logs.scenario, spec, _curve_of(logs, spec)))
         assert isinstance(policy, Mahdrl | MahdrlPaper)  # noqa: S101 - as its class
         seen = _observation(logs, number, service, world)
         if isinstance(policy, Mahdrl) and policy.remembers:
@@ -50,6 +52,20 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
         yield f"What {spec.policy} looked at is not known: from what it saw, it would decide otherwise here."
         return
     yield from _words(spec.policy, seen, reasons, lots=isinstance(policy, Mahdrl) and policy.draws_lots)
+
+
+def _curve_of(logs: Logs, service: Service) -> Curve | None:
+    """Return the learning curve that a service knew in the run, whatever fits are here now; None if it knew none.
+
+    Its noise is that of the fit, also where the run went without.
+    """
+    if backend_of(logs.scenario).trains:
+        return known_curve(logs.scenario, service)
+    key = f"surrogate/{service.dataset}"
+    try:
+        return Curve.of(logs.meta["fits"][key])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise InputError(f"meta.json: fits: has no parameters {key!r} of a learning curve") from None
 
 
 def _seat(logs: Logs, number: int, service: str) -> tuple[str, int]:
@@ -83,7 +99,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
             bids[m] = world.bid[m] / MICRO
     total = now.services[service].total_budget
     own = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
-    accuracy = logs.rounds["accuracy"].where(logs.exact_accuracy.isna(), logs.exact_accuracy)[own]
+    accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[own]
     return Observation(
         round=number,
         rounds=scenario.rounds,
@@ -93,7 +109,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         bids=bids,
         budget=int(rows.loc[service, "budget"]) / MICRO,
         cores=now.cores,
-        accuracy=0.0 if accuracy.empty else float(accuracy.iloc[-1]),  # agents do not look at that of the first round
+        accuracy=float(accuracy[-1]) if accuracy.size else 0.0,  # agents do not look at that of the first round
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(now.offline),

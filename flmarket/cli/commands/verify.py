@@ -1,5 +1,6 @@
-"""``flmarket verify``: one line for each run, one for each problem, and one for what could not be checked."""
+"""``flmarket verify``: one line for each run, one for each problem, and one that counts the valid runs."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from flmarket.core.errors import InputError, RunError
 if TYPE_CHECKING:
     from scenarios.logs.directory import RunDirectory
 
-VALID, FAILED, UNCHECKED = 0, 1, 2
+VALID, FAILED, UNCHECKED, NOT_REPEATED = range(4)  # what was found of a run
 
 
 def verify(
@@ -32,16 +33,16 @@ def verify(
     found = [*find_runs(runs), *find_interrupted(runs)]
     if not found:
         raise InputError(f"no run in {', '.join(map(str, runs))}")
-    statuses = [_verify(run, again=rerun, apart=bool(plugin)) for run in found]
+    counts = Counter(_verify(run, again=rerun, apart=bool(plugin)) for run in found)
+    unchecked = counts[UNCHECKED] + counts[NOT_REPEATED]
     if len(found) > 1:
-        result(f"{statuses.count(VALID)} of {len(found)} runs are valid")
-    if unchecked := statuses.count(UNCHECKED):
-        note(f"{unchecked} of {len(found)} runs could not be checked in full")
-    raise typer.Exit(FAILED if FAILED in statuses else max(statuses))
+        valid = f"{counts[VALID] + counts[NOT_REPEATED]:,} of {len(found):,} runs are valid"
+        note(valid + (f"; {unchecked:,} could not be checked in full" if unchecked else ""))
+    raise typer.Exit(1 if counts[FAILED] else 2 if unchecked else 0)
 
 
 def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
-    """Print what is to be said of one run; return the exit status that it asks for. ``apart``: see ``rerun``."""
+    """Print what is to be said of one run, and return what was found. ``apart``: see ``rerun``."""
     from des.money import text
     from flmarket.analysis.verification.verify import verify
     from scenarios.logs.versions import other_version
@@ -69,7 +70,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     if obstacle is None:
         return VALID
     _print(run, f"not played again: {obstacle}")
-    return UNCHECKED
+    return NOT_REPEATED
 
 
 def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:

@@ -152,7 +152,7 @@ def has_left(row: dict[str, str]) -> bool:
     ("table", "column", "value", "where", "problem"),
     [
         ("offers", "payment", "0.100000", served, "below the bid"),
-        ("offers", "payment", "9.000000", served, "over the budget"),
+        ("offers", "payment", "9.000000", served, "over its budget"),
         ("offers", "bid", "-0.100000", served, ": the bid -0.100000 is negative (eq. 5)"),
         ("offers", "bid", "0.123456", served, "does not follow from the cost of its data"),
         ("offers", "data_size", "21", served, "data_size is 21, but the run's seed draws "),
@@ -160,7 +160,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "core", "1", served, "cores are not used once each"),
         ("offers", "outcome", "outbid", served, "is outbid, but its payment says otherwise"),
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "more services than it has cores"),
-        ("offers", "end", "1e9", served, "end is 1000000000.0, but the durations of its steps give "),
+        ("offers", "end", "1e9", served, "end is 1000000000.0, but by the scenario's durations it should be "),
         ("offers", "payment", "a lot", served, "offers.csv: cannot be read: "),
         ("rounds", "service", "omega", lambda row: True, "one row for each round and service"),
         ("rounds", "budget", "7.000000", lambda row: True, "budget is 7.000000, but the scenario has 6.500000"),
@@ -246,8 +246,8 @@ def test_values_that_flmarket_would_write_differently_are_named(text: str, run: 
     [
         ("offers", "outcome", "stolen", "unknown outcome stolen"),
         ("offers", "client", "9" * 30, "offers.csv: cannot be read: "),
-        ("rounds", "dataset", "strokes", "round 1: alpha: dataset is strokes, but the scenario has digits"),
-        ("rounds", "policy", "hqfa", "round 1: alpha: policy is hqfa, but the scenario has random"),
+        ("rounds", "dataset", "strokes", "round 1, alpha: dataset is strokes, but the scenario has digits"),
+        ("rounds", "policy", "hqfa", "round 1, alpha: policy is hqfa, but the scenario has random"),
         ("rounds", "target_accuracy", "0.990001", "target_accuracy is 0.990001, but the scenario has 0.99"),
         ("rounds", "accuracy", "0.333333", "alpha: accuracy is 0.333333, but it can only be 0.33"),
         ("rounds", "test_accuracy", "0.333333", "alpha: test_accuracy is 0.333333, but it can only be 0.33"),
@@ -319,7 +319,7 @@ def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
     other = next(row for row in rows if row["data_size"] != one["data_size"])
     for key in ("data_size", "emd", "dqi", "bid"):
         change(run / "offers.csv", key, other[key], lambda row: row["outcome"] == "outbid")
-    where = f"round {one['round']}: {one['service']}: client {one['client']}"
+    where = f"offers.csv, line {2 + rows.index(one)}: round {one['round']}, {one['service']}, client {one['client']}"
     problems = verify(RunDirectory(run)).problems
     assert f"{where}: data_size is {other['data_size']}, but the run's seed draws {one['data_size']}" in problems
     assert f"{where}: bid is {other['bid']}, but the run's seed draws {one['bid']}" in problems
@@ -328,7 +328,7 @@ def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
 @pytest.mark.parametrize("client", ["0", "1"])
 def test_the_data_of_each_client_is_checked(client: str, run: Path) -> None:
     change(run / "offers.csv", "dqi", "0.123456", lambda row: row["client"] == client)
-    assert any(f": client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
+    assert any(f", client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
 
 
 @pytest.mark.parametrize("client", ["0", "1"])
@@ -338,7 +338,7 @@ def test_a_bid_follows_from_a_cost_with_noise(client: str, one_service: str, tmp
     execute(planned, Shelf())
     change(planned.directory.path / "offers.csv", "bid", "0.000001", lambda row: row["client"] == client)
     problems = verify(planned.directory).problems
-    assert any(f": client {client}: the bid 0.000001 does not follow from" in problem for problem in problems)
+    assert any(f", client {client}: the bid 0.000001 does not follow from" in problem for problem in problems)
 
 
 def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> None:
@@ -387,7 +387,7 @@ def test_an_accuracy_stays_where_nobody_was_served(change_of_accuracy: float, on
     changed = f"{float(first['accuracy']) + change_of_accuracy:.6f}"
     change(planned.directory.path / "rounds.csv", "accuracy", changed, lambda row: row["round"] == "2")
     problem = f"no client served, but the accuracy changes to {float(changed)}"
-    assert f"round 2: alpha: {problem}" in verify(planned.directory).problems
+    assert f"rounds.csv, line 3: round 2, alpha: {problem}" in verify(planned.directory).problems
 
 
 def test_a_run_ends_when_all_services_have_left(one_service: str, tmp_path: Path) -> None:
@@ -449,7 +449,9 @@ def test_another_mechanism_may_refuse_and_charge_as_it_likes(
 
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
     change(run / "events.csv", "amount", "0.600000", lambda row: row["event"] == "bid")
-    assert verify(RunDirectory(run)).problems == ["round 1: alpha: its bid event has not the lowest bid of the round"]
+    assert verify(RunDirectory(run)).problems == [
+        "events.csv, line 3: round 1, alpha: the amount of its bid event is not the lowest bid of the round"
+    ]
 
 
 def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,7 +474,7 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
 def test_what_must_be_empty_is_named(run: Path) -> None:
     change(run / "events.csv", "amount", "1.0", lambda row: row["event"] == "refresh")
     [problem] = verify(RunDirectory(run)).problems
-    assert problem == "round 1: a refresh with the amount 1.0"
+    assert problem == "events.csv, line 2: round 1: a refresh has no amount, but here 1.0"
 
 
 @pytest.mark.parametrize(
@@ -493,7 +495,9 @@ def test_prices_lie_between_bid_and_payment(
 
 def test_an_offer_to_a_client_that_is_offline_is_named(run: Path) -> None:
     change(run / "offers.csv", "client", "1", lambda row: row["round"] == "6")
-    assert "client 1: is offline, but is wanted" in "\n".join(verify(RunDirectory(run)).problems)
+    assert "client 1: the client is offline in this round, but gets an offer" in "\n".join(
+        verify(RunDirectory(run)).problems
+    )
 
 
 def test_what_is_no_table_is_an_input_error(run: Path) -> None:

@@ -21,6 +21,7 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
     assert done.stdout.count(": valid: 4 rounds, ") == 4
     assert done.stdout.splitlines()[-1] == "4 of 4 runs are valid"
     assert done.stdout.count("same bytes again") == 4
+    assert done.stderr.endswith("4 of 4 runs are valid\n")
     [table, *_] = (batch / "runs").rglob("rounds.csv")
     copy = tmp_path / "runs" / "x"
     copy.mkdir(parents=True)
@@ -78,7 +79,7 @@ def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_
         f"{interrupted.relative_to(tmp_path)}: not checked: interrupted, or still being played\n"
         "0 of 2 runs are valid\n"
     )
-    assert done.stderr == "2 of 2 runs could not be checked in full\n"
+    assert done.stderr == "0 of 2 runs are valid; 2 could not be checked in full\n"
 
 
 HERMIT = """
@@ -121,7 +122,7 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
         "be played again only there; to repeat runs from the command line, put the definition into a file, load it "
         "with --plugin FILE, and play a new run\n"
     ) in done.stdout
-    assert done.stderr == "2 of 3 runs could not be checked in full\n"
+    assert done.stderr == "3 of 3 runs are valid; 2 could not be checked in full\n"
 
     done = flmarket("verify", str(hermit), str(random), "--rerun", "--plugin", "mine.py", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("same bytes again")) == (0, 2), done.stdout
