@@ -130,5 +130,5 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
     (tmp_path / hermit / "offers.csv").unlink()
     done = flmarket("verify", "runs", cwd=tmp_path)
     assert done.returncode == 1
-    assert f"{hermit}: {hermit}/offers.csv: is missing\n" in done.stdout
+    assert f"{hermit}: offers.csv: is missing\n" in done.stdout
     assert done.stdout.count(": valid: 4 rounds, ") == 2
