@@ -10,9 +10,11 @@ import pandas as pd
 from des.money import text as money
 from fl.arrays import AnyArray, BoolArray, IntArray
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.table import MONEY
+from scenarios.logs.table import INTEGER, MONEY
 
-_MONEY = {column.name for table in ALL_TABLES.values() for column in table.columns if column.type is MONEY}
+_COLUMNS = [column for table in ALL_TABLES.values() for column in table.columns]
+_MONEY = {column.name for column in _COLUMNS if column.type is MONEY}
+_WHOLE = {column.name for column in _COLUMNS if column.type is INTEGER}
 
 
 class Finding(NamedTuple):
@@ -87,4 +89,6 @@ def shown(name: str, value: Any) -> str:
     """Return a value of a column as a message shows it."""
     if value != value:
         return "nothing"
-    return money(round(value)) if name in _MONEY else str(value)
+    if name in _MONEY:
+        return money(round(value))
+    return f"{value:.0f}" if name in _WHOLE else str(value)

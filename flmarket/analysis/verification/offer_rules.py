@@ -119,8 +119,10 @@ def cores(logs: Logs) -> Iterator[Finding]:
     paper = np.flatnonzero(logs.by_round(offers, lambda now: now.paper))
     of_paper, rank = offers.where(paper), _ranks(logs, paper, available[paper])
     wins = rank < available[paper]
-    yield from of_paper.differing({"core": np.where(wins, rank, np.nan)}, "its payment wins core")
-    yield from of_paper.wrong(won[paper] != wins, "is {outcome}, but its payment says otherwise", "outcome")
+    yield from of_paper.where(wins).differing({"core": rank[wins]}, "by its payment it should be")
+    highest = "was outbid, but its payment is one of the highest, which win the client's cores"
+    yield from of_paper.wrong(wins & ~won[paper], highest, "outcome")
+    yield from of_paper.wrong(~wins & won[paper], "was {outcome}, but others pay the client more", "outcome")
 
 
 def _repeated(*keys: AnyArray) -> BoolArray:

@@ -41,8 +41,10 @@ def shape(logs: Logs) -> Iterator[Finding]:
     for table, column, known in ((rounds, "status", Status), (offers, "outcome", Outcome), (events, "event", Kind)):
         yield from table.wrong(_outside(table[column], {*known}), f"unknown {column} {{{column}}}", column)
     has_amount = ~_outside(events["event"], {*AMOUNTS})
-    yield from events.wrong(~np.isnan(events["amount"]) & ~has_amount, "a {event} has no amount, but here {amount}")
-    yield from events.wrong(np.isnan(events["amount"]) & has_amount, "a {event} without its amount")
+    yield from events.wrong(
+        ~np.isnan(events["amount"]) & ~has_amount, "the event {event} has the amount {amount}, but should have none"
+    )
+    yield from events.wrong(np.isnan(events["amount"]) & has_amount, "the event {event} has no amount")
     for table in (offers, events):
         number, client = table["round"], table["client"]
         yield from table.wrong((number < 1) | (number > count), "the run has no such round", "round")

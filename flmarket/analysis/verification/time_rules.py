@@ -32,13 +32,9 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     rounds, offers, count = logs.rows["rounds"], logs.rows["offers"], len(logs.places)
     starts = np.concatenate([[0.0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
     jobs = _jobs(logs, starts)
-    at = jobs["place"]
-    start, end = np.full((2, len(offers)), np.nan)
-    start[at], end[at] = jobs["start"], jobs["end"]
-    outcome = np.full(len(offers), Outcome.OUTBID, dtype=object)
-    outcome[at] = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
-    wanted = {"start": start, "end": end, "outcome": outcome}
-    yield from offers.differing(wanted, "by the scenario's durations it should be")
+    outcome = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
+    wanted = {"start": jobs["start"], "end": jobs["end"], "outcome": outcome}
+    yield from offers.where(jobs["place"]).differing(wanted, "by the scenario's durations it should be")
     ends = starts.copy()
     np.maximum.at(ends, jobs["round"] - 1, jobs["end"])
     if logs.scenario.timeline.slot is not None:
