@@ -60,9 +60,9 @@ def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     book = _book(logs, number, asks, rows)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
-        yield from rows.wrong(unwilling, "the client does not serve at the price asked for", "client")
+        yield from rows.wrong(unwilling, "the client does not serve at the price asked for")
     too_low = book.payments < book.asks
-    yield from rows.wrong(too_low, "the payment {payment} is below what the platform asks", "payment")
+    yield from rows.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
         yield from _stepped(logs, mechanism, number, asks)
     found = clear(mechanism, book, number)
@@ -71,7 +71,7 @@ def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, rows["paid"])}
     yield from rows.differing(wanted, "the mechanism gives it")
     other = won == rows.has("outcome", Outcome.OUTBID)
-    yield from rows.wrong(other, "is {outcome}, but the mechanism says otherwise", "outcome")
+    yield from rows.wrong(other, "is {outcome}, but the mechanism says otherwise")
 
 
 def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
@@ -115,7 +115,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
 
 
 def _of_round(number: int, sentence: str) -> Finding:
-    return Finding("offers.csv", None, "", f"round {number}: {sentence}")
+    return Finding("offers.csv", None, f"round {number}: {sentence}")
 
 
 def _book(logs: Logs, number: int, asks: Asks, rows: Rows) -> Book:

@@ -10,9 +10,11 @@ import pandas as pd
 from des.money import text as money
 from fl.arrays import AnyArray, BoolArray, IntArray
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.table import MONEY
+from scenarios.logs.table import INTEGER, MONEY
 
-_MONEY = {column.name for table in ALL_TABLES.values() for column in table.columns if column.type is MONEY}
+_COLUMNS = [column for table in ALL_TABLES.values() for column in table.columns]
+_MONEY = {column.name for column in _COLUMNS if column.type is MONEY}
+_WHOLE = {column.name for column in _COLUMNS if column.type is INTEGER}
 
 
 class Finding(NamedTuple):
@@ -20,7 +22,6 @@ class Finding(NamedTuple):
 
     file: str
     line: int | None  # of the file, from 1; None where it is about no single line
-    column: str  # empty where it is about no single column
     sentence: str
 
     def __str__(self) -> str:
@@ -58,33 +59,39 @@ class Rows:
         """Return some of the rows, by a mask, their places or a slice."""
         return Rows(self.table, {name: values[which] for name, values in self.columns.items()}, self.line[which])
 
-    def wrong(self, which: BoolArray, what: str, column: str = "") -> Iterator[Finding]:
+    def wrong(self, which: BoolArray, what: str) -> Iterator[Finding]:
         """Yield a finding for each row of a mask; ``what`` may name columns: ``{bid}``."""
         for at in np.flatnonzero(which).tolist():
             values = {name: shown(name, values[at]) for name, values in self.columns.items()}
-            yield self._finding(at, column, what.format_map(values))
+            yield self._finding(at, what.format_map(values))
 
     def differing(self, wanted: Mapping[str, AnyArray], source: str) -> Iterator[Finding]:
-        """Yield a finding for each value that is not the one wanted; NaN stands for nothing, and equals itself."""
+        """Yield a finding for each value that is not the one wanted."""
         for name, right in wanted.items():
             found = self.columns[name]
-            for at in np.flatnonzero((found != right) & ~((found != found) & (right != right))).tolist():
-                yield self._finding(
-                    at, name, f"{name} is {shown(name, found[at])}, but {source} {shown(name, right[at])}"
-                )
+            for at in np.flatnonzero(unequal(found, right)).tolist():
+                yield self._finding(at, f"{name} is {shown(name, found[at])}, but {source} {shown(name, right[at])}")
 
-    def _finding(self, at: int, column: str, sentence: str) -> Finding:
+    def _finding(self, at: int, sentence: str) -> Finding:
         row = {name: values[at] for name, values in self.columns.items()}
         place = f"round {row['round']}"
         if row["service"] == row["service"]:
             place += f", {row['service']}"
         if row.get("client", np.nan) == row.get("client", np.nan):
             place += f", client {row['client']:.0f}"
-        return Finding(f"{self.table}.csv", int(self.line[at]), column, f"{place}: {sentence}")
+        return Finding(f"{self.table}.csv", int(self.line[at]), f"{place}: {sentence}")
+
+
+def unequal(one: AnyArray, other: AnyArray) -> BoolArray:
+    """Return where two columns differ; NaN stands for nothing, and equals itself."""
+    different: BoolArray = (one != other) & ~((one != one) & (other != other))
+    return different
 
 
 def shown(name: str, value: Any) -> str:
     """Return a value of a column as a message shows it."""
     if value != value:
         return "nothing"
-    return money(round(value)) if name in _MONEY else str(value)
+    if name in _MONEY:
+        return money(round(value))
+    return f"{value:.0f}" if name in _WHOLE else str(value)

@@ -32,7 +32,7 @@ def bids(logs: Logs) -> Iterator[Finding]:
     if not logs.population.truthful:
         low, high = _bid_range(logs, low, high)
     other = (offers["bid"] < low) | (offers["bid"] > high)
-    yield from offers.wrong(other, "the bid {bid} does not follow from the cost of its data", "bid")
+    yield from offers.wrong(other, "the bid {bid} does not follow from the cost of its data")
 
 
 def _bid_range(logs: Logs, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -61,7 +61,7 @@ def world(logs: Logs) -> Iterator[Finding]:
         asked = events.where(events.has("event", Kind.BID) & (events["service"] == events["service"]))
         right = lowest[asked["round"] - 1, logs.services_of(asked)]
         what = "the amount of its bid event is not the lowest bid of the round"
-        yield from asked.wrong(asked["amount"] != right, what, "amount")
+        yield from asked.wrong(asked["amount"] != right, what)
 
 
 def interests(logs: Logs) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def interests(logs: Logs) -> Iterator[Finding]:
         return
     clients, offers = logs.rows["clients"], logs.rows["offers"]
     if clients["round"].tolist() != offers["round"].tolist():
-        yield Finding("clients.csv", None, "", "clients.csv does not have one row for each row of offers.csv, in order")
+        yield Finding("clients.csv", None, "clients.csv does not have one row for each row of offers.csv, in order")
         return
     same = {name: offers[name] for name in ("service", "client", "bid", "paid")}
     same |= {"reported_size": offers["data_size"], "reported_emd": offers["emd"]}
@@ -94,12 +94,12 @@ def payments(logs: Logs) -> Iterator[Finding]:
     bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
     is_paid, served = ~np.isnan(paid), offers.has("outcome", Outcome.SERVED)
     paper = logs.by_round(offers, lambda now: now.paper)
-    yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)", "bid")
-    yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)", "payment")
-    yield from offers.wrong(is_paid != served, "was {outcome}, but was paid {paid}", "paid")
-    yield from offers.wrong(paid < bid, "was paid {paid}, below its bid {bid} (eq. 5)", "paid")
+    yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)")
+    yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
+    yield from offers.wrong(is_paid != served, "was {outcome}, but was paid {paid}")
+    yield from offers.wrong(paid < bid, "was paid {paid}, below its bid {bid} (eq. 5)")
     too_much = (paid > payment) | (paper & is_paid & (paid != payment))
-    yield from offers.wrong(too_much, "was paid {paid}, but the payment offered is {payment}", "paid")
+    yield from offers.wrong(too_much, "was paid {paid}, but the payment offered is {payment}")
 
 
 def cores(logs: Logs) -> Iterator[Finding]:
@@ -109,18 +109,20 @@ def cores(logs: Logs) -> Iterator[Finding]:
     core, won = offers["core"], ~offers.has("outcome", Outcome.OUTBID)
     available = logs.by_round(offers, lambda now: now.cores)
     of_client = offers["round"] * logs.scenario.clients.count + client
-    yield from offers.wrong(_repeated(of_client, service), "the service makes the client two offers", "client")
+    yield from offers.wrong(_repeated(of_client, service), "the service makes the client two offers")
     too_many = np.bincount(of_client, won)[of_client] > available
-    yield from offers.wrong(too_many, "the client serves more services than it has cores (eq. 2)", "outcome")
+    yield from offers.wrong(too_many, "the client serves more services than it has cores (eq. 2)")
     placed = (core >= 0) & (core < available) & ~_repeated(of_client, core)
-    yield from offers.wrong(won & ~placed, "the client's cores are not used once each", "core")
+    yield from offers.wrong(won & ~placed, "the client's cores are not used once each")
     works = ~np.isnan([core, offers["start"], offers["end"]]).all(axis=0)
     yield from offers.wrong(~won & works, "was outbid, but has a core, a start or an end")
     paper = np.flatnonzero(logs.by_round(offers, lambda now: now.paper))
     of_paper, rank = offers.where(paper), _ranks(logs, paper, available[paper])
     wins = rank < available[paper]
-    yield from of_paper.differing({"core": np.where(wins, rank, np.nan)}, "its payment wins core")
-    yield from of_paper.wrong(won[paper] != wins, "is {outcome}, but its payment says otherwise", "outcome")
+    yield from of_paper.where(wins).differing({"core": rank[wins]}, "by its payment it should be")
+    highest = "was outbid, but its payment is one of the highest, which win the client's cores"
+    yield from of_paper.wrong(wins & ~won[paper], highest)
+    yield from of_paper.wrong(~wins & won[paper], "was {outcome}, but others pay the client more")
 
 
 def _repeated(*keys: AnyArray) -> BoolArray:

@@ -27,38 +27,37 @@ def shape(logs: Logs) -> Iterator[Finding]:
     numbers, services = np.repeat(np.arange(1, count + 1), len(names)).tolist(), names * count
     in_order = rounds["round"].tolist() == numbers and rounds["service"].tolist() == services
     if not 0 < count <= logs.scenario.rounds or not in_order:
-        yield _of_file("rounds", "rounds.csv does not have one row for each round and service, in order")
+        yield Finding("rounds.csv", None, "rounds.csv does not have one row for each round and service, in order")
         return
     gone: BoolArray = np.all(_gone(rounds).reshape(count, -1), axis=1)
     if count != logs.scenario.rounds and not gone[-1]:
         what = f"the run ends after round {count} of {logs.scenario.rounds}, but not all services have left"
-        yield _of_file("rounds", what)
+        yield Finding("rounds.csv", None, what)
     for at in np.flatnonzero(gone[:-1]):
-        yield _of_file("rounds", f"the run does not end after round {at + 1}, when all services have left")
+        yield Finding("rounds.csv", None, f"the run does not end after round {at + 1}, when all services have left")
     if logs.meta.get("rounds", count) != count:
-        yield _of_file("rounds", f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}")
+        yield Finding(
+            "rounds.csv", None, f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}"
+        )
     offers, events, clients = logs.rows["offers"], logs.rows["events"], logs.scenario.clients.count
     for table, column, known in ((rounds, "status", Status), (offers, "outcome", Outcome), (events, "event", Kind)):
-        yield from table.wrong(_outside(table[column], {*known}), f"unknown {column} {{{column}}}", column)
+        yield from table.wrong(_outside(table[column], {*known}), f"unknown {column} {{{column}}}")
     has_amount = ~_outside(events["event"], {*AMOUNTS})
-    yield from events.wrong(~np.isnan(events["amount"]) & ~has_amount, "a {event} has no amount, but here {amount}")
-    yield from events.wrong(np.isnan(events["amount"]) & has_amount, "a {event} without its amount")
+    yield from events.wrong(
+        ~np.isnan(events["amount"]) & ~has_amount, "the event {event} has the amount {amount}, but should have none"
+    )
+    yield from events.wrong(np.isnan(events["amount"]) & has_amount, "the event {event} has no amount")
     for table in (offers, events):
         number, client = table["round"], table["client"]
-        yield from table.wrong((number < 1) | (number > count), "the run has no such round", "round")
+        yield from table.wrong((number < 1) | (number > count), "the run has no such round")
         unknown = _outside(table["service"], {*names}) & (table["service"] == table["service"])
-        yield from table.wrong(unknown, "unknown service", "service")
+        yield from table.wrong(unknown, "unknown service")
         what = f"unknown client; clients are 0 to {clients - 1}"
-        yield from table.wrong((client < 0) | (client >= clients), what, "client")
+        yield from table.wrong((client < 0) | (client >= clients), what)
     for table, keys in ((offers, logs.lines_of_offers), (events, events["round"])):
         early = [before > after for before, after in pairwise(keys.tolist())]
         if any(early):
-            line = 2 + early.index(True)
-            yield _of_file(table.table, "the row is out of order", line)
-
-
-def _of_file(table: str, sentence: str, line: int | None = None) -> Finding:
-    return Finding(f"{table}.csv", line, "", sentence)
+            yield Finding(f"{table.table}.csv", 2 + early.index(True), "the row is out of order")
 
 
 def _outside(values: AnyArray, known: set[str]) -> BoolArray:
@@ -81,7 +80,7 @@ def scenario(logs: Logs) -> Iterator[Finding]:
         of_round[list(now.offline)] = True
     offers = logs.rows["offers"]
     asleep = offline[offers["round"] - 1, offers["client"]]
-    yield from offers.wrong(asleep, "the client is offline in this round, but gets an offer", "client")
+    yield from offers.wrong(asleep, "the client is offline in this round, but gets an offer")
 
 
 def progress(logs: Logs) -> Iterator[Finding]:
@@ -91,10 +90,10 @@ def progress(logs: Logs) -> Iterator[Finding]:
     had_left, waits = _before(logs, gone, first=False), rounds.has("status", Status.WAITING)
     too_soon = rounds["round"] < _of_services(logs, lambda it: it.arrival)
     what = "is {status}, which does not fit the round in which the scenario lets it arrive"
-    yield from rounds.wrong(~had_left & (waits != too_soon), what, "status")
+    yield from rounds.wrong(~had_left & (waits != too_soon), what)
     kept = left & (accuracy == _before(logs, accuracy))
     yield from rounds.wrong(had_left & ~kept, "left in an earlier round, but does not keep its status and accuracy")
-    yield from rounds.wrong(~had_left & left, "left, but did not reach its target before", "status")
+    yield from rounds.wrong(~had_left & left, "left, but did not reach its target before")
     # Logged accuracies have six decimals, and the target may have more.
     early = rounds.has("status", Status.REACHED) & (accuracy < target - _SIX_DECIMALS)
     yield from rounds.wrong(early, "leaves at an accuracy of {accuracy}, below its target of {target_accuracy}")
@@ -111,8 +110,8 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
     for name, words in (("accuracy", "accuracy"), ("test_accuracy", "test accuracy")):
         accuracy = rounds[name]
         moved = idle & (accuracy != _before(logs, accuracy))
-        yield from rounds.wrong(moved, f"no client served, but the {words} changes to {{{name}}}", name)
-        yield from rounds.wrong((accuracy < 0) | (accuracy > 1), f"the {words} {{{name}}} is not between 0 and 1", name)
+        yield from rounds.wrong(moved, f"no client served, but the {words} changes to {{{name}}}")
+        yield from rounds.wrong((accuracy < 0) | (accuracy > 1), f"the {words} {{{name}}} is not between 0 and 1")
     wanted = {"accuracy": _known(logs.exact_accuracy, rounds["accuracy"]), "test_accuracy": rounds["accuracy"]}
     if logs.scenario.split:
         tested = _of_services(logs, lambda it: logs.data.tested.get(it.name, np.nan))
@@ -125,7 +124,7 @@ def _rewards(logs: Logs) -> Iterator[Finding]:
     rounds, target, exact = logs.rows["rounds"], _of_services(logs, lambda it: it.target_accuracy), logs.exact_accuracy
     accuracy, reward = rounds["accuracy"], rounds["reward"]
     waits, gone = rounds.has("status", Status.WAITING), _gone(rounds)
-    yield from rounds.wrong(waits & (reward != 0), "the reward {reward} is not 0 before it arrives", "reward")
+    yield from rounds.wrong(waits & (reward != 0), "the reward {reward} is not 0 before it arrives")
     base = _of_services(logs, lambda it: it.reward_base)
     # Six decimals do not tell the exact accuracy; where nothing else does, they leave a range of rewards.
     low, high = (
@@ -133,10 +132,10 @@ def _rewards(logs: Logs) -> Iterator[Finding]:
         for near in (np.where(np.isnan(exact), accuracy + by, exact) for by in (-_SIX_DECIMALS, _SIX_DECIMALS))
     )
     other = ~waits & ~((low <= reward) & (reward <= high))
-    yield from rounds.wrong(other, "the reward {reward} is not Omega^accuracy", "reward")
+    yield from rounds.wrong(other, "the reward {reward} is not Omega^accuracy")
     still = _idle(logs) & (accuracy == _before(logs, accuracy)) & ~_before(logs, waits, first=False)
     moved = still & (reward != _before(logs, reward))
-    yield from rounds.wrong(moved, "no client served, but the reward changes to {reward}", "reward")
+    yield from rounds.wrong(moved, "no client served, but the reward changes to {reward}")
 
 
 def totals(logs: Logs) -> Iterator[Finding]:
@@ -162,12 +161,12 @@ def totals(logs: Logs) -> Iterator[Finding]:
     # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
     paper = logs.by_round(rounds, lambda now: now.paper)
     budget = rounds["budget"]
-    yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}", "offered")
-    yield from rounds.wrong(wanted["spent"] > budget, f"what it spends is {_OVER}", "spent")
+    yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}")
+    yield from rounds.wrong(wanted["spent"] > budget, f"what it spends is {_OVER}")
     absent = ~logs.takes_part & (wanted["wanted"] > 0)
     for status, why in ((Status.LEFT, "has left the market"), (Status.WAITING, "has not arrived yet")):
         makes = absent & rounds.has("status", status)
-        yield from rounds.wrong(makes, f"the service {why}, but offers.csv has offers of it in this round", "status")
+        yield from rounds.wrong(makes, f"the service {why}, but offers.csv has offers of it in this round")
 
 
 class _Grouped:

@@ -13,7 +13,7 @@ from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.tables import value_text
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.findings import Finding, Rows
+from flmarket.analysis.verification.findings import Finding, Rows, unequal
 from scenarios.logs.columns import AMOUNTS, EVENTS
 
 _ANY = np.inf  # an amount that other rules check
@@ -32,13 +32,9 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     rounds, offers, count = logs.rows["rounds"], logs.rows["offers"], len(logs.places)
     starts = np.concatenate([[0.0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
     jobs = _jobs(logs, starts)
-    at = jobs["place"]
-    start, end = np.full((2, len(offers)), np.nan)
-    start[at], end[at] = jobs["start"], jobs["end"]
-    outcome = np.full(len(offers), Outcome.OUTBID, dtype=object)
-    outcome[at] = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
-    wanted = {"start": start, "end": end, "outcome": outcome}
-    yield from offers.differing(wanted, "by the scenario's durations it should be")
+    outcome = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
+    wanted = {"start": jobs["start"], "end": jobs["end"], "outcome": outcome}
+    yield from offers.where(jobs["place"]).differing(wanted, "by the scenario's durations it should be")
     ends = starts.copy()
     np.maximum.at(ends, jobs["round"] - 1, jobs["end"])
     if logs.scenario.timeline.slot is not None:
@@ -171,13 +167,13 @@ def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
     count = min(len(events), len(wanted))
     other = np.zeros(count, dtype=np.bool_)
     for name in EVENTS.names:
-        found, right = events[name][:count], wanted[name][:count]
-        other |= (found != right) & ~((found != found) & (right != right)) & (right != _ANY)
+        right = wanted[name][:count]
+        other |= unequal(events[name][:count], right) & (right != _ANY)
     places = np.flatnonzero(other).tolist()
     if places or len(events) != len(wanted):
         at = places[0] if places else count
         what = f"is {_words(events, at)}, but should be {_words(wanted, at)}"
-        yield Finding("events.csv", at + 2, "", what)
+        yield Finding("events.csv", at + 2, what)
 
 
 def _words(events: Rows, at: int) -> str:

@@ -158,7 +158,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "data_size", "21", served, "data_size is 21, but the run's seed draws "),
         ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
         ("offers", "core", "1", served, "cores are not used once each"),
-        ("offers", "outcome", "outbid", served, "is outbid, but its payment says otherwise"),
+        ("offers", "outcome", "outbid", served, "was outbid, but its payment is one of the highest"),
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "more services than it has cores"),
         ("offers", "end", "1e9", served, "end is 1000000000.0, but by the scenario's durations it should be "),
         ("offers", "payment", "a lot", served, "offers.csv: cannot be read: "),
@@ -474,7 +474,7 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
 def test_what_must_be_empty_is_named(run: Path) -> None:
     change(run / "events.csv", "amount", "1.0", lambda row: row["event"] == "refresh")
     [problem] = verify(RunDirectory(run)).problems
-    assert problem == "events.csv, line 2: round 1: a refresh has no amount, but here 1.0"
+    assert problem == "events.csv, line 2: round 1: the event refresh has the amount 1.0, but should have none"
 
 
 @pytest.mark.parametrize(
