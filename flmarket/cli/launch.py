@@ -41,11 +41,15 @@ def play(what: str | None, out: Path) -> int:
     from tui.app import MarketApp
     from tui.settings import settings_file
 
-    # Python looks for garbage less often: each look at all objects holds keys up for a quarter of a second.
-    gc.set_threshold(10_000, 20, 20)
+    collect_rarely()
     app = MarketApp(**opening, out=out, settings=settings_file())
     app.run()
     return DEFECT if app.crashed else app.return_code or 0
+
+
+def collect_rarely() -> None:
+    """Let Python look for garbage less often: each look at all objects holds keys up for a quarter of a second."""
+    gc.set_threshold(10_000, 20, 20)
 
 
 class Opening(NamedTuple):

@@ -33,7 +33,9 @@ def _prepared(stream: TextIO | None) -> TextIO:
     """Let a stream that is closed take everything, and one of another encoding show what it lacks by escapes."""
     if stream is None:
         return open(os.devnull, "w")  # noqa: PTH123 - until the process ends
-    if not isinstance(stream, io.TextIOWrapper):  # of a program that runs this in its own process
+    if stream not in (sys.__stdout__, sys.__stderr__) or not isinstance(
+        stream, io.TextIOWrapper
+    ):  # of a program that runs this in its own process
         return stream
     raw = io.BufferedWriter(_Outlet(stream.fileno(), "wb", closefd=False))
     return io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)

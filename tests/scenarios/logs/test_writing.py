@@ -11,6 +11,8 @@ from des.log_records import Kind, MarketEvent, OfferReport, Outcome, RoundReport
 from des.observation import Status
 from flmarket.analysis.results.export import export, export_file
 from flmarket.core.errors import InputError
+from scenarios.file.toml_text import dumps
+from scenarios.loader import load
 from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import rounds_text
@@ -50,7 +52,7 @@ REPORT = RoundReport(
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     directory = RunDirectory.place(tmp_path, "paper", "1a2b3c4d", "as-configured", 0)
-    directory.prepare("")
+    directory.prepare(dumps(load("paper")))
     with TableWriter(directory.path) as write:
         write(REPORT)
     (directory.path / "run.log").touch()
