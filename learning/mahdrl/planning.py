@@ -41,8 +41,9 @@ class CountValue:
     def of(self, expected: Any, none: Any) -> FloatArray:
         """Return kappa for the number of clients expected if any are served; ``none`` is the chance that none is."""
         log_count = log(np.maximum(expected, 1.0))
-        some = (self.slope + self.curvature * log_count) * log_count
-        value: FloatArray = (1.0 - none) * some + none * self.none_served
+        # In this order: the same bits as when the agents that come with flmarket were trained.
+        some = (1.0 - none) * (self.slope + self.curvature * log_count) * log_count
+        value: FloatArray = some + none * self.none_served
         return value
 
 
