@@ -9,17 +9,7 @@ import numpy as np
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import (
-    Asks,
-    Book,
-    Clearing,
-    ClearingError,
-    Mechanism,
-    ask,
-    clear,
-    comes_with_flmarket,
-    create,
-)
+from des.mechanisms.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
 from des.memory import remembered
 from des.round import Round
 from des.schedule import Rules
@@ -108,10 +98,7 @@ class Platform:
 
     def _clear(self, current: Round, book: Book) -> Clearing:
         """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""
-        if comes_with_flmarket(self.mechanism):
-            clearing = self.mechanism.clear(book)
-        else:
-            clearing = clear(self.mechanism, book, current.number)
+        clearing = cleared(self.mechanism, book, current.number)
         if not self.mechanism.keeps_budgets and any(current.lost.values()):
             won = clearing.core != NO_CORE
             for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):

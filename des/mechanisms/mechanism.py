@@ -249,6 +249,17 @@ def _check(book: Book, clearing: Clearing, where: str) -> None:
         )
 
 
+def cleared(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
+    """Clear a round in a market: a plug-in's clearing is checked, flmarket's own mechanisms are checked by their tests.
+
+    Raises:
+        ClearingError: see ``clear``.
+    """
+    if type(mechanism).__module__ in _BUILTIN_MODULES:
+        return mechanism.clear(book)
+    return clear(mechanism, book, round_)
+
+
 DEFAULT = "pay-as-offered"
 """The paper's."""
 
@@ -276,11 +287,6 @@ def mechanism(name: str) -> Callable[[M], M]:
         PluginError: the name is taken or invalid, or the class is not a subclass of ``Mechanism``.
     """
     return MECHANISMS.decorator(name)
-
-
-def comes_with_flmarket(mechanism: Mechanism) -> bool:
-    """Return whether a mechanism is one of flmarket's, whose clearings need no check; not of a plug-in."""
-    return type(mechanism).__module__ in _BUILTIN_MODULES
 
 
 class MechanismOptionsError(InputError):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, clear, comes_with_flmarket
+from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -134,9 +134,7 @@ class Clearings:
 
 def _clear(mechanism: Mechanism, book: Book) -> Clearing:
     """Clear many markets at once; what a plug-in returns is checked."""
-    if comes_with_flmarket(mechanism):
-        return mechanism.clear(book)
     try:
-        return clear(mechanism, book, 0)
+        return cleared(mechanism, book, 0)
     except ClearingError as error:
         raise ClearingError(f"in lockstep, with the clients of all markets numbered through: {error}") from error
