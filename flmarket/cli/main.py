@@ -20,11 +20,8 @@ def main() -> None:
         _on_ctrl_c(_end)
     except KeyboardInterrupt:  # before it was set
         _end(signal.SIGINT)
-    try:
-        from flmarket.core.crash import guarded
-    except ImportError as error:  # something else on Python's path is called flmarket
-        sys.stderr.write(f"flmarket cannot start: Python finds another package named 'flmarket': {error}\n")
-        sys.exit(2)
+    from flmarket.core.crash import guarded
+
     sys.stdout, sys.stderr = _prepared(sys.stdout), _prepared(sys.stderr)
     sys.exit(guarded(_run, _say))
 
@@ -33,9 +30,8 @@ def _prepared(stream: TextIO | None) -> TextIO:
     """Let a stream that is closed take everything, and one of another encoding show what it lacks by escapes."""
     if stream is None:
         return open(os.devnull, "w")  # noqa: PTH123 - until the process ends
-    if stream not in (sys.__stdout__, sys.__stderr__) or not isinstance(
-        stream, io.TextIOWrapper
-    ):  # of a program that runs this in its own process
+    own = stream in (sys.__stdout__, sys.__stderr__)  # not of a program that runs this in its own process
+    if not own or not isinstance(stream, io.TextIOWrapper):
         return stream
     raw = io.BufferedWriter(_Outlet(stream.fileno(), "wb", closefd=False))
     return io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)

@@ -1,7 +1,7 @@
 """The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import index
@@ -60,10 +60,14 @@ def plan(
 
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
     """Name runs by what their scenarios differ in, or else by the hash, where these would be called the same."""
-    scenarios: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    scenarios: dict[str, dict[str, Scenario]] = defaultdict(dict)
     for run in runs:
-        scenarios[run.group][run.digest] = flattened(run.scenario.model_dump(mode="json"))
-    words = {group: distinguished(twins) for group, twins in scenarios.items() if len(twins) > 1}
+        scenarios[run.group][run.digest] = run.scenario
+    words = {
+        group: distinguished({place: flattened(it.model_dump(mode="json")) for place, it in twins.items()})
+        for group, twins in scenarios.items()
+        if len(twins) > 1
+    }
     return [
         replace(run, name=_name(run, words[run.group].get(run.digest))) if run.group in words else run for run in runs
     ]

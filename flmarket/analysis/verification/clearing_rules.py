@@ -78,14 +78,14 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     """Yield what is wrong with the steps of a round: who offers again, and whether it has the money."""
     budgets = {name: to_micro(budget) for name, budget in logs.conditions(number).budgets.items()}
     rows, events = logs.rows["offers"].where(logs.places_of(number)), logs.rows["events"]
-    told = events.where((events["round"] == number) & events.has("event", Kind.DECISION))
+    deciding = events.where((events["round"] == number) & events.has("event", Kind.DECISION))
     service, client, payment = (rows[name].tolist() for name in ("service", "client", "payment"))
     # Offers by their place among the round's: those that a service has still to make, and those that it made.
     waiting = {name: [at for at, of in enumerate(service) if of == name] for name in logs.places}
     made: dict[str, list[int]] = {name: [] for name in logs.places}
     lost: dict[str, set[int]] = {name: set() for name in logs.places}
-    decisions = list(zip(told["service"].tolist(), map(int, told["amount"].tolist()), strict=True))
-    active = [name for name in logs.places if name in {name for name, _ in decisions}]
+    decisions = list(zip(deciding["service"].tolist(), map(int, deciding["amount"].tolist()), strict=True))
+    active = [name for name in logs.places if name in dict(decisions)]
     asked, step = active, 0
     while decisions:
         step += 1

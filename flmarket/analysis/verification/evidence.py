@@ -195,9 +195,9 @@ class Logs:
         rounds, lowest = [], []
         for number, world in self.worlds():
             offers = self.places_of(number)
-            told = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
+            reported = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
             held = {"held_data_size": world.held.data_size, "held_emd": world.held.emd, "cost": world.held.cost}
-            rounds.append({name: it[service[offers], client[offers]] for name, it in (told | held).items()})
+            rounds.append({name: it[service[offers], client[offers]] for name, it in (reported | held).items()})
             lowest.append(world.bid.min(axis=1))
         return {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}, np.array(lowest)
 
