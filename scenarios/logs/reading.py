@@ -27,7 +27,9 @@ from scenarios.logs.table import Table
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
 
-FIGURES = ("accuracy", "reward", "spent", "mean_payment", "served", "refused", "test_accuracy")
+FIGURES = (
+    "accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused", "mean_payment",
+)  # fmt: skip
 """Columns of rounds.csv that are looked at for many rounds at once."""
 
 _PLACES = tuple(map(ROUNDS.names.index, FIGURES))

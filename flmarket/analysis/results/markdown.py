@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -148,7 +149,7 @@ def tables(report: Report) -> Iterator[Part]:
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield _part(setting if service == MARKET else None, title, own, _shown, report.measures)
+            yield _part(setting if service == MARKET else None, title, own, attrgetter("text"), report.measures)
             if against := [row for row in differences if row.service == service]:
                 yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
     for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
@@ -158,7 +159,7 @@ def tables(report: Report) -> Iterator[Part]:
             for row in report.estimates
             if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
         ]
-        yield _part(None, title, means, _shown, report.measures, "point", _point)
+        yield _part(None, title, means, attrgetter("text"), report.measures, "point", _point)
         title += ", against the first point"
         yield _part(None, title, list(points), _compared, report.measures, "point", _point)
 
@@ -222,23 +223,9 @@ def _privileged(policy: str) -> bool:
         return False
 
 
-def _shown(row: Estimate) -> str:
-    interval = _interval(row)
-    if row.to_target is not None:
-        return row.to_target.text(interval)
-    return row.measure.text(row.interval.estimate) + interval
-
-
 def _compared(row: Difference) -> str:
-    mark = f"{row.bound} " if row.bound else ""
-    text = mark + row.measure.text(row.interval.estimate, "+") + _interval(row) + ("†" if row.holds else "")
+    text = row.text + ("†" if row.holds else "")
     return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
-
-
-def _interval(row: Estimate | Difference) -> str:
-    """Return the interval as it follows a mean; nothing for too few seeds."""
-    interval, text = row.interval, row.measure.text
-    return f" [{text(interval.low)}, {text(interval.high)}]" if interval.known else ""
 
 
 def _key(row: Estimate | Difference) -> tuple[Path, str, str, str]:

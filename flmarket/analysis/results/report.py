@@ -35,6 +35,14 @@ class Estimate:
     interval: Interval  # the mean and its 95 % interval
     to_target: RoundsToTarget | None = None  # when the runs met the target, if that is the measure
 
+    @property
+    def text(self) -> str:
+        """The mean with its interval, as tables show it."""
+        interval = interval_text(self.measure, self.interval)
+        if self.to_target is not None:
+            return self.to_target.text(interval)
+        return self.measure.text(self.interval.estimate) + interval
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -61,6 +69,12 @@ class Difference:
         """Whether it differs from 0 at 5 %, all differences of its table taken together."""
         return self.adjusted <= 0.05
 
+    @property
+    def text(self) -> str:
+        """The mean with its interval, as tables show it."""
+        mark = f"{self.bound} " if self.bound else ""
+        return mark + self.measure.text(self.interval.estimate, "+") + interval_text(self.measure, self.interval)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -77,12 +91,16 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """Runs that differ in their seed alone."""
 
     runs: Sequence[RunResult]
     # of each measure, by its name: the values by service and seed
     scores: Mapping[str, Mapping[str, Mapping[int, float]]]
+
+    @classmethod
+    def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure]) -> "Group":
+        return cls(runs, {measure.name: _scores(runs, measure) for measure in measures})
 
     @property
     def setting(self) -> Setting:
@@ -102,20 +120,20 @@ def make_report(
     if baseline is not None and ":" in baseline:
         baseline = PolicyChoice.parse(baseline).label
     groups = {
-        (folder, policy): _Group(own, {it.name: _scores(own, it) for it in measures})
+        (folder, policy): Group.of(own, measures)
         for folder, members in by_setting(runs).items()
         for policy, own in by_policy(members).items()
     }
     known = sorted({group.policy for group in groups.values()})
     if baseline is not None and baseline not in known:
         raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
-    estimates = [row for group in groups.values() for row in _estimates(group, measures)]
+    means = [row for group in groups.values() for row in estimates(group, measures)]
     tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
-    sweeps: dict[tuple[str, str], list[_Group]] = defaultdict(list)
+    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for (folder, policy), group in groups.items():
         base = groups.get((folder, baseline or ""))
         if base is not None and policy != baseline:
-            for row in _differences(group, base, measures):
+            for row in differences(group, base, measures):
                 tables[folder, row.service].append(row)
         if group.setting.sweep:
             sweeps[group.setting.name, policy].append(group)
@@ -123,10 +141,10 @@ def make_report(
         raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
     judged = [measure for measure in measures if measure.better]
     points = [
-        [row for other in others for row in _differences(other, first, judged, MARKET)]
+        [row for other in others for row in differences(other, first, judged, MARKET)]
         for first, *others in sweeps.values()
     ]
-    return Report(runs, estimates, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
+    return Report(runs, means, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
 
 
 def _scores(runs: Sequence[RunResult], measure: Measure) -> Mapping[str, Mapping[int, float]]:
@@ -137,7 +155,8 @@ def _scores(runs: Sequence[RunResult], measure: Measure) -> Mapping[str, Mapping
     return scores
 
 
-def _estimates(group: _Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
+def estimates(group: Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
+    """Yield the mean of each measure of runs, for each service and the market."""
     setting, policy = group.setting, group.policy
     played = dict(zip(setting.services, group.runs[0].policies, strict=True)) | {MARKET: policy}
     for measure in measures:
@@ -147,8 +166,8 @@ def _estimates(group: _Group, measures: Sequence[Measure]) -> Iterator[Estimate]
             yield Estimate(setting, policy, service, played[service], measure, len(own), interval, met)
 
 
-def _differences(
-    group: _Group, base: _Group, measures: Sequence[Measure], only: str | None = None
+def differences(
+    group: Group, base: Group, measures: Sequence[Measure], only: str | None = None
 ) -> Iterator[Difference]:
     """Yield how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
     for measure in measures:
@@ -173,6 +192,11 @@ def _differences(
 
 
 _BOUNDS = {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}  # who reached the target
+
+
+def interval_text(measure: Measure, interval: Interval) -> str:
+    """Return an interval as it follows a mean; nothing for too few seeds."""
+    return f" [{measure.text(interval.low)}, {measure.text(interval.high)}]" if interval.known else ""
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:
