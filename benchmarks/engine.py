@@ -30,12 +30,10 @@ from fl.arrays import Float32Array
 from fl.data.dataset import Shape
 from fl.data.registry import DatasetError, load
 from fl.training import fused
-from fl.training.batched import ClientData
 from fl.training.federation import RealFederation, _Learner
 from fl.training.jobs import TrainingJob
-from fl.training.local import Trainer, visiting_order
 from fl.training.regime import Kernel, Regime
-from fl.training.tasks import Task
+from fl.training.tasks import ClientData, Task, Trainer, visiting_order
 from fl.training.trainers import Engine, FusedTrainer
 from flmarket.core.cores import usable_cores
 from learning.episode import play_round

@@ -17,8 +17,8 @@ from fl.arrays import FloatArray
 from fl.data.partition import draw_images, label_counts, largest_count, realised_emd
 from fl.data.quality import DQIParameters, alpha, dqi, largest_emd
 from fl.data.registry import Dataset
-from fl.training.local import visiting_order
 from fl.training.regime import Kernel, Regime
+from fl.training.tasks import visiting_order
 from fl.training.trainers import Engine
 
 

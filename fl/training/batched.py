@@ -6,7 +6,6 @@ to the bit.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,16 +13,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import cross_entropy
 
-from fl.arrays import Float32Array, Int32Array, Labels, Pixels
+from fl.arrays import Float32Array, Labels, Pixels
 from fl.training.regime import Regime
-
-
-class ClientData(NamedTuple):
-    """One client's images and the order in which it visits them (see ``fl.training.local.Trainer.train``)."""
-
-    pixels: Pixels
-    labels: Labels
-    order: Int32Array
+from fl.training.tasks import ClientData
 
 
 class BatchedTrainer:

@@ -12,19 +12,16 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 import numpy as np
-import torch
 
 from fl.arithmetic.draws import draw_key, subsets
 from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, UInt32Array
 from fl.data.partition import draw_images, label_counts
 from fl.data.split import split
-from fl.training.batched import ClientData
 from fl.training.fedavg import fedavg
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
-from fl.training.local import Trainer, visiting_order
 from fl.training.regime import Kernel
-from fl.training.tasks import Images, ModelFailed, Task
+from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
 from flmarket.core.plugin_errors import plugin_code
 
@@ -104,8 +101,6 @@ class RealFederation(Federation):
         kernel: Kernel = "auto",  # the code that trains on a CPU (``fl.training.trainers``)
         device: str = "cpu",  # ``cpu``, or a torch device on which all clients of a service are trained at once
     ) -> None:
-        # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
-        torch.set_num_threads(1)
         self._seed = seed
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
         self._learners = {task.service: _Learner(task, seed, kernel, device) for task in tasks}

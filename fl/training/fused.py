@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fl.arithmetic.draws import draw_key
 from fl.arithmetic.native import extension, kernel_problem
 from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
 from fl.data.dataset import Shape
+from fl.training.models import initial_values
 from flmarket.core.errors import InputError
 
 ARITHMETIC = "fused"  # what logs call the arithmetic of all variants; the reference path's is ``reference``
@@ -64,13 +66,16 @@ class Architecture:
         return (120, 84, self.labels) if self.kind == "cnn" else (*self.hidden, self.labels)
 
     @property
+    def layers(self) -> tuple[tuple[int, int], ...]:
+        """The fan-in and the outputs of each layer that has weights and biases."""
+        if self.kind == "mlp":
+            return tuple(pairwise((self.inputs, *self.widths)))
+        features = 16 * (((self.shape.height - 4) // 2 - 4) // 2) ** 2
+        return (25 * self.shape.channels, 6), (25 * 6, 16), *pairwise((features, *self.widths))
+
+    @property
     def parameter_count(self) -> int:
-        if self.kind == "cnn":
-            convolutions = 6 * (25 * self.shape.channels + 1) + 16 * (6 * 25 + 1)
-            features = 16 * (((self.shape.height - 4) // 2 - 4) // 2) ** 2
-        else:
-            convolutions, features = 0, self.inputs
-        return convolutions + sum((i + 1) * o for i, o in pairwise((features, *self.widths)))
+        return sum((inputs + 1) * outputs for inputs, outputs in self.layers)
 
     @property
     def inputs(self) -> int:
@@ -107,6 +112,15 @@ def kernel_name() -> str:
         known = ", ".join(name.removeprefix("fused-") for name in _kernels)
         raise InputError(f"{_ENVIRONMENT_VARIABLE}={forced}: this machine can run {known}")
     return f"fused-{forced}"
+
+
+def initial_parameters(arch: Architecture, seed: int, *purpose: str | int) -> Float32Array:
+    """Return the parameters [P] of a new model, the same as those of ``fl.training.networks.build``."""
+    drawn, parts = draw_key(seed, *purpose), []
+    for inputs, outputs in arch.layers:
+        for count in (inputs * outputs, outputs):  # weights, biases
+            parts.append(initial_values(drawn, len(parts), count, inputs))
+    return np.concatenate(parts)
 
 
 def train(

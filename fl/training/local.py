@@ -1,43 +1,12 @@
-"""Local training: one client's SGD on its own images, and the evaluation of a model. One thread.
-
-A ``Trainer`` works on flat parameter vectors, so that models travel between clients and server as one array.
-``ReferenceTrainer`` is the plain torch path, for any model.
-"""
-
-from typing import Protocol
+"""Local training in plain torch, for any model: one client's SGD on its own images, and the evaluation of a model."""
 
 import numpy as np
 import torch
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.training.regime import Regime
-
-
-class Trainer(Protocol):
-    """Trains and evaluates one architecture. Used by one thread at a time."""
-
-    def train(
-        self,
-        parameters: Float32Array,  # [P] the global model; not changed
-        pixels: Pixels,  # [n, C, H, W] the client's images
-        labels: Labels,  # [n]
-        order: Int32Array,  # [epochs, n] the order in which each epoch visits the images
-        regime: Regime,  # batch size, learning rate and momentum of the SGD
-    ) -> tuple[Float32Array, float]:
-        """Return the locally trained parameters [P] and the mean loss over all samples as they were seen."""
-        ...
-
-    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
-        """Return how many images the model labels correctly."""
-        ...
-
-
-def visiting_order(size: int, epochs: int, rng: Generator) -> Int32Array:
-    """Draw the order [epochs, size] in which a client visits its images."""
-    return np.array([rng.permutation(size) for _ in range(epochs)], dtype=np.int32)
 
 
 class ReferenceTrainer:
@@ -50,6 +19,8 @@ class ReferenceTrainer:
         offset: float,
     ) -> None:
         """Wrap a module, whose parameters and gradients become views into one flat vector each."""
+        # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
+        torch.set_num_threads(1)
         self._module = module.train()
         self._scale, self._offset = scale, offset
         self._flat = nn.utils.parameters_to_vector(module.parameters()).detach().clone()

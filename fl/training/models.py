@@ -3,6 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from fl.arithmetic.draws import words
+from fl.arrays import Float32Array, UInt32Array
 from fl.data.dataset import Shape
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Registry
@@ -17,6 +21,9 @@ BUILTIN: Mapping[str, str] = {
 }
 """The models that come with flmarket, as module:function; imported when used."""
 
+
+MLP_HIDDEN = (200, 200)
+"""Widths of the hidden layers of ``mlp``."""
 
 CNN_SHORTEST = 8
 """Pixels of a side: the ``cnn`` sees at least 16 x 16, of a smaller image mostly the border that fills these up."""
@@ -37,6 +44,23 @@ def require_fit(name: str, shape: Shape) -> None:
             f"model 'cnn' needs images of at least {CNN_SHORTEST} x {CNN_SHORTEST} pixels, not {shape}; enlarge them, "
             'or choose model = "mlp" or "resnet8"'
         )
+
+
+def initial_values(
+    drawn: UInt32Array,  # the model's keyed stream
+    place: int,  # the place of the weights or biases among those of the model, from 0
+    count: int,  # how many they are
+    inputs: int,  # the fan-in: inputs of one output
+) -> Float32Array:
+    """Return the initial weights or biases [count] of a linear layer or convolution of a built-in model.
+
+    The distribution is torch's default: uniform within +-1 / sqrt(fan-in) (He et al., "Delving deep into rectifiers",
+    ICCV 2015, with a = sqrt(5)). The numbers come from the keyed stream, because torch's generator, and the order in
+    which torch draws from it, may change with its version.
+    """
+    # 24 bits, as many as a float32 has: exact until the product with the bound is rounded.
+    part = (words(drawn, count, 0, place) >> np.uint32(8)) * 2.0**-23 - 1.0
+    return np.asarray(inputs**-0.5 * part, dtype=np.float32)
 
 
 def _problem(found: Any) -> str | None:

@@ -8,18 +8,15 @@ from collections.abc import Callable
 from inspect import signature
 from threading import Lock
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fl.arithmetic.draws import draw_key, words
+from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
 from fl.data.dataset import Shape
-from fl.training.models import BUILTIN, MODELS, require_fit
+from fl.training.models import BUILTIN, MLP_HIDDEN, MODELS, initial_values, require_fit
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
-
-MLP_HIDDEN = (200, 200)
 
 
 class HalveByMax(nn.Module):
@@ -115,27 +112,20 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
 
 
 def initialise(module: nn.Module, seed: int, *purpose: str | int) -> nn.Module:
-    """Draw the initial parameters of a built-in model, and return it.
+    """Draw the initial parameters of a built-in model (``initial_values``), and return it.
 
-    The distribution is torch's default for linear layers and convolutions: weights and biases uniform within
-    +-1 / sqrt(fan-in), fan-in being the inputs of one output (He et al., "Delving deep into rectifiers", ICCV 2015,
-    with a = sqrt(5)). The numbers come from the keyed stream (``fl.arithmetic.draws``), because torch's generator, and
-    the order in which torch draws from it, may change with its version. Other layers keep torch's initial values, which
-    are not random.
+    Layers that are neither linear nor convolutions keep torch's initial values, which are not random.
     """
     drawn = draw_key(seed, *purpose)
     parameters = 0
     for layer in module.modules():
         if not isinstance(layer, nn.Linear | nn.Conv2d):
             continue
-        bound = layer.weight[0].numel() ** -0.5
         for parameter in (layer.weight, layer.bias):
             if parameter is None:
                 continue
-            # 24 bits, as many as a float32 has: exact until the product with the bound is rounded.
-            part = (words(drawn, parameter.numel(), 0, parameters) >> np.uint32(8)) * 2.0**-23 - 1.0
-            values = torch.from_numpy((bound * part).astype(np.float32)).view_as(parameter)
-            parameter.data.copy_(values)
+            values = initial_values(drawn, parameters, parameter.numel(), layer.weight[0].numel())
+            parameter.data.copy_(torch.from_numpy(values).view_as(parameter))
             parameters += 1
     return module
 

@@ -1,9 +1,12 @@
-"""The tasks of real training: a service's data set, its training regime, and the images that evaluate its models."""
+"""The tasks of real training: a service's data set and regime, what one client trains on, and what trains it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from fl.arrays import Labels, Pixels
+import numpy as np
+from numpy.random import Generator
+
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.data.registry import Dataset
 from fl.training.regime import Regime
 from flmarket.core.errors import RunError
@@ -35,6 +38,41 @@ class Images(NamedTuple):
 
     pixels: Pixels
     labels: Labels
+
+
+class ClientData(NamedTuple):
+    """One client's images and the order in which it visits them."""
+
+    pixels: Pixels
+    labels: Labels
+    order: Int32Array
+
+
+def visiting_order(size: int, epochs: int, rng: Generator) -> Int32Array:
+    """Draw the order [epochs, size] in which a client visits its images."""
+    return np.array([rng.permutation(size) for _ in range(epochs)], dtype=np.int32)
+
+
+class Trainer(Protocol):
+    """Trains and evaluates one architecture on flat parameter vectors, which travel between clients and server.
+
+    Used by one thread at a time.
+    """
+
+    def train(
+        self,
+        parameters: Float32Array,  # [P] the global model; not changed
+        pixels: Pixels,  # [n, C, H, W] the client's images
+        labels: Labels,  # [n]
+        order: Int32Array,  # [epochs, n] the order in which each epoch visits the images
+        regime: Regime,  # batch size, learning rate and momentum of the SGD
+    ) -> tuple[Float32Array, float]:
+        """Return the locally trained parameters [P] and the mean loss over all samples as they were seen."""
+        ...
+
+    def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
+        """Return how many images the model labels correctly."""
+        ...
 
 
 class ModelFailed(RunError):  # noqa: N818 - names what happened

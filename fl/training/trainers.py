@@ -1,22 +1,27 @@
 """The choice of the code that trains: picks the kernel for a model and a data set, and creates its trainers.
 
 ``fused`` is the compiled kernel (``fl.training.fused``), for ``cnn`` on images of two shapes and ``mlp`` on any;
-``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can.
+``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can. torch, which takes
+a second to import, is imported where it trains.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.data.registry import Dataset
 from fl.training import fused
-from fl.training.batched import BatchedTrainer
 from fl.training.kernels import kernel_for, require_device
-from fl.training.local import ReferenceTrainer, Trainer
-from fl.training.networks import MLP_HIDDEN, build
+from fl.training.models import MLP_HIDDEN
 from fl.training.regime import Kernel, Regime
+from fl.training.tasks import Trainer
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from fl.training.batched import BatchedTrainer
+    from fl.training.local import ReferenceTrainer
 
 
 class FusedTrainer:
@@ -83,14 +88,18 @@ class Engine:
             return self._reference(0)
         return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
 
-    def batched(self, device: str) -> BatchedTrainer:
+    def batched(self, device: str) -> "BatchedTrainer":
         """Return a trainer that trains all clients of a service together on ``device``."""
+        from fl.training.batched import BatchedTrainer
+
         require_device(device)
         return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
-        return self._reference(seed, *purpose).parameters
+        if self.kernel == "reference":
+            return self._reference(seed, *purpose).parameters
+        return fused.initial_parameters(self._architecture, seed, *purpose)
 
     @property
     def _architecture(self) -> fused.Architecture:
@@ -99,8 +108,12 @@ class Engine:
             return fused.Architecture("cnn", labels, shape=shape)
         return fused.Architecture("mlp", labels, MLP_HIDDEN, shape)
 
-    def _reference(self, seed: int, *purpose: str | int) -> ReferenceTrainer:
+    def _reference(self, seed: int, *purpose: str | int) -> "ReferenceTrainer":
+        from fl.training.local import ReferenceTrainer
+
         return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)
 
-    def _module(self, seed: int, *purpose: str | int) -> nn.Module:
+    def _module(self, seed: int, *purpose: str | int) -> "nn.Module":
+        from fl.training.networks import build
+
         return build(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, seed, *purpose)

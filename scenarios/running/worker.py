@@ -129,7 +129,7 @@ def _prepare(datasets: Iterable[str], shelf: Shelf) -> None:
     for name in datasets:
         with suppress(InputError):  # the run that needs it reports what is wrong
             shelf.get(name)
-    import_module("fl.training.federation")  # brings torch
+    import_module("fl.training.federation")
 
 
 def main() -> None:

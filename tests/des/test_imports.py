@@ -1,10 +1,12 @@
-"""The market, the policies and the data sets load without torch: a fresh interpreter shows it."""
+"""The market, the policies, the data sets and the compiled kernel work without torch: a fresh interpreter shows it."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from fl.training import fused
 
 ROOT = Path(__file__).parents[2]
 MODULES = ["des.market", "learning.policy", "learning.policies.lcfa", "fl.training.jobs", "fl.data.registry"]
@@ -23,3 +25,14 @@ def test_no_torch(module: str) -> None:
     code = f"import sys, {module}; print([m for m in sys.modules if m.partition('.')[0] in ('torch', 'textual')])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+@pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
+def test_the_compiled_kernel_trains_a_market_without_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys, flmarket\n"
+        f'flmarket.run(flmarket.load("quickstart", {{"rounds": 1}}), "mahdrl", out={str(tmp_path)!r})\n'
+        "print([name for name in sys.modules if name.partition('.')[0] in ('torch', 'torchvision')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

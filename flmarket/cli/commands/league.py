@@ -61,7 +61,7 @@ def league(
     from flmarket.benchmark.league.playing import play_league
     from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
     from scenarios.logs.outside import require_folder_place
-    from scenarios.running.batch import threads  # brings torch
+    from scenarios.running.batch import threads
 
     made = League.of(scenario, names, chosen_seeds)
     if figures is not None:

@@ -106,7 +106,7 @@ def train(
 
     from learning.mahdrl.agent_files import folder_of, has_state
     from scenarios.logs.outside import require_outside_runs
-    from scenarios.running.batch import threads  # brings torch
+    from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
 
     training = plan_training(

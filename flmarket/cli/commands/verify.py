@@ -76,7 +76,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
 def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
     """Return how a run differs when it is played again, or that it failed."""
     from flmarket.analysis.verification.rerun import rerun
-    from scenarios.build import Shelf  # brings torch
+    from scenarios.build import Shelf
 
     try:
         return rerun(run, Shelf(), workers=usable_cores(), apart=apart)

@@ -8,10 +8,11 @@ import torch
 
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
-from fl.training.batched import BatchedTrainer, ClientData
-from fl.training.local import ReferenceTrainer, visiting_order
+from fl.training.batched import BatchedTrainer
+from fl.training.local import ReferenceTrainer
 from fl.training.networks import build
 from fl.training.regime import Regime
+from fl.training.tasks import ClientData, visiting_order
 
 SCALE, OFFSET, LABELS = 1 / 128, -1.0, 4
 SHAPE = Shape(1, 28, 28)

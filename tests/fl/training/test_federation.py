@@ -12,14 +12,13 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
 from fl.data.partition import draw_images, label_counts
-from fl.training.batched import ClientData
 from fl.training.fedavg import fedavg
 from fl.training.federation import RealFederation
 from fl.training.jobs import Diverged, TrainingJob
-from fl.training.local import ReferenceTrainer, visiting_order
+from fl.training.local import ReferenceTrainer
 from fl.training.networks import build
 from fl.training.regime import Regime
-from fl.training.tasks import Task
+from fl.training.tasks import ClientData, Task, visiting_order
 from support.emd import emd as emd_of
 
 LABELS = 3

@@ -9,9 +9,10 @@ from torch import nn
 
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
-from fl.training.local import ReferenceTrainer, visiting_order
+from fl.training.local import ReferenceTrainer
 from fl.training.networks import build
 from fl.training.regime import Regime
+from fl.training.tasks import visiting_order
 
 SCALE, OFFSET = 1 / 128, -1.0
 SHAPE = Shape(1, 28, 28)

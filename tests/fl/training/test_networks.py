@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from fl.data.dataset import Shape
-from fl.training.models import ModelError, model
+from fl.training.fused import Architecture, initial_parameters
+from fl.training.models import MLP_HIDDEN, ModelError, model
 from fl.training.networks import HalveByMax, build
 from flmarket.core.plugins import PluginError, UnknownPluginError
 
@@ -251,3 +252,17 @@ def test_threads_that_build_at_once_get_what_each_would_get_alone() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda seed: parameters(build("cnn", 10, SHAPE, seed)), range(40)))
     assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
+
+
+@pytest.mark.parametrize(
+    "arch",
+    [
+        Architecture("cnn", 10),
+        Architecture("cnn", 62, shape=Shape(3, 32, 32)),
+        Architecture("mlp", 7, MLP_HIDDEN, Shape(2, 9, 5)),
+    ],
+    ids=["cnn", "cnn in colour", "mlp"],
+)
+def test_the_compiled_kernel_begins_with_the_same_parameters_without_torch(arch: Architecture) -> None:
+    module = build(arch.kind, arch.labels, arch.shape, 3, "model", "alpha")
+    assert np.array_equal(initial_parameters(arch, 3, "model", "alpha"), parameters(module).numpy())
