@@ -101,7 +101,7 @@ class RealTraining(Backend):
         require_device(spec.device)
 
     def federation(self, spec: FederationSpec) -> Federation:
-        from fl.training.federation import RealFederation  # brings torch
+        from fl.training.federation import RealFederation
         from fl.training.tasks import Task
 
         tasks = [

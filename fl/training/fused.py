@@ -116,7 +116,8 @@ def kernel_name() -> str:
 
 def initial_parameters(arch: Architecture, seed: int, *purpose: str | int) -> Float32Array:
     """Return the parameters [P] of a new model, the same as those of ``fl.training.networks.build``."""
-    drawn, parts = draw_key(seed, *purpose), []
+    drawn = draw_key(seed, *purpose)
+    parts: list[Float32Array] = []
     for inputs, outputs in arch.layers:
         for count in (inputs * outputs, outputs):  # weights, biases
             parts.append(initial_values(drawn, len(parts), count, inputs))

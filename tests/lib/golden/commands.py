@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from golden.values import canonical
-
 Shell = Callable[..., str]
 """Runs ``flmarket ARGUMENTS`` in a folder and returns what it prints."""
 
@@ -41,10 +39,15 @@ ASKED = {
 """Commands by what they are about; ``{a}`` stands for the first run in that folder."""
 
 
+DIGITS, NOTHING = 12, 1e-9
+"""Significant digits of numbers, and what counts as 0: NumPy's sums differ in the last bits between kinds of CPU."""
+
+
 def numbers(text: str) -> list[str]:
-    """Return all numbers in a text, in order; of words and paths with digits in them, none."""
+    """Return all numbers in a text, in order, to ``DIGITS``; of words and paths with digits in them, none."""
     found = re.findall(r"(?<![\w./-])[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?(?![\w/])", text)
-    return [canonical(number.replace(",", "")) for number in found]
+    values = [float(number.replace(",", "")) for number in found]
+    return [f"{value if abs(value) > NOTHING else 0.0:.{DIGITS}g}" for value in values]
 
 
 def first_run(folder: Path) -> Path:
