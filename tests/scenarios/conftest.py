@@ -1,5 +1,6 @@
 """A small scenario, and a catalogue of data sets and policies that needs no data."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 
 from fl.data.dataset import DatasetError
 from scenarios.file.checks import Catalogue
+from scenarios.logs.directory import RunDirectory
+from support.runs import played
+from support.worlds import WORLDS
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,25 @@ def files_of() -> Callable[[Path], dict[str, bytes]]:
         for path in sorted(out.rglob("*"))
         if path.name == "scenario.toml" or path.suffix == ".csv"
     }
+
+
+@pytest.fixture(scope="session")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RunDirectory]:
+    """``run_of("changing")``: the complete run of one of the ``WORLDS``, only to be read."""
+    runs: dict[str, RunDirectory] = {}
+
+    def play(world: str) -> RunDirectory:
+        if world not in runs:
+            runs[world] = played(WORLDS[world].load(), tmp_path_factory.mktemp("runs"), WORLDS[world].policy)
+        return runs[world]
+
+    return play
+
+
+@pytest.fixture
+def copy_of(run_of: Callable[[str], RunDirectory], tmp_path: Path) -> Callable[[str], Path]:
+    """``copy_of("changing")``: a copy of such a run, to tamper with."""
+    return lambda world: Path(shutil.copytree(run_of(world).path, tmp_path / "copy"))
 
 
 def facts(name: str) -> Facts:

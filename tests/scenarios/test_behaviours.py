@@ -1,11 +1,5 @@
 """A scenario chooses how its clients behave; runs log what that is worth to them, and can be judged and replayed."""
 
-import csv
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,27 +9,17 @@ import pytest
 from des.behaviours.behaviour import BEHAVIOURS
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
-from scenarios.build import Shelf
 from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError
-from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, load, parse
+from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
-from scenarios.running.batch import plan
-from scenarios.running.runner import Run, execute
 from scenarios.world import World
-from support.runs import reseal
+from support.runs import edit
 from support.shell import flmarket
+from support.worlds import BEHAVIOURS as OWN
+from support.worlds import SURROGATE, behaving
 from tui.widgets.preview import story
-
-BEHAVIOURS_OF = {
-    "markup": {"share": 0.25},
-    "adaptive": {"exploration": 0.5},
-    "misreport": {"size": 0.5, "emd": -0.3, "share": 0.5},
-    "ring": {"size": 4},
-}
-SURROGATE = ["rounds=12", "training.backend=surrogate", "clients.speed=[0.3, 1.0]", "timeline.upload_seconds=0.1"]
 
 PLUGIN = '''
 import flmarket
@@ -52,41 +36,14 @@ class Even(flmarket.Behaviour):
 '''
 
 
-def with_behaviour(kind: str, **options: object) -> list[str]:
-    return [f"clients.behaviour.kind={kind}", *(f"clients.behaviour.options.{k}={v}" for k, v in options.items())]
-
-
-def scenario_of(kind: str) -> Scenario:
-    return load("scarce", [*SURROGATE, *with_behaviour(kind, **BEHAVIOURS_OF.get(kind, {}))])
-
-
-def run_of(out: Path, kind: str) -> Run:
-    [run] = plan([scenario_of(kind)], ["hqfa"], [0], out, Shelf())
-    return run
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+@pytest.fixture
+def played(run_of: Callable[[str], RunDirectory]) -> Callable[[str], Path]:
     """The directory of a complete run of a behaviour."""
-    out, found = tmp_path_factory.mktemp("runs"), {}
-
-    def play(kind: str) -> Path:
-        if kind not in found:
-            run = run_of(out, kind)
-            execute(run, Shelf())
-            found[kind] = run.directory.path
-        return found[kind]
-
-    return play
+    return lambda kind: run_of(kind).path
 
 
 def test_truthful_clients_are_the_default_and_leave_the_hash_as_it_is(two_services: str) -> None:
     assert parse(two_services, overrides=["clients.behaviour.kind=truthful"]) == parse(two_services)
-
-
-def test_another_behaviour_is_written_down(two_services: str) -> None:
-    scenario = parse(two_services, overrides=with_behaviour("markup", share=0.25))
-    assert parse(dumps(scenario)) == scenario
 
 
 @pytest.mark.parametrize(
@@ -103,25 +60,18 @@ def test_another_behaviour_is_written_down(two_services: str) -> None:
         (['kind = "misreport"', "options = { size = nan }"], 3, "options: must hold finite numbers only"),
     ],
 )
-def test_bad_options_are_one_line_with_their_place_and_status_2(
-    two_services: str, tmp_path: Path, table: list[str], line: int, problem: str
+def test_bad_options_are_one_line_with_their_place(
+    two_services: str, table: list[str], line: int, problem: str
 ) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text("\n".join([two_services, "[clients.behaviour]", *table]) + "\n")
-    place = f"{file}:{len(two_services.splitlines()) + 1 + line}: clients.behaviour.{problem}"
-    for command in (["validate", str(file)], ["run", str(file), "--out", str(tmp_path / "runs")]):
-        done = flmarket(*command)
-        assert done.returncode == 2
-        assert done.stderr.startswith(place)
-        assert len(done.stderr.splitlines()) == 1
-    with pytest.raises(ScenarioError):
-        load(file)
+    with pytest.raises(ScenarioError) as error:
+        parse("\n".join([two_services, "[clients.behaviour]", *table]), "f")
+    [found] = error.value.problems
+    assert str(found).startswith(f"f:{len(two_services.splitlines()) + 1 + line}: clients.behaviour.{problem}")
 
 
-@pytest.mark.parametrize("kind", BEHAVIOURS_OF)
-def test_a_run_is_logged_sealed_and_valid(kind: str, played: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("kind", OWN)
+def test_a_run_logs_what_clients_hold_say_and_earn(kind: str, played: Callable[[str], Path]) -> None:
     folder = played(kind)
-    assert verify(RunDirectory(folder)).problems == []
     clients, offers = pd.read_csv(folder / "clients.csv"), pd.read_csv(folder / "offers.csv")
     assert len(clients) == len(offers) > 100
     assert (clients["bid"] == offers["bid"]).all()
@@ -139,7 +89,7 @@ def test_truthful_runs_have_no_further_table(played: Callable[[str], Path]) -> N
     assert "clients.csv" not in RunDirectory(folder).meta()["files"]
 
 
-@pytest.mark.parametrize("kind", BEHAVIOURS_OF)
+@pytest.mark.parametrize("kind", OWN)
 def test_what_clients_hold_does_not_depend_on_how_they_behave(kind: str, played: Callable[[str], Path]) -> None:
     """All policies and behaviours face the same data and costs; only bids and reports differ."""
     key = ["round", "service", "client"]
@@ -152,68 +102,29 @@ def test_what_clients_hold_does_not_depend_on_how_they_behave(kind: str, played:
     assert (both["bid"] == both["held_cost"]).all()
 
 
-def test_adaptive_bids_follow_what_was_paid_earlier(played: Callable[[str], Path], tmp_path: Path) -> None:
+def test_adaptive_bids_follow_what_was_paid_earlier(copy_of: Callable[[str], Path]) -> None:
     """``verify`` lets clients learn again from the logs: with other money in them, later bids are not theirs."""
-    folder = Path(shutil.copytree(played("adaptive"), tmp_path / "run"))
-    for name in ("offers", "clients"):
-        path = folder / f"{name}.csv"
-        with path.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+    folder = copy_of("adaptive")
+
+    def triple(rows: list[dict[str, str]]) -> None:
         for row in rows:
             if row["round"] == "1" and row["paid"]:
                 row["paid"] = f"{float(row['paid']) * 3:.6f}"
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-    reseal(folder)
+
+    for name in ("offers", "clients"):
+        edit(folder, name, triple)
     problems = [text for text in verify(RunDirectory(folder)).problems if "the run's seed draws" in text]
     assert problems
     assert not any(text.startswith("round 1:") for text in problems)
 
 
-def test_a_run_that_lost_its_clients_is_not_valid(played: Callable[[str], Path], tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(played("markup"), tmp_path / "run"))
+def test_a_run_that_lost_its_clients_is_not_valid(copy_of: Callable[[str], Path]) -> None:
+    folder = copy_of("markup")
     (folder / "clients.csv").unlink()
     assert verify(RunDirectory(folder)).problems == [f"{folder / 'clients.csv'}: is missing"]
 
 
-KILLED = """
-import os, signal, sys
-from scenarios.build import Shelf
-from scenarios.loader import parse
-from scenarios.running import checkpoint
-from scenarios.running.batch import plan
-from scenarios.running.runner import execute
-
-checkpoint.INTERVAL = 0.0
-
-def kill(report):
-    if report.round == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-[run] = plan([parse(sys.stdin.read())], ["hqfa"], [0], __import__("pathlib").Path(sys.argv[1]), Shelf())
-execute(run, Shelf(), observers=[kill])
-"""
-
-
-@pytest.mark.parametrize("after", [1, 7])
-def test_adaptive_clients_that_are_killed_go_on_and_end_with_the_same_bytes(
-    played: Callable[[str], Path], tmp_path: Path, after: int
-) -> None:
-    run = run_of(tmp_path, "adaptive")
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(after)]
-    done = subprocess.run(command, input=dumps(scenario_of("adaptive")), text=True, timeout=100, env=os.environ)
-    assert done.returncode == -signal.SIGKILL
-    again: list[int] = []
-    execute(run, Shelf(), observers=[lambda report: again.append(report.round)])
-    assert again == list(range(after + 1, 13))
-    whole = played("adaptive")
-    for path in sorted(whole.glob("*.csv")):
-        assert (run.directory.path / path.name).read_bytes() == path.read_bytes()
-
-
-@pytest.mark.parametrize("kind", ["truthful", *BEHAVIOURS_OF])
+@pytest.mark.parametrize("kind", ["truthful", *OWN])
 def test_a_screen_sees_the_bids_of_the_run_in_any_order_of_rounds(kind: str, played: Callable[[str], Path]) -> None:
     run = RunDirectory(played(kind))
     scenario = parse(run.scenario_text())
@@ -235,7 +146,7 @@ def test_a_screen_that_cannot_know_the_bids_says_so(played: Callable[[str], Path
 
 
 def test_measures_of_what_clients_earn(played: Callable[[str], Path]) -> None:
-    for kind in ("truthful", *BEHAVIOURS_OF):
+    for kind in ("truthful", *OWN):
         [run] = read([played(kind)])
         spent = run.spent.sum(axis=0)
         offers = pd.read_csv(played(kind) / "offers.csv")
@@ -315,20 +226,12 @@ def test_a_preview_says_what_clients_ask_and_how_they_behave(
     two_services: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {}
-    for kind, options in {"truthful": {}, **BEHAVIOURS_OF}.items():
-        lines = list(story(parse(two_services, overrides=with_behaviour(kind, **options))))
+    for kind, changes in {"truthful": (), **OWN}.items():
+        lines = list(story(parse(two_services, overrides=changes)))
         asked[kind] = next(line for line in lines if " asks " in line)
         assert any(f'clients.behaviour.kind = "{kind}"' in line for line in lines) == (kind != "truthful")
     assert len(set(asked.values())) == 5
     monkeypatch.setattr(BEHAVIOURS, "_registered", {})
-    unknown = parse(two_services, overrides=with_behaviour("even"), catalogue=played_catalogue())
+    unknown = parse(two_services, overrides=behaving("even"), catalogue=played_catalogue())
     said = "What it asks is not known: the behaviour even is not loaded here."
     assert any(line.endswith(said) for line in story(unknown))
-
-
-@pytest.mark.parametrize("mechanism", ["uniform-price", "proportional-share", "iterated"])
-def test_clients_learn_under_every_mechanism_and_verify_follows_both(mechanism: str, tmp_path: Path) -> None:
-    changes = [*SURROGATE, *with_behaviour("adaptive"), f"market.mechanism={mechanism}"]
-    [run] = plan([load("scarce", changes)], ["hqfa"], [0], tmp_path, Shelf())
-    execute(run, Shelf())
-    assert verify(run.directory).problems == []

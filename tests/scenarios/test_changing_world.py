@@ -1,7 +1,5 @@
-"""A world that changes: lasting data, late services, budgets for the whole run. Played, and verified."""
+"""A world that changes: lasting data, late services, budgets for the whole run, clients that come and go."""
 
-import csv
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,103 +15,18 @@ from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build
-from scenarios.loader import ScenarioError, dumps, parse
+from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
-from scenarios.running import checkpoint
-from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
 from scenarios.world import World
-from support.runs import interrupt, reseal
+from support.runs import change, planned, played, table
+from support.worlds import CHANGING, WORLDS
 from tui.state.order_book import Book
-from tui.widgets.preview import story
-
-CHANGING = """
-name = "changing"
-rounds = 12
-dqi = "published"
-
-[clients]
-count = 10
-cores = 1
-data_size = [100, 200, 300]
-emd = [0.4, 0.8]
-cost = { per_sample = 0.025, per_emd = 1.0 }
-
-[clients.lasting]
-persistence = 0.8
-drift = 0.1
-
-[training]
-backend = "surrogate"
-
-[[services]]
-name = "early"
-dataset = "mnist"
-budget = 20
-total_budget = 60
-arrival = 3
-target_accuracy = 0.999
-reward_base = 60
-policy = "hqfa"
-
-[[services]]
-name = "late"
-dataset = "fashion-mnist"
-budget = 20
-arrival = 6
-target_accuracy = 0.99
-reward_base = 60
-policy = "random"
-"""
-
-RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-
-
-def played(out: Path, *changes: str, policy: str | None = None, seed: int = 0) -> Run:
-    scenario = parse(CHANGING, overrides=changes)
-    [run] = plan([scenario], [policy] if policy else [], [seed], out, Shelf())
-    execute(run, Shelf())
-    return run
-
-
-def table(path: Path, name: str) -> list[dict[str, str]]:
-    with (path / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def change(path: Path, name: str, values: dict[str, str], where: Callable[[dict[str, str]], bool]) -> None:
-    """Set values in the rows that fit, and the digests in meta.json, as one does who knows of them."""
-    rows = table(path, name)
-    for row in rows:
-        if where(row):
-            row |= values
-    with (path / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    reseal(path)
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return played(tmp_path_factory.mktemp("good")).directory.path
 
 
 @pytest.fixture
-def run(good: Path, tmp_path: Path) -> Path:
-    """A copy to tamper with."""
-    return Path(shutil.copytree(good, tmp_path / "run"))
-
-
-def test_a_run_is_valid_and_so_is_its_rerun(good: Path) -> None:
-    assert verify(RunDirectory(good)).problems == []
-    assert rerun(RunDirectory(good), Shelf()) == []
-
-
-def test_a_scenario_is_written_with_what_changes() -> None:
-    scenario = parse(CHANGING)
-    assert parse(dumps(scenario)) == scenario
+def good(run_of: Callable[[str], RunDirectory]) -> Path:
+    return run_of("changing").path
 
 
 def test_services_wait_until_they_arrive(good: Path) -> None:
@@ -138,36 +51,11 @@ def test_a_budget_for_the_whole_run_is_never_overspent(good: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        "mechanism = 'uniform-price'",
-        "mechanism = 'posted-price', options = { price_per_sample = 0.03, step = 0.1 }",
-        "mechanism = 'proportional-share'",
-        "mechanism = 'iterated'",
-        "mechanism = 'vcg'",
-    ],
-)
-def test_every_mechanism_copes(mechanism: str, tmp_path: Path) -> None:
-    run = played(tmp_path, f"market={{ {mechanism} }}", "clients.count=4")
-    assert verify(run.directory).problems == []
-
-
-@pytest.mark.parametrize("behaviour", ["kind = 'adaptive'", "kind = 'misreport', options = { size = 0.5 }"])
-def test_clients_with_interests_may_hold_data_that_lasts(behaviour: str, tmp_path: Path) -> None:
-    run = played(tmp_path, f"clients.behaviour={{ {behaviour} }}")
-    assert verify(run.directory).problems == []
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_world_is_the_same_whatever_services_do(seed: int) -> None:
+def test_the_world_is_the_same_whatever_services_do() -> None:
     """Other policies, other arrivals, other budgets: the same data and bids in every round."""
-    one = build(parse(CHANGING), seed, Shelf()).market.population
-    other = build(
-        parse(CHANGING, overrides=["services.early.arrival=1", "services.late.policy=lcfa", "services.early.budget=1"]),
-        seed,
-        Shelf(),
-    ).market
+    one = build(parse(CHANGING), 1, Shelf()).market.population
+    changes = ["services.early.arrival=1", "services.late.policy=lcfa", "services.early.budget=1"]
+    other = build(parse(CHANGING, overrides=changes), 1, Shelf()).market
     while not other.finished:
         observed = other.open_round()
         drawn = one.draw(other.round + 1)
@@ -196,54 +84,10 @@ def test_observations_show_what_is_left_of_the_whole_run() -> None:
     assert lefts[-1] < 60
 
 
-@pytest.mark.parametrize("after", [1, 2, 4, 7, 11])
-def test_a_run_that_was_killed_has_the_same_bytes(
-    after: int, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
-    [run] = plan([parse(CHANGING)], [], [0], tmp_path, Shelf())
-    interrupt(run, Shelf(), after=after)
-    rounds: list[int] = []
-    execute(run, Shelf(), observers=[lambda report: rounds.append(report.round)])
-    assert rounds == list(range(after + 1, 13))
-    for name in RESULTS:
-        assert (run.directory.path / name).read_bytes() == (good / name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "number", "service", "values", "problem"),
-    [
-        ("rounds", "1", "early", {"status": "training"}, "is training, which does not fit the round in which"),
-        ("rounds", "3", "early", {"status": "waiting"}, "is waiting, which does not fit the round in which"),
-        ("rounds", "2", "late", {"reward": "1.0"}, "the reward 1.0 is not 0 before it arrives"),
-        ("rounds", "2", "late", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has 0"),
-        ("rounds", "12", "early", {"budget": "20.000000"}, "budget is 20.000000, but the scenario has "),
-        ("offers", "4", "early", {"data_size": "200"}, "but the run's seed draws "),
-    ],
-)
-def test_tampering_is_named(
-    name: str, number: str, service: str, values: dict[str, str], problem: str, run: Path
-) -> None:
-    change(run, name, values, lambda row: (row["round"], row["service"]) == (number, service))
-    assert any(problem in found for found in verify(RunDirectory(run)).problems)
-
-
-def test_a_changed_scenario_does_not_fit_the_logs(run: Path) -> None:
-    text = (run / "scenario.toml").read_text()
-    for before, after in [
-        ("total_budget = 60.0", "total_budget = 50.0"),
-        ("arrival = 6", "arrival = 5"),
-        ("persistence = 0.8", "persistence = 0.7"),
-    ]:
-        (run / "scenario.toml").write_text(text.replace(before, after))
-        reseal(run)
-        assert verify(RunDirectory(run)).problems, after
-
-
 def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> None:
-    run = played(tmp_path, "services.late.target_accuracy=0.3", "rounds=30")
+    run = played(WORLDS["changing"].load("services.late.target_accuracy=0.3", "rounds=30"), tmp_path)
     [result] = flmarket.read(tmp_path).runs
-    rows = [row for row in table(run.directory.path, "rounds") if row["service"] == "late"]
+    rows = [row for row in table(run.path, "rounds") if row["service"] == "late"]
     reached = next(int(row["round"]) for row in rows if row["status"] == "reached")
     assert result.to_target.rounds.tolist() == [30 - 2, reached - 5]
     assert result.to_target.reached.tolist() == [False, True]
@@ -254,35 +98,22 @@ def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> No
     assert shown == pytest.approx(100 * result.accuracy[5:, 1].mean())
 
 
-def test_what_is_shown_of_a_service_that_has_not_arrived(run: Path) -> None:
-    logs = Logs.read(RunDirectory(run))
+def test_what_is_shown_of_a_service_that_has_not_arrived(good: Path) -> None:
+    logs = Logs.read(RunDirectory(good))
     with pytest.raises(InputError, match="service 'late' arrives after round 5"):
         Explanation(logs, 5, "late")
-    logged = LoggedRound.read(list(rounds_text(run))[4])
+    logged = LoggedRound.read(list(rounds_text(good))[4])
     book = Book(logged, World(parse(CHANGING), 0))
     assert {book.line(1, client).reason for client in range(10)} == {"the service has not arrived"}
-
-
-def test_the_preview_of_a_scenario_says_what_changes(trace: Path) -> None:
-    [said] = [line for line in story(parse(CHANGING, overrides=[f"clients.availability={trace}"])) if "Set: " in line]
-    for setting in (
-        "clients.lasting.persistence = 0.8",
-        "clients.lasting.drift = 0.1",
-        f'clients.availability = "{trace}"',
-        "services.early.arrival = 3",
-        "services.late.arrival = 6",
-        "services.early.total_budget = 60.0",
-    ):
-        assert setting in said
 
 
 def test_a_market_waits_for_those_who_have_not_arrived(tmp_path: Path) -> None:
     """All that are there leave in round 4; the last service comes in round 6."""
     low = ["services.early.target_accuracy=0.01", "services.late.target_accuracy=0.01"]
-    run = played(tmp_path, *low)
-    assert [row["status"] for row in table(run.directory.path, "rounds")][-2:] == ["left", "reached"]
-    assert len(table(run.directory.path, "rounds")) == 2 * 6
-    assert verify(run.directory).problems == []
+    run = played(WORLDS["changing"].load(*low), tmp_path)
+    assert [row["status"] for row in table(run.path, "rounds")][-2:] == ["left", "reached"]
+    assert len(table(run.path, "rounds")) == 2 * 6
+    assert verify(run).problems == []
 
 
 @pytest.mark.parametrize(
@@ -312,15 +143,13 @@ def trace(tmp_path: Path) -> Path:
 
 
 def test_nobody_offers_to_clients_that_are_not_there(trace: Path, tmp_path: Path) -> None:
-    run = played(tmp_path / "out", f"clients.availability={trace}")
-    wanted = {(int(row["round"]) > 6, int(row["client"])) for row in table(run.directory.path, "offers")}
+    run = played(WORLDS["changing"].load(f"clients.availability={trace}"), tmp_path / "out")
+    wanted = {(int(row["round"]) > 6, int(row["client"])) for row in table(run.path, "offers")}
     assert wanted == {(False, c) for c in (0, 2, 4, 6, 8)} | {(True, c) for c in (0, 1, 3, 5, 7, 9)}
-    assert verify(run.directory).problems == []
-    change(run.directory.path, "offers", {"client": "2"}, lambda row: (row["round"], row["client"]) == ("8", "1"))
-    assert any(
-        "client 2: the client is offline in this round, but gets an offer" in found
-        for found in verify(run.directory).problems
-    )
+    assert verify(run).problems == []
+    change(run.path, "offers", {"client": "2"}, lambda row: (row["round"], row["client"]) == ("8", "1"))
+    told = "client 2: the client is offline in this round, but gets an offer"
+    assert any(told in found for found in verify(run).problems)
 
 
 def test_interventions_and_a_trace_add_up(trace: Path) -> None:
@@ -336,16 +165,15 @@ def test_interventions_and_a_trace_add_up(trace: Path) -> None:
 
 
 def test_a_changed_trace_is_found(trace: Path, tmp_path: Path) -> None:
-    change = f"clients.availability={trace}"
-    run = played(tmp_path / "out", change)
+    scenario = WORLDS["changing"].load(f"clients.availability={trace}")
+    run = played(scenario, tmp_path / "out")
     trace.write_text(trace.read_text().replace("0,1,12", "0,1,11"))
-    [other] = plan([parse(CHANGING, overrides=[change])], [], [0], tmp_path / "out", Shelf())
-    assert other.digest != run.digest
-    assert verify(run.directory).problems == []  # the logs are what they were
+    assert planned(scenario, tmp_path / "out").directory != run
+    assert verify(run).problems == []  # the logs are what they were
     with pytest.raises(InputError, match=r"trace\.csv is not the trace with which the run was played"):
-        rerun(run.directory, Shelf())
+        rerun(run, Shelf())
     trace.unlink()
-    assert verify(run.directory).problems == []
+    assert verify(run).problems == []
 
 
 def test_a_trace_s_problem_is_one_of_the_scenario_s(trace: Path) -> None:

@@ -1,10 +1,5 @@
 """A policy or the mechanism that changes in the middle of a run: it begins fresh, and the rest stays as it was."""
 
-import csv
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,25 +8,12 @@ from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.environments import parallel_env
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, load, parse
+from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import play_batch
-from support.scenarios import TWO_SERVICES
-
-MARKET = 'name = "switching"\n' + TWO_SERVICES
-
-
-def market(*changes: tuple[int, str, str]) -> str:
-    tables = [f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in changes]
-    return MARKET + "".join(tables)
-
-
-SWITCHES = (
-    (4, "services.alpha.policy", '"ucb"'),
-    (5, "market.mechanism", '{ mechanism = "posted-price", options = { price_per_sample = 0.08 } }'),
-    (6, "services.beta.policy", '{ policy = "random" }'),
-    (7, "market.mechanism", '"uniform-price"'),
-)
+from support.runs import table
+from support.worlds import SWITCHES
+from support.worlds import switching as market
 
 
 def played(scenario: Scenario, out: Path) -> RunDirectory:
@@ -39,9 +21,8 @@ def played(scenario: Scenario, out: Path) -> RunDirectory:
     return run.directory
 
 
-def rows(run: RunDirectory, table: str = "rounds") -> list[dict[str, str]]:
-    with (run.path / f"{table}.csv").open() as file:
-        return list(csv.DictReader(file))
+def rows(run: RunDirectory, name: str = "rounds") -> list[dict[str, str]]:
+    return table(run.path, name)
 
 
 def test_what_is_new_begins_in_its_round_and_earlier_rounds_are_as_without_it(tmp_path: Path) -> None:
@@ -54,8 +35,6 @@ def test_what_is_new_begins_in_its_round_and_earlier_rounds_are_as_without_it(tm
     posted = [row for row in rows(changed, "offers") if row["round"] == "5" and row["outcome"] == "served"]
     assert posted
     assert all(float(row["payment"]) >= 0.08 * int(row["data_size"]) - 1e-6 for row in posted)
-    assert verify(changed).problems == verify(plain).problems == []
-    assert parse(dumps(parse(market(*SWITCHES)))) == parse(market(*SWITCHES))
 
 
 def test_verify_clears_each_round_by_its_own_mechanism(tmp_path: Path) -> None:
@@ -150,36 +129,3 @@ def test_plug_ins_and_agents_of_later_rounds_are_recorded(tmp_path: Path) -> Non
     text = market((3, "services.alpha.policy", '"mahdrl"')).replace('policy = "ucb"', 'policy = "hqfa"')
     meta = played(parse(text), tmp_path).meta()
     assert list(meta["agents"]) == ["agent/alpha@3"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", [3, 5, 7])
-def test_a_run_that_is_killed_around_a_switch_resumes_to_the_same_bytes(
-    after: int, tmp_path: Path, files_of: Callable[[Path], Mapping[str, bytes]]
-) -> None:
-    """SIGKILL comes when the checkpoint of a round is there: before the switches, between them, and after."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    file = tmp_path / "switching.toml"
-    file.write_text(market(*SWITCHES))
-    played(load(file), whole)
-    program = f"""
-import os, signal
-from pathlib import Path
-from scenarios.loader import load
-from scenarios.running import batch, checkpoint
-checkpoint.INTERVAL = 0.0
-save = checkpoint.save
-def then_die(folder, taken):
-    save(folder, taken)
-    if taken.round == {after}:
-        os.kill(os.getpid(), signal.SIGKILL)
-checkpoint.save = then_die
-batch.play_batch([load({str(file)!r})], [], [3], Path({str(killed)!r}), progress=False)
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=120)
-    assert done.returncode == -signal.SIGKILL
-    [folder] = killed.rglob("checkpoint")
-    assert (folder / f"{after:08d}.json").exists()
-    played(load(file), killed)
-    assert "continue after round" in next(killed.rglob("run.log")).read_text()
-    assert files_of(killed) == files_of(whole)

@@ -1,77 +1,30 @@
-"""A market with secrets: the built-in scenario ``private``, played, verified, resumed, forked, explained, watched."""
+"""A market with secrets: the built-in scenario ``private``, checked, explained, watched, learned in."""
 
-import csv
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import flmarket
 from des.money import to_micro
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.agent_view import looked_at
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
-from scenarios.loader import ScenarioError, dumps, load, parse
-from scenarios.logs.directory import CHECKPOINT, RunDirectory
+from scenarios.loader import ScenarioError, load
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound, rounds_text
-from scenarios.running import checkpoint
-from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
 from scenarios.train import Training
 from scenarios.train import run as train
 from scenarios.world import World
-from support.runs import interrupt, reseal
+from support.runs import change, played, table
+from support.worlds import WORLDS
 from tui.state.order_book import Book
-from tui.widgets.preview import story
-
-SECRETS = ("clients.cost.noise", "market.bids", "market.dqi", "market.dqi_noise")
-MISREPORT = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5"]
-RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-
-
-def run_of(out: Path, policy: str, *changes: str, name: str = "private", seed: int = 0) -> Run:
-    [run] = plan([load(name, ["training.backend=surrogate", *changes])], [policy], [seed], out, Shelf())
-    return run
-
-
-def played(out: Path, policy: str, *changes: str, name: str = "private") -> Run:
-    run = run_of(out, policy, *changes, name=name)
-    execute(run, Shelf())
-    return run
-
-
-def table(path: Path, name: str) -> list[dict[str, str]]:
-    with (path / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def change(path: Path, name: str, column: str, value: Callable[[dict[str, str]], str]) -> None:
-    """Set a value in a table's first row, and the digests in meta.json, as one does who knows of them."""
-    rows = table(path, name)
-    rows[0][column] = value(rows[0])
-    with (path / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    reseal(path)
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return played(tmp_path_factory.mktemp("good"), "hqfa", "rounds=12", *MISREPORT).directory.path
 
 
 @pytest.fixture
-def run(good: Path, tmp_path: Path) -> Path:
-    """A copy to tamper with."""
-    return Path(shutil.copytree(good, tmp_path / "run"))
-
-
-# ---- the scenario
+def good(run_of: Callable[[str], RunDirectory]) -> Path:
+    return run_of("private").path
 
 
 def test_private_is_paper_but_for_its_secrets_and_the_backend() -> None:
@@ -82,11 +35,6 @@ def test_private_is_paper_but_for_its_secrets_and_the_backend() -> None:
     assert private.market.dqi_noise
     update = {"name": paper.name, "description": paper.description}
     assert public.model_copy(update=update) == paper
-
-
-def test_a_scenario_is_written_with_its_secrets() -> None:
-    private = load("private")
-    assert parse(dumps(private)) == private
 
 
 @pytest.mark.parametrize(
@@ -111,84 +59,31 @@ def test_noise_counts_in_the_limit_of_costs() -> None:
         load("private", [*dear, "clients.cost.noise=0.5"])
 
 
-def test_a_preview_says_what_is_secret() -> None:
-    said = "\n".join(story(load("private")))
-    for key in SECRETS:
-        assert f"{key} = " in said
-    assert "and asks 0.75 to 14.40 for training on them." in said
-    assert "market." not in "\n".join(story(load("paper")))
-
-
-# ---- verify
-
-
-@pytest.mark.parametrize("policy", ["hqfa", "outbid", "mahdrl", "mahdrl-paper", "oracle", "adaptive clients"])
-def test_runs_are_valid_and_the_same_again(policy: str, tmp_path: Path) -> None:
-    changes = ["clients.behaviour.kind=adaptive"] if policy == "adaptive clients" else []
-    run = played(tmp_path, "hqfa" if changes else policy, "rounds=6", *changes)
-    assert verify(run.directory).problems == []
-    assert rerun(run.directory, Shelf()) == []
-
-
 def test_the_logs_hold_true_costs_and_the_true_dqi(good: Path) -> None:
     logs = Logs.read(RunDirectory(good))
-    plain = load("private", ["rounds=12", *MISREPORT])
-    assert plain.clients.cost.per_sample == 0.025
     for row, offer in zip(table(good, "clients"), table(good, "offers"), strict=True):
         number, client, m = int(row["round"]), int(row["client"]), logs.places[row["service"]]
         factor = logs.population.cost_factors(number)[client]
-        for size, emd, amount in (
-            ("data_size", "emd", row["cost"]),
-            ("reported_size", "reported_emd", row["bid"]),
-        ):
+        for size, emd, amount in (("data_size", "emd", row["cost"]), ("reported_size", "reported_emd", row["bid"])):
             cost = to_micro(0.025 * int(row[size]) - float(row[emd]))
             assert to_micro(float(amount)) == round(cost * factor)
         drawn = logs.population.draw(number)
         assert float(offer["dqi"]) == drawn.dqi[m, client] != drawn.seen[m, client]
 
 
-@pytest.mark.parametrize(("name", "column"), [("offers", "bid"), ("clients", "cost"), ("offers", "dqi")])
-def test_a_changed_number_is_found(run: Path, name: str, column: str) -> None:
-    assert verify(RunDirectory(run)).problems == []
-    change(run, name, column, lambda row: f"{float(row[column]) + 1e-6:.6f}")
-    assert any("but the run's seed draws" in problem for problem in verify(RunDirectory(run)).problems)
-
-
-def test_a_bid_must_follow_from_the_clients_cost_in_that_round(run: Path) -> None:
+def test_a_bid_must_follow_from_the_clients_cost_in_that_round(copy_of: Callable[[str], Path]) -> None:
     """Not just from a cost that some round could have made of the data."""
-    logs = Logs.read(RunDirectory(run))
-    factors = logs.population.cost_factors(1)
-    change(run, "offers", "bid", lambda row: f"{float(row['bid']) / factors[int(row['client'])]:.6f}")
+    run = copy_of("private")
+    factors = Logs.read(RunDirectory(run)).population.cost_factors(1)
+    first = table(run, "offers")[0]
+    change(run, "offers", {"bid": f"{float(first['bid']) / factors[int(first['client'])]:.6f}"})
     assert any("does not follow from the cost of its data" in problem for problem in verify(RunDirectory(run)).problems)
-
-
-# ---- resumed, forked, explained, watched
-
-
-@pytest.mark.parametrize("policy", ["pacing", "mahdrl"])
-def test_an_interrupted_run_resumes_with_the_same_bytes(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
-    changes = ["rounds=10", "clients.behaviour.kind=adaptive"]
-    killed, whole = run_of(tmp_path / "killed", policy, *changes), played(tmp_path / "whole", policy, *changes)
-    interrupt(killed, Shelf(), after=5)
-    assert list((killed.directory.path / CHECKPOINT).glob("[0-9]*.json"))
-    execute(killed, Shelf())
-    for name in RESULTS:
-        assert (killed.directory.path / name).read_bytes() == (whole.directory.path / name).read_bytes()
-
-
-def test_a_fork_keeps_the_secrets(good: Path) -> None:
-    [fork] = flmarket.fork(good, 6, [{"services.mnist.budget": 40}], progress=False)
-    assert parse(RunDirectory(fork.path).scenario_text()).market == load("private").market
-    assert verify(RunDirectory(fork.path)).problems == []
 
 
 def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:
     """One core, so that it pays more than the bid now and then; a rival's bid would have been the number to beat."""
-    run = played(tmp_path, "mahdrl", "rounds=8", "market.bids=own", "market.dqi_noise=0.1", name="scarce")
-    logs = Logs.read(run.directory)
+    changes = ["training.backend=surrogate", "rounds=8", "market.bids=own", "market.dqi_noise=0.1"]
+    logs = Logs.read(played(load("scarce", changes), tmp_path, "mahdrl"))
     words = [
         line
         for number, world in logs.worlds()
@@ -203,7 +98,7 @@ def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:
 
 
 def test_the_order_book_shows_true_bids_and_quality(good: Path) -> None:
-    world = World(load("private", ["rounds=12", *MISREPORT]), 0)
+    world = World(WORLDS["private"].load(), 0)
     logged = LoggedRound.read(next(iter(rounds_text(good))))
     book = Book(logged, world)
     for offer in logged.offers:
@@ -222,6 +117,4 @@ def test_an_agent_can_be_trained_on_it(tmp_path: Path) -> None:
             for service in scenario.services
             for word in (f"services.{service.name}.policy={policy}", f"services.{service.name}.checkpoint={out}")
         ]
-        [run] = plan([load("private", ["rounds=5", *changes])], [], [0], tmp_path / "runs", Shelf())
-        execute(run, Shelf())
-        assert verify(run.directory).problems == []
+        assert verify(played(load("private", ["rounds=5", *changes]), tmp_path / "runs")).problems == []

@@ -10,21 +10,17 @@ from flmarket.analysis.results.markdown import introduction
 from flmarket.analysis.results.measures import MARKET, MEASURES, values
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
-from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build_federation
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
-from scenarios.logs.directory import SCENARIO, State
 from scenarios.logs.reading import LoggedRound, rounds_text
-from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
-from support.runs import interrupt, reseal
+from support.runs import reseal
 
 Play = Callable[..., Run]
-LINE = "validation = 0.0\n"
 LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp", "training.local_epochs=2")
 
 
@@ -119,26 +115,7 @@ def test_policies_observe_the_accuracy_on_validation_images(two_services: str, s
     assert seen == setup.federation.accuracy("alpha") != setup.federation.test_accuracy("alpha")
 
 
-def test_a_run_that_was_interrupted_comes_to_the_same_bytes(
-    with_split: Run, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
-    [run] = plan([with_split.scenario], [], [0], tmp_path, shelf)
-
-    interrupt(run, shelf, after=4)
-    assert run.directory.state is State.INCOMPLETE
-    execute(run, shelf, workers=2)
-    for name in (SCENARIO, "rounds.csv", "offers.csv", "events.csv"):
-        assert (run.directory.path / name).read_bytes() == (with_split.directory.path / name).read_bytes()
-
-
 # What is checked
-
-
-def test_a_run_is_verified_and_played_again(with_split: Run, without: Run, shelf: Shelf) -> None:
-    for run in (with_split, without):
-        assert verify(run.directory).problems == []
-        assert rerun(run.directory, shelf) == []
 
 
 def test_a_test_accuracy_stays_while_nobody_is_served(play: Play) -> None:

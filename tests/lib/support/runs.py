@@ -1,17 +1,61 @@
-"""Run directories that tests write or change by hand, and runs that are killed."""
+"""Single runs that tests play, kill, read, and change by hand."""
 
+import csv
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from des.log_records import RoundReport
 from scenarios.build import Shelf
+from scenarios.file.schema import Scenario
 from scenarios.logs.directory import RunDirectory
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
+
+RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
+"""The files of a run that must have the same bytes whenever it is played."""
+
+Row = dict[str, str]
 
 RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "agents": {}, "plugins": {}, "labels": {}, "sweep": {}}
 """What meta.json records of a run besides what names it and how it ended."""
+
+
+def planned(scenario: Scenario, out: Path, policy: str | None = None, seed: int = 0) -> Run:
+    """Return the one run of a scenario, with its own policies or with one for all."""
+    [run] = plan([scenario], [policy] if policy else [], [seed], out, Shelf())
+    return run
+
+
+def played(scenario: Scenario, out: Path, policy: str | None = None, seed: int = 0) -> RunDirectory:
+    """Play the one run of a scenario."""
+    run = planned(scenario, out, policy, seed)
+    execute(run, Shelf(), workers=0)
+    return run.directory
+
+
+def table(run: Path, name: str) -> list[Row]:
+    """Return the rows of one of a run's tables."""
+    with (run / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def edit(run: Path, name: str, how: Callable[[list[Row]], None]) -> None:
+    """Change the rows of a table, and the digests, as one does who knows of them."""
+    rows = table(run, name)
+    how(rows)
+    with (run / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    reseal(run)
+
+
+def change(run: Path, name: str, values: Mapping[str, str], where: Callable[[Row], bool] = lambda _: True) -> None:
+    """Set values in the first row that fits."""
+    edit(run, name, lambda rows: next(row for row in rows if where(row)).update(values))
 
 
 class Killed(BaseException):
