@@ -16,7 +16,7 @@ from des.clients.data_tables import PopulationSpec
 from des.market import Market
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv

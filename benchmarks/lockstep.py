@@ -14,11 +14,11 @@ from statistics import median
 import numpy as np
 
 from learning.environments.parallel_env import MarketEnv
-from learning.lockstep.markets import Lockstep
+from learning.lockstep.lockstep import Lockstep
 from learning.lockstep.offers import by_payment
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.loader import load
 
 

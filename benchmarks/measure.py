@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from des import allocation
-from fl.arithmetic import draws, elementary, philox
+from fl.arithmetic import draws, elementary
 from fl.training import fused
 from flmarket.core.cores import usable_cores
 
@@ -75,7 +75,7 @@ def no_garbage_collection() -> Iterator[None]:
 @contextmanager
 def numpy_alone() -> Iterator[None]:
     """Let NumPy draw the world, compute exp and log, and award cores, as where the extension was not built."""
-    modules = (philox, draws, elementary, allocation)
+    modules = (draws, elementary, allocation)
     kept = [module._native for module in modules]
     for module in modules:
         module._native = None

@@ -22,8 +22,8 @@ from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
 from des.participation import arrive, funded, observations, seated, steady, totals
-from des.report import round_report
 from des.round import Round
+from des.round_report import round_report
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Shift, Timeline

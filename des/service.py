@@ -8,8 +8,8 @@ from des.money import Micro
 from des.observation import Status
 from fl.arithmetic.elementary import power, rounded
 from fl.arrays import FloatArray
-from fl.data.quality import DQIParameters
-from fl.surrogate.curves import Curve
+from fl.data.dqi import DQIParameters
+from fl.surrogate.learning_curves import Curve
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from torch.distributions import Bernoulli, Normal
 import flmarket
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.statistics.curves import area_under_curve
+from learning.statistics.area_under_curve import area_under_curve
 from learning.statistics.intervals import paired_interval
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 
 MARKETS = 16  # in lockstep; each plays one episode between two updates

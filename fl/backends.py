@@ -17,7 +17,7 @@ from fl.training.kernels import kernel_for, require_device
 from fl.training.regime import Device, Kernel, Regime
 
 if TYPE_CHECKING:
-    from fl.surrogate.curves import Curve
+    from fl.surrogate.learning_curves import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class FittedCurves(Backend):
         return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
-        from fl.surrogate.curves import SurrogateFederation
+        from fl.surrogate.learning_curves import SurrogateFederation
 
         return SurrogateFederation(self.curves(spec), spec.seed)
 
@@ -162,7 +162,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
 
 
 def _curve(fit: Fit) -> "Curve":
-    from fl.surrogate.curves import Curve
+    from fl.surrogate.learning_curves import Curve
 
     try:
         return Curve.of(fit.parameters)

@@ -18,7 +18,7 @@ from fl.arrays import FloatArray, IntArray
 from learning.episode import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics.curves import area_under_curve
+from learning.statistics.area_under_curve import area_under_curve
 from learning.statistics.time_to_target import RoundsToTarget
 
 Entrant = Callable[[Market], Mapping[str, Policy]]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray
-from fl.surrogate.curves import Curve
+from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import InputError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import plugin_code

@@ -23,8 +23,7 @@ from learning.mahdrl.agent_files import Row
 from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
-from scenarios.build import Shelf
-from scenarios.factory import market_factory
+from scenarios.build import Shelf, market_factory
 from scenarios.loader import load
 from scenarios.train import Training, open_table, shape_of
 

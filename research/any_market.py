@@ -14,10 +14,10 @@ from experiment import SURROGATE, fill, gain, growing, interval_text, markdown, 
 
 from learning.evaluation import evaluate, lineup
 from learning.statistics.intervals import mean_interval
-from scenarios.drawn import draw
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
+from scenarios.random_markets import draw
 
 SEEDS, ROUNDS = 10, 40
 

@@ -14,7 +14,7 @@ from fl.arrays import FloatArray
 from learning.policy import is_privileged
 from learning.seats import MarketFactory
 from learning.statistics.intervals import Interval, paired_interval
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.loader import load
 
 SURROGATE = "training.backend=surrogate"

@@ -20,9 +20,9 @@ from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_errors import plugin_code
 from learning.episode import Decision, decide
 from learning.evaluation import Entrant, Results, games, seated
-from learning.lockstep.markets import STATUS, Closed, Lockstep, View
+from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
+from learning.lockstep.market_kinds import ENDLESS
 from learning.lockstep.offers import Offers
-from learning.lockstep.templates import ENDLESS
 from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 
@@ -240,7 +240,7 @@ def _columns(offers: Offers) -> tuple[IntArray, ...]:
 def _outcomes(
     markets: Lockstep, before: FloatArray, closed: Closed, made: Sequence[Made]
 ) -> Iterator[tuple[int, str, Decision, Feedback]]:
-    """Yield what each policy decided, and what came of it, as ``des.report`` says it."""
+    """Yield what each policy decided, and what came of it, as ``des.round_report`` says it."""
     fate, services = closed.fate, markets.kinds.services
     rows = fate.offers.market * services + fate.offers.service
     for b, m, decision, offers in made:

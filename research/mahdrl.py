@@ -18,7 +18,7 @@ from experiment import SURROGATE, by_entrant, command_line, interval_text, markd
 from flmarket.core.installation import command
 from learning.evaluation import evaluate, lineup
 from learning.statistics.intervals import paired_interval
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 

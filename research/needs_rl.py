@@ -22,7 +22,7 @@ from fl.arrays import FloatArray
 from learning.evaluation import Results, evaluate, lineup
 from learning.mahdrl.advantages import progress
 from learning.statistics.intervals import holm, paired_interval
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 

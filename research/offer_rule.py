@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from des.money import MicroArray
+from fl.arithmetic.ordered_sums import NO_SPREAD
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.client_selection.scaling import NO_SPREAD
 from learning.policies.outbid import to_beat
 
 

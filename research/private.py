@@ -18,7 +18,7 @@ from des.clients.population import Population, Qualities
 from fl.arrays import FloatArray, IntArray
 from learning.evaluation import evaluate, everywhere
 from learning.statistics.intervals import mean_interval
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 

@@ -14,8 +14,8 @@ from any_market import Point
 from experiment import command_line
 
 from des.observation import Observation, Offer
+from fl.arithmetic.ordered_sums import standardised
 from fl.arrays import Float32Array
-from learning.client_selection.scaling import standardised
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_files import load
 from learning.mahdrl.market_model import CONTEXT, Memory, context, knowledge

@@ -16,9 +16,9 @@ from experiment import fill, growing, markdown, plus_minus
 
 from learning.evaluation import evaluate, lineup
 from learning.statistics.intervals import mean_interval
-from scenarios.drawn import ROUNDS, draw
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
+from scenarios.random_markets import ROUNDS, draw
 
 SEED = 16
 """Of the drawn markets."""

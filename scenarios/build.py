@@ -1,6 +1,10 @@
-"""From a scenario and a seed to a market that is ready to run, and the policies that play it."""
+"""From a scenario and a seed to a market that is ready to run, and the policies that play it.
 
-from collections.abc import Callable, Mapping
+What changes in the middle of a run: the market imposes its conditions itself (``des.schedule``), but knows no policies.
+So a runner seats a new one before the round that it begins in (``Seats``); who cannot follow refuses the scenario.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,21 +16,24 @@ from des.clients.disclosure import Disclosure
 from des.market import Market
 from des.mechanisms.mechanism import create as create_mechanism
 from des.money import to_micro
+from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
-from fl.data.quality import PUBLISHED, DQIParameters
+from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import Fit, dqi_fit
+from fl.surrogate.learning_curves import Curve
 from fl.training.jobs import Federation
+from flmarket.core.errors import InputError, RunError
+from learning.evaluation import Entrant, lineup
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
+from learning.seats import MarketFactory
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.data_checks import check_supply
-from scenarios.file.interventions import services_over_time
+from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Scenario, Service
-from scenarios.seats import Seats, interventions
 
 
 class Shelf:
@@ -52,6 +59,43 @@ class Shelf:
         if (trace := trace_of(scenario)) is not None:
             files["availability"] = trace.sha256
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
+
+
+class Seats:
+    """Seats the policies that begin in the middle of a run."""
+
+    def __init__(
+        self,
+        scenario: Scenario,  # what is played
+        market: Market,  # the run's
+        policies: MutableMapping[str, Policy],  # those of the first round, by service; others take their places
+        create: Callable[[Scenario, Service], Policy],  # creates each policy when its round comes
+    ) -> None:
+        self._scenario, self._market, self._policies, self._create = scenario, market, policies, create
+        self._begins: dict[int, list[str]] = {}
+        for _, change, _ in new_players(scenario):
+            if (name := service_of(change.key)) is not None:
+                self._begins.setdefault(change.round, []).append(name)
+
+    def prepare(self, round_: int) -> None:
+        """Seat the policies that begin in a round; the market is between rounds."""
+        for name in self._begins.get(round_, ()):
+            self._seat(name, round_)
+
+    def resume(self, round_: int) -> None:
+        """Seat those that play a round, in a market that has been built for the first one. As ``prepare``."""
+        latest = {name: n for n in sorted(self._begins) if n <= round_ for name in self._begins[n]}
+        for name, begun in latest.items():
+            self._seat(name, begun)
+
+    def _seat(self, name: str, round_: int) -> None:
+        then = at(self._scenario, round_)
+        service = then.service(name)
+        try:
+            self._policies[name] = self._create(then, service)
+        except InputError as error:
+            raise RunError(str(error)) from error  # it could be created when that was tried
+        self._market.seat(name, service.policy, privileged=is_privileged(service.policy))
 
 
 @dataclass(frozen=True)
@@ -203,6 +247,21 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
     return Market(clients, specs, clock, scenario.rounds, federation, seed, shocks, mechanism, there)
 
 
+def interventions(scenario: Scenario) -> Iterator[Intervention]:
+    """Yield what changes for the market in the middle of a run."""
+    for entry in scenario.interventions:
+        match entry.key.split("."):
+            case ["clients", "cores"]:
+                yield Intervention(entry.round, cores=entry.value)
+            case ["clients", "offline"]:
+                yield Intervention(entry.round, offline=frozenset(entry.value))
+            case ["services", *name, "budget"]:
+                yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
+    for _, change, later in new_players(scenario):
+        if change.key == MECHANISM:
+            yield Intervention(change.round, rules=(later.market.mechanism, later.market.options))
+
+
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
     """Return a service as the market knows it."""
     return ServiceSpec(
@@ -261,3 +320,40 @@ def timeline(scenario: Scenario) -> Timeline:
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:
     """Return the parameters of eq. (6) for a scenario's ``dqi`` and one data set."""
     return PUBLISHED if which == "published" else DQIParameters(**dqi_fit(dataset).parameters)
+
+
+def require_no_new_players(scenario: Scenario, who: str) -> None:
+    """Refuse a scenario in which a policy or the mechanism changes in the middle of a run."""
+    for _, change, _ in new_players(scenario):
+        raise InputError(
+            f"{who} cannot follow a change of {change.key} in round {change.round}; remove it from [[interventions]]"
+        )
+
+
+def require_one_point(scenario: Scenario, who: str, instead: str) -> None:
+    """Refuse a scenario that stands for several markets."""
+    if scenario.sweep or scenario.runs:
+        keys = ", ".join(scenario.sweep or scenario.runs[0])
+        raise InputError(f"{who} one market, but scenario {scenario.name!r} varies {keys}; {instead}")
+
+
+def market_factory(
+    scenario: Scenario,  # without a sweep
+    shelf: Shelf | None = None,  # gives the data sets, which all markets share
+    *,
+    workers: int = 1,  # training threads of each market; results do not depend on it
+) -> MarketFactory:
+    """Return what makes the scenario's market from a seed. Close each market when done with it."""
+    require_no_new_players(scenario, "an environment")
+    require_one_point(scenario, "an environment plays", 'load it with {"sweep": {}, "runs": []} and a value for each')
+    shelf = shelf or Shelf()
+
+    def make(seed: int) -> Market:
+        return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
+
+    return make
+
+
+def entrant(services: Sequence[Service]) -> Entrant:
+    """Return the entrant whose services play the policies that they name."""
+    return lineup({it.name: it.policy for it in services}, {it.name: policy_options(it) for it in services})

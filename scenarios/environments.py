@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from flmarket.core.errors import InputError
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
-from learning.lockstep.templates import TRAINS, LockstepError
+from learning.lockstep.market_kinds import TRAINS, LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
-from scenarios.build import backend_of, policy_options
-from scenarios.factory import market_factory
+from scenarios.build import backend_of, market_factory, policy_options
 from scenarios.file.schema import Scenario
 
 

@@ -40,6 +40,8 @@ from scenarios.build import (
     build_policy,
     known_curve,
     policy_context,
+    require_no_new_players,
+    require_one_point,
 )
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
@@ -47,7 +49,6 @@ from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import git_revision, versions
-from scenarios.seats import require_no_new_players, require_one_point
 from scenarios.suite.reserved import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]

@@ -15,11 +15,10 @@ from des.money import to_micro
 from des.schedule import Conditions, Schedule
 from fl.data.registry import info
 from flmarket.core.errors import InputError
-from scenarios.build import dqi_parameters, population_spec
+from scenarios.build import dqi_parameters, interventions, population_spec
 from scenarios.file.availability import availability_of
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Scenario
-from scenarios.seats import interventions
 
 
 class World:

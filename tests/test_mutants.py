@@ -39,12 +39,12 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in modules(ROOT)}
     assert {
         "des/market.py",
-        "fl/surrogate/curves.py",
+        "fl/surrogate/learning_curves.py",
         "learning/mahdrl/planning.py",
         "learning/mahdrl/paper/equations.py",
     } < found
     assert {
-        "learning/statistics/curves.py",
+        "learning/statistics/area_under_curve.py",
         "flmarket/analysis/results/measures.py",
         "flmarket/analysis/verification/offer_rules.py",
     } < found

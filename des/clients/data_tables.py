@@ -15,8 +15,8 @@ from des.clients.disclosure import Disclosure
 from des.money import MicroArray, to_micro
 from fl.arithmetic.elementary import rounded
 from fl.arrays import FloatArray, IntArray
+from fl.data.dqi import DQIParameters, dqi, dqi_range, largest_emd
 from fl.data.partition import realised_emd
-from fl.data.quality import DQIParameters, dqi, dqi_range, largest_emd
 
 _GRID = 65
 """EMDs from 0 to the largest one at which clients are asked what they would report, where EMDs are continuous."""

@@ -18,11 +18,11 @@ from des.clients.client_data import FRESH, Holdings
 from des.clients.data_tables import PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.label_mixes import LabelMixes, MixedData
-from des.memory import remembered
 from des.money import Micro, MicroArray
+from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import FloatArray, IntArray
-from fl.data.quality import DQIParameters
+from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
 
 

@@ -1,5 +1,5 @@
 // Parts of a round, of one market or of many at once, whose NumPy versions give the same bytes: des/allocation.py,
-// fl/surrogate.py and learning/lockstep/rows.py. Whole numbers are int64, amounts micro-units.
+// fl/surrogate.py and learning/lockstep/flat_codec.py. Whole numbers are int64, amounts micro-units.
 #pragma once
 #include "buffers.h"
 

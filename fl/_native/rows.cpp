@@ -1,4 +1,4 @@
-// The rows of observations and actions that learners take: see learning/lockstep/rows.py.
+// The rows of observations and actions that learners take: see learning/lockstep/flat_codec.py.
 #include <cstring>
 
 #include "lanes.h"

@@ -16,7 +16,10 @@ each stream (docs/decisions/data.md):
     surrogate (by name)                   round, 0, 0, position
     evaluation (by name)                  0, 0 or 1 (validation images), 0, position
 
-Unused words are 0. Integers and basic operations alone turn Philox's words into draws: the same on every machine.
+Unused words are 0. The generator is Philox4x32-10, in which a block of four random words is a function of a key and a
+counter: draws carry no state, so any number of them are computed in one call. Source: Salmon, Moraes, Dror and Shaw,
+"Parallel random numbers: as easy as 1, 2, 3", SC 2011. Integers and basic operations alone turn its words into draws:
+the same on every machine, whether the compiled extension computes them or, where there is none, NumPy.
 """
 
 from collections.abc import Sequence
@@ -27,15 +30,19 @@ import numpy.typing as npt
 
 from fl.arithmetic.elementary import normal_quantile
 from fl.arithmetic.native import extension
-from fl.arithmetic.philox import blocks, scaled
-from fl.arithmetic.philox import integers as philox_integers
-from fl.arithmetic.philox import uniforms as philox_uniforms
 from fl.arithmetic.streams import KEY_BYTES, stream_keys
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 
 Word = int | AnyArray  # A word of a counter: a number, or an array of numbers, in [0, 2^32)
 
-_native = extension("subsets")
+_native = extension("blocks", "uniforms", "integers", "subsets")
+
+_ROUNDS = 10
+_MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], dtype=np.uint64)
+_WEYL = np.array([[0x9E3779B9 * n, 0xBB67AE85 * n] for n in range(_ROUNDS)], dtype=np.uint64)
+"""What each round adds to the key."""
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
 
 
 def draw_key(seed: int | Sequence[int] | npt.NDArray[np.integer], *purpose: str | int) -> UInt32Array:
@@ -51,12 +58,24 @@ def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArra
 
     A word of 32 bits is scaled. Probabilities differ by less than 2^-32, which no experiment can see.
     """
-    return philox_integers(key, _padded(counter, 4), below)
+    words, shape = _operands(key, counter, below)
+    if _native is None:
+        return _scaled(_blocks(key, words[:4], shape)[0], below)
+    found = np.empty((1, *shape), np.int64)
+    _native.integers(key, *words, found)
+    return found.reshape(shape)
 
 
 def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
     """Return two independent numbers [2, ...] in [0, 1) for each counter, multiples of 2^-53."""
-    return philox_uniforms(key, _padded(counter, 4))
+    words, shape = _operands(key, counter)
+    if _native is None:
+        a, b, c, d = _blocks(key, words, shape).astype(np.uint64)
+        high, low = np.stack((a, c)) >> np.uint64(5), np.stack((b, d)) >> np.uint64(6)
+        return (high * 2.0**26 + low) * 2.0**-53
+    found = np.empty((2, *shape), np.float64)
+    _native.uniforms(key, *words, found)
+    return found
 
 
 def normals(key: UInt32Array, *counter: Word) -> FloatArray:
@@ -73,9 +92,9 @@ def normals(key: UInt32Array, *counter: Word) -> FloatArray:
 
 def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
     """Return ``count`` words [..., count] for each counter of three words: the beginning of a sequence without end."""
-    first = [np.asarray(word)[..., None] for word in _padded(counter, 3)]
+    first = [np.asarray(word)[..., None] for word in (*counter, *[0] * (3 - len(counter)))]
     needed = -(-count // 4)
-    found = blocks(key[..., None, :], (*first, np.arange(needed)))
+    found = blocks(key[..., None, :], *first, np.arange(needed))
     return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], 4 * needed)[..., :count]
 
 
@@ -108,7 +127,7 @@ def _subsets(
     wanted = np.where(inverted, sizes - counts, counts)
     owners, length = np.arange(len(counts)), 8 + 3 * int(wanted.max(initial=0)) // 2
     while True:
-        drawn = scaled(words(key, length, first, second + owners, third), sizes[:, None])
+        drawn = _scaled(words(key, length, first, second + owners, third), sizes[:, None])
         codes = (owners[:, None] * int(sizes.max(initial=1)) + drawn).ravel()
         fresh = np.zeros(codes.size, dtype=np.bool_)
         fresh[np.unique(codes, return_index=True)[1]] = True
@@ -124,6 +143,45 @@ def _subsets(
     return found
 
 
-def _padded(counter: Sequence[Word], count: int) -> list[Word]:
-    """Return the words of a counter, with zeros for those that are not given."""
-    return [*counter, *[0] * (count - len(counter))]
+def blocks(key: UInt32Array, *counter: Word) -> UInt32Array:
+    """Return the blocks of four words [4, ...] for counters under keys [..., 2]; the shapes of all broadcast."""
+    words, shape = _operands(key, counter)
+    if _native is None:
+        return _blocks(key, words, shape)
+    found = np.empty((4, *shape), np.uint32)
+    _native.blocks(key, *words, found)
+    return found
+
+
+def _scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:
+    """Return words as whole numbers in [0, below)."""
+    return (drawn.astype(np.uint64) * np.asarray(below, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+
+
+def _operands(
+    key: UInt32Array, counter: Sequence[Word], *further: int | IntArray
+) -> tuple[list[IntArray], tuple[int, ...]]:
+    """Return the counters' four words, and what is further given, as arrays, and the shape that all broadcast to."""
+    words = [np.asarray(word, dtype=np.int64) for word in (*counter, *[0] * (4 - len(counter)), *further)]
+    return words, np.broadcast(key[..., 0], *words).shape
+
+
+def _blocks(key: UInt32Array, counter: Sequence[IntArray], shape: tuple[int, ...]) -> UInt32Array:
+    if any((word >> 32).any() for word in counter):
+        raise ValueError("the words of a counter must be in [0, 2^32)")
+    # Words 0 and 2 are multiplied, 1 and 3 are not: stacked, each step below serves both halves of the block.
+    even, odd = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint64)
+    even[0], odd[0], even[1], odd[1] = counter
+    keys = np.empty((2, *(1,) * (len(shape) + 1 - key.ndim), *key.shape[:-1]), np.uint64)
+    keys[0], keys[1] = key[..., 0], key[..., 1]
+    ones = (1,) * len(shape)
+    multipliers = _MULTIPLIERS.reshape(2, *ones)
+    for round_key in (keys + _WEYL.reshape(_ROUNDS, 2, *ones)) & _LOW:
+        product = (even * multipliers)[::-1]
+        np.right_shift(product, _HALF, out=even)
+        even ^= odd
+        even ^= round_key
+        np.bitwise_and(product, _LOW, out=odd)
+    words = np.empty((4, *shape), np.uint32)
+    words[0::2], words[1::2] = even, odd
+    return words

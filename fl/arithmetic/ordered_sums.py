@@ -9,7 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fl.arrays import AnyArray, FloatArray
+from fl.arrays import AnyArray, FloatArray, IntArray
+
+NO_SPREAD = 1e-9
+"""Values that deviate by less than this, or by less than this share of the largest, are equal up to rounding."""
 
 _EXACT_BITS = 53  # whole numbers up to 2^53 are exact in a float
 
@@ -26,6 +29,14 @@ def quantile(values: FloatArray, part: float) -> float:
     below = int(position)
     low, high = float(ascending[below]), float(ascending[min(below + 1, len(ascending) - 1)])
     return low + (position - below) * (high - low)
+
+
+def standardised(values: FloatArray | IntArray) -> FloatArray:
+    """Return values [C] less their mean, in standard deviations; zeros if all are equal."""
+    centred = np.asarray(values, dtype=np.float64) - mean(values)
+    spread = math.sqrt(mean(centred * centred))
+    even = spread <= NO_SPREAD * max(1.0, float(np.abs(values).max()))
+    return np.zeros_like(centred) if even else centred / spread
 
 
 def column_sums(values: AnyArray) -> FloatArray:

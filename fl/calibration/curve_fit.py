@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fl.arrays import AnyArray, BoolArray, FloatArray
-from fl.surrogate.curves import REFERENCE, Curve, SurrogateFederation
+from fl.surrogate.learning_curves import REFERENCE, Curve, SurrogateFederation
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 
 EARLY_ROUNDS = 10
@@ -90,7 +90,7 @@ class Recorder(Federation):
 
 @dataclass(frozen=True)
 class Features:
-    """The inputs of a curve, from the traces: arrays [traces, rounds]; see ``fl.surrogate.curves`` for the symbols."""
+    """The inputs of a curve, from the traces: arrays [traces, rounds]; symbols of ``fl.surrogate.learning_curves``."""
 
     size: FloatArray  # a
     clients: FloatArray  # b

@@ -14,8 +14,8 @@ import numpy as np
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
+from fl.data.dqi import DQIParameters, alpha, dqi, largest_emd
 from fl.data.partition import draw_images, label_counts, largest_count, realised_emd
-from fl.data.quality import DQIParameters, alpha, dqi, largest_emd
 from fl.data.registry import Dataset
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import visiting_order

@@ -1,7 +1,8 @@
 """SHA-256 of the official (uncompressed) files, and of the arrays of the data sets that flmarket makes itself.
 
 MNIST's and Fashion-MNIST's were computed from archives whose MD5 is the one in torchvision 0.28. For the other data
-sets that are downloaded, the receipt that ``fl.data.vision`` writes next to them records what the archives contained.
+sets that are downloaded, the receipt that ``fl.data.torchvision_files`` writes next to them records what the archives
+contained.
 """
 
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ import numpy as np
 from fl.arithmetic.draws import Word, uniforms
 from fl.arithmetic.elementary import exp, log, normal_quantile
 from fl.arrays import BoolArray, FloatArray, IntArray, UInt32Array
-from fl.data.quality import largest_emd
+from fl.data.dqi import largest_emd
 
 LEAST, MOST = 0.001, 1_000_000.0
 """The concentrations that can be drawn from: beyond them all images have one label, or all labels as many."""

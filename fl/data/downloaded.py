@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from fl.arrays import AnyArray, Labels, Pixels
-from fl.data import vision
+from fl.data import torchvision_files as vision
 from fl.data.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 from fl.data.digests import OFFICIAL
 from flmarket.core.home import expanded, home

@@ -17,7 +17,7 @@ from fl.arithmetic.draws import draw_key, subsets
 from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, UInt32Array
 from fl.data.partition import draw_images, label_counts
-from fl.data.split import split
+from fl.data.validation_split import split
 from fl.training.fedavg import fedavg
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.regime import Kernel

@@ -41,6 +41,7 @@ class TrainingOutcome:
 
     @property
     def reported(self) -> float:
+        """The accuracy for reports: on test images."""
         return self.accuracy if self.test_accuracy is None else self.test_accuracy
 
 

@@ -14,22 +14,14 @@ from flmarket.core.errors import RunError
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The learning task of one service.
+    """The learning task of one service."""
 
-    Attributes:
-        service: its name.
-        dataset: its data set.
-        regime: how its clients train.
-        eval_samples: the most images that each evaluation looks at; None for all.
-        validation: the share of training images that accuracy is measured on, and no client has (``fl.data.split``); 0:
-        it
-            is measured on test images.
-    """
-
-    service: str
+    service: str  # its name
     dataset: Dataset
-    regime: Regime
-    eval_samples: int | None = None
+    regime: Regime  # how its clients train
+    eval_samples: int | None = None  # the most images that each evaluation looks at; None for all
+    # the share of training images that accuracy is measured on, and no client has (``fl.data.validation_split``); 0: it
+    # is measured on test images
     validation: float = 0.0
 
 

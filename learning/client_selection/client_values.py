@@ -46,7 +46,7 @@ class Gains:
       with the bids: with the published parameters of eq. 6 it does not, and the dearest clients are worth the most;
       with fitted ones it does.
 
-    Learning: errors fall like a power of the progress made (``fl.surrogate.curves``), each round's step being
+    Learning: errors fall like a power of the progress made (``fl.surrogate.learning_curves``), each round's step being
     proportional to the values of those who served. To first order, with n for the number that served, and means over
     the rounds so far:
 

@@ -7,9 +7,8 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arithmetic.elementary import exp
-from fl.arithmetic.ordered_sums import mean
+from fl.arithmetic.ordered_sums import mean, standardised
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.client_selection.scaling import standardised
 
 MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])  # what is added to the bid, in bids; ascending
 

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from des.money import MICRO, to_micro
 from des.observation import Offer
-from fl.arithmetic.serial_selection import by_payment
-from fl.arrays import BoolArray, FloatArray
+from fl.arithmetic.native import extension
+from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
+
+_native = extension("choose")
 
 
 class ActionError(RunError):
@@ -25,16 +27,56 @@ def project(
     bids: FloatArray,  # [C] money
     budget: float,  # B_m, money
 ) -> Offer:
-    """Return the offer that an action makes, cut to the budget (eq. 4) by serial selection.
-
-    Selected clients are taken in the order of falling payment (in units of their bids); of equals the lower bid goes
-    first, then the lower index. Each gets its payment in full; a client that no longer fits the budget is skipped.
-    """
+    """Return the offer that an action makes, cut to the budget (eq. 4) by serial selection (``by_payment``)."""
     one = (None, None)  # service of one market
     _, _, chosen, prices = by_payment(
         select[one], payment[one], to_micro(bids)[one], np.array([[to_micro(budget)]], dtype=np.int64)
     )
     return Offer(chosen, prices / MICRO)
+
+
+def by_payment(
+    wanted: BoolArray,  # [B, M, C] whom each service wants
+    payment: FloatArray,  # [B, M, C] what each would be paid, in units of its bid, at least 1
+    bids: IntArray,  # [B, M, C] micro-units
+    budget: IntArray,  # [B, M] micro-units
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Choose clients for each service of each market: market, service, client and price of each offer.
+
+    Selected clients are taken in the order of falling payment; of equals the lower bid goes first, then the lower
+    index. A client that no longer fits the budget is skipped.
+    """
+    if _native is None:
+        return _by_payment(wanted, payment, bids, budget)
+    market, service, client, price = np.empty((4, wanted.size), dtype=np.int64)
+    chosen = _native.choose(
+        *budget.shape,
+        np.ascontiguousarray(wanted, np.bool_),
+        np.ascontiguousarray(payment, np.float64),
+        np.ascontiguousarray(bids, np.int64),
+        np.ascontiguousarray(budget, np.int64),
+        market,
+        service,
+        client,
+        price,
+    )
+    return market[:chosen], service[:chosen], client[:chosen], price[:chosen]
+
+
+def _by_payment(
+    wanted: BoolArray, payment: FloatArray, bids: IntArray, budget: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    payment = np.where(wanted, payment, 1.0)  # of others it may be anything, NaN too
+    order = np.lexsort((bids, -payment))  # stable: of equals, the lower index first
+    price = np.take_along_axis(np.maximum(bids, np.rint(payment * bids).astype(np.int64)), order, axis=-1)
+    wanted = np.take_along_axis(wanted, order, axis=-1)
+    left, taken = budget.copy(), np.zeros(wanted.shape, dtype=np.bool_)
+    for place in range(wanted.shape[-1]):
+        fits = wanted[..., place] & (price[..., place] <= left)
+        taken[..., place] = fits
+        left -= price[..., place] * fits
+    market, service, _ = taken.nonzero()
+    return market, service, order[taken], price[taken]
 
 
 def checked(

@@ -11,9 +11,9 @@ from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, c
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.surrogate.curves import Trained
+from fl.surrogate.learning_curves import Trained
+from learning.lockstep.market_kinds import ENDLESS, Templates
 from learning.lockstep.offers import Offers
-from learning.lockstep.templates import ENDLESS, Templates
 from learning.lockstep.worlds import World
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import MicroArray, text
-from fl.arithmetic import serial_selection as selection
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
+from learning.environments import projection as selection
 
 
 class LockstepOfferError(RunError):

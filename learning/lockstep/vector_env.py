@@ -17,9 +17,9 @@ from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, BoolArray, Float32Array
 from learning.client_selection.checks import require_in_range
 from learning.environments.projection import ActionError
-from learning.lockstep.markets import REACHED, Lockstep, View
+from learning.lockstep.flat_codec import Rows
+from learning.lockstep.lockstep import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
-from learning.lockstep.rows import Rows
 from learning.seats import MarketFactory
 
 Infos = dict[str, Any]

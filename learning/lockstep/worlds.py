@@ -10,7 +10,7 @@ from des.clients.client_data import draw_pairs
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
-from learning.lockstep.templates import Templates
+from learning.lockstep.market_kinds import Templates
 
 
 class Pairs(NamedTuple):

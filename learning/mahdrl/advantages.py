@@ -14,7 +14,7 @@ import numpy.typing as npt
 from des.log_records import Outcome, RoundReport
 from des.market import Market
 from fl.arrays import FloatArray, IntArray
-from fl.surrogate.curves import Curve, SurrogateFederation, Trained, added
+from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
 from learning.mahdrl.networks import Tensors
 from learning.mahdrl.settings import Settings
 
@@ -130,10 +130,10 @@ class Usual:
 
         A_n = sum_{j >= n} (accuracy_j - accuracy_j with the usual images in place of S_n),
 
-    all other rounds as they were played, without luck and noise (``fl.surrogate.curves``). The usual images are as
-    many, of as many clients and as lopsided as those that the service has trained on in that market so far: running
-    means over episodes. Credit counts in its usual size, the geometric mean of that in the round and that in the whole
-    run: what is done first moves the accuracies of all rounds, but what is done later must be learned, too.
+    all other rounds as they were played, without luck and noise. The usual images are as many, of as many clients and
+    as lopsided as those that the service has trained on in that market so far: running means over episodes. Credit
+    counts in its usual size, the geometric mean of that in the round and that in the whole run: what is done first
+    moves the accuracies of all rounds, but what is done later must be learned, too.
     """
 
     def __init__(self, services: int, rounds: int) -> None:

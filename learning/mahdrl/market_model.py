@@ -13,10 +13,9 @@ import numpy as np
 
 from des.observation import Observation, Offer
 from fl.arithmetic.elementary import log, waves
-from fl.arithmetic.ordered_sums import mean
+from fl.arithmetic.ordered_sums import mean, standardised
 from fl.arrays import BoolArray, Float32Array, FloatArray
-from fl.surrogate.curves import Curve
-from learning.client_selection.scaling import standardised
+from fl.surrogate.learning_curves import Curve
 
 SMALLEST_PRICE = 1e-3  # money; keeps ratios of prices finite where a client asks for nothing
 
@@ -187,8 +186,8 @@ BOUNDS = {
     "public": (0.0, 1.0),  # 1 if rivals' bids are
     "money left": (0.0, 1.0),  # share of the budget that the rest of the run can pay
 }
-"""What the numbers are cut to: about their ranges in drawn markets (``scenarios.drawn``). To an agent, a market beyond
-them looks like the nearest within, whose numbers its networks have seen. How DQI goes with the bids tells which market
+"""What the numbers are cut to: about their ranges in ``scenarios.random_markets``. To an agent, a market beyond them
+looks like the nearest within, whose numbers its networks have seen. How DQI goes with the bids tells which market
 this is: where the DQI falls with the data size, as with the published parameters, the dearest clients are not those of
 the highest DQI."""
 

@@ -19,7 +19,7 @@ from des.market import Market
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.surrogate.curves import Curve
+from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
 from learning.episode import decide

@@ -7,11 +7,10 @@ import numpy as np
 from des.money import to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import log
-from fl.arithmetic.ordered_sums import column_sums, inverse, product
+from fl.arithmetic.ordered_sums import column_sums, inverse, product, standardised
 from fl.arrays import FloatArray
 from learning.client_selection.checks import require_finite
 from learning.client_selection.knapsack import knapsack
-from learning.client_selection.scaling import standardised
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["BudgetedUCB"]

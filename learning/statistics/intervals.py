@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from learning.statistics.curves import finite
+from learning.statistics.area_under_curve import finite
 
 FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 

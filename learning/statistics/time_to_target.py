@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import BoolArray, IntArray
-from learning.statistics.curves import finite
+from learning.statistics.area_under_curve import finite
 
 
 class RoundsToTarget(NamedTuple):

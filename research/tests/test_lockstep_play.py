@@ -17,11 +17,11 @@ from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
 from learning.client_selection.selection import fill_budget
 from learning.evaluation import Entrant, Results, everywhere, lineup
-from learning.lockstep.markets import Lockstep
+from learning.lockstep.lockstep import Lockstep
+from learning.lockstep.market_kinds import LockstepError
 from learning.lockstep.offers import Offers
-from learning.lockstep.templates import LockstepError
 from learning.policy import Policy, PolicyContext
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
 from support.tiers import examples

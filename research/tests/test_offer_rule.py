@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from offer_rule import NAMES, STARTS, WIDTH, Seen, Weights, offers, standardised_rows
 
 from des.observation import Observation
+from fl.arithmetic.ordered_sums import standardised
 from fl.arithmetic.streams import stream_key
-from learning.client_selection.scaling import standardised
 from learning.policies.greedy import QualityPerCost
 from learning.policies.hqfa import HighQualityFirst
 from learning.policies.lcfa import LowCostFirst

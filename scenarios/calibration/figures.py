@@ -10,7 +10,7 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibration.dqi_fit import Point
-from fl.data.quality import DQIParameters, dqi
+from fl.data.dqi import DQIParameters, dqi
 from flmarket.core.files import replacing
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from fl.calibration.curve_fit import EARLY_ROUNDS, Trace, fit, follow
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import Fit, FitError, add, dqi_fit, own_folder
+from fl.surrogate.learning_curves import Curve
 from flmarket.core.files import asked_for
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.build import Shelf

@@ -38,7 +38,7 @@ class Catalogue:
     # whether the scenario is that of a run that was played before; plug-ins that it names need not be here
     played: bool = False
     own_policies: bool = False  # whether the policies that it names play, whose options are then checked as well
-    # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.trial``)
+    # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.playable``)
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
     @property

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from des.money import to_micro
 from fl.backends import BACKENDS
+from fl.data.dqi import largest_emd
 from fl.data.partition import largest_count, realised_emd
-from fl.data.quality import largest_emd
-from fl.data.split import held_out, left_at_least
+from fl.data.validation_split import held_out, left_at_least
 from scenarios.file.problems import Finding, number
 from scenarios.file.schema import Scenario
 

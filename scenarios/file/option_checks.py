@@ -1,7 +1,7 @@
 """Whether plug-ins (policies, the mechanism, the clients' behaviour) take the options that a scenario gives them.
 
 Only names are checked here, and the values of built-in mechanisms and behaviours; creating the others
-(``scenarios.trial``) checks their values.
+(``scenarios.playable``) checks their values.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -18,9 +18,9 @@ from des.behaviours.behaviour import TRUTHFUL
 from des.mechanisms.mechanism import DEFAULT
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
+from fl.data.dqi import largest_emd
 from fl.data.own_files import is_path
-from fl.data.quality import largest_emd
-from fl.data.split import LARGEST_SHARE
+from fl.data.validation_split import LARGEST_SHARE
 from fl.training.regime import Device, Kernel, Regime
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from scenarios.file.regimes import KEYS, Chosen, choose

@@ -13,13 +13,13 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, Fresh, State
 from scenarios.logs.versions import played_by, skipped_versions
+from scenarios.playable import require_playable
 from scenarios.running.announce import announce
 from scenarios.running.observer import Progress, RunObserver
 from scenarios.running.planning import due, plan
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run, execute
-from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
     from scenarios.running.cluster import Cluster

@@ -61,7 +61,7 @@ class Pool:
             worker.stop()
 
     def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
-        """Try in a worker what ``scenarios.trial.require_playable`` tries; it may end that process alone."""
+        """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
             worker = self._idle()
             worker.send(trial(scenario, self._timeout))

@@ -26,13 +26,13 @@ from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import Fresh, RunDirectory
+from scenarios.playable import require_playable
 from scenarios.plugins import packed, unpack
 from scenarios.running.apart import apart_from_user
 from scenarios.running.observer import Progress
 from scenarios.running.parent import end_with_parent
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.time_limit import TimeLimit, report_slow
-from scenarios.trial import require_playable
 
 
 def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> str:

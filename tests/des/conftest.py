@@ -14,7 +14,7 @@ from des.observation import Observation, Offer
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 
 PLAIN_SERVICE = ServiceSpec(

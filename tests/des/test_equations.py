@@ -14,7 +14,7 @@ from des.clients.population import Population
 from des.log_records import Outcome
 from des.offer_checks import OfferError
 from des.service import ServiceState, reward
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from des.observation import Status
 from des.service import ServiceSpec, ServiceState
-from fl.data.quality import DQIParameters
+from fl.data.dqi import DQIParameters
 
 SPEC = ServiceSpec(
     "alpha", "digits", 10, DQIParameters(0.1, 0.1, 0.1, 0.1, 0.1, 0.1), 5_000_000, 0.9, 60.0, 1, "random"

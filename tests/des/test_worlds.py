@@ -10,7 +10,7 @@ from des.clients.population import Population
 from des.observation import Observation, Offer
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 from support.emd import emd
 
 

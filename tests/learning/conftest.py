@@ -14,7 +14,7 @@ from des.observation import Observation, Privileged
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.arithmetic.streams import stream_key
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.policy import PolicyContext
 

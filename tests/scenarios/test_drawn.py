@@ -2,9 +2,9 @@
 
 import pytest
 
-from scenarios.drawn import BUDGETS, CLIENTS, CORES, SERVICES, draw, drawn
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
+from scenarios.random_markets import BUDGETS, CLIENTS, CORES, SERVICES, draw, drawn
 
 MARKETS = drawn(seed=7, count=200)
 

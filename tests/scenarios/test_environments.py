@@ -12,9 +12,8 @@ from pettingzoo.test import parallel_api_test
 
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent_files import CheckpointError
-from scenarios.build import Shelf
+from scenarios.build import Shelf, market_factory
 from scenarios.environments import parallel_env, service_env
-from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load, points
 

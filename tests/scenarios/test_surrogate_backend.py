@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import Fit, add, surrogate_fit
+from fl.surrogate.learning_curves import Curve
 from learning.episode import play_round
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points

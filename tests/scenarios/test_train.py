@@ -19,8 +19,8 @@ from learning.mahdrl.agent_files import CheckpointError, shipped
 from learning.mahdrl.training import Learner, Plan, train
 from learning.policy import POLICIES
 from scenarios.build import Shelf, agents_of
-from scenarios.drawn import draw, drawn
 from scenarios.loader import load
+from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
 from scenarios.train import Training, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket

@@ -9,8 +9,8 @@ import pytest
 
 import flmarket
 from fl.calibration.dqi_fit import Point
-from fl.data import vision
-from fl.data.quality import DQIParameters
+from fl.data import torchvision_files as vision
+from fl.data.dqi import DQIParameters
 from flmarket.analysis.figures.drawing import save
 from flmarket.analysis.figures.report_figures import figures
 from flmarket.core.errors import InputError

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fl.arrays import FloatArray
 from flmarket.analysis.results.run_results import RunResult
-from learning.statistics.curves import area_under_curve
+from learning.statistics.area_under_curve import area_under_curve
 from learning.statistics.time_to_target import RoundsToTarget
 
 Services = Callable[[RunResult], FloatArray]  # a run's [M] values

@@ -16,7 +16,7 @@ from flmarket.analysis.results.measures import MARKET, MEASURES, ROUNDS_TO_TARGE
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.errors import InputError
-from learning.statistics.curves import probability_of_improvement
+from learning.statistics.area_under_curve import probability_of_improvement
 from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.policy_choice import PolicyChoice

@@ -20,7 +20,7 @@ from des.money import MicroArray
 from des.observation import Status
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
-from fl.data.quality import PUBLISHED, DQIParameters
+from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.surrogate.fitted import FitError
 from fl.training.jobs import TrainingJob
 from flmarket.analysis.tables import read_table

@@ -7,7 +7,7 @@ from typing import Any
 
 from fl.data.dataset import DatasetInfo
 from fl.data.registry import DATASETS, info, is_path, load
-from fl.data.split import held_out
+from fl.data.validation_split import held_out
 from flmarket.core.errors import InputError
 from scenarios.build import backend_of
 from scenarios.file.schema import Scenario

@@ -11,7 +11,7 @@ from des.mechanisms.mechanism import create as create_mechanism
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream_key
-from fl.surrogate.curves import Curve
+from fl.surrogate.learning_curves import Curve
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError

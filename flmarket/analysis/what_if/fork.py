@@ -24,12 +24,12 @@ from scenarios.file.toml_text import value_text
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
+from scenarios.playable import require_playable
 from scenarios.plugins import require_same_plugins
 from scenarios.running.batch import play_batch
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run
-from scenarios.trial import require_playable
 
 if TYPE_CHECKING:
     from pandas import DataFrame

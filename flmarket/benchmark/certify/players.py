@@ -25,7 +25,7 @@ from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Journal, Timeline
 from fl.arrays import BoolArray
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from learning.policies.worth import name_best
 

@@ -10,14 +10,20 @@ from flmarket.core.errors import InputError
 from learning.evaluation import Entrant
 from learning.policy import is_privileged
 from learning.seats import MarketFactory
-from scenarios.build import Shelf, agents_of, backend_of
-from scenarios.factory import entrant, market_factory
+from scenarios.build import (
+    Shelf,
+    agents_of,
+    backend_of,
+    entrant,
+    market_factory,
+    require_no_new_players,
+    require_one_point,
+)
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
 from scenarios.plugins import plugins_of
 from scenarios.running.provenance import versions
-from scenarios.seats import require_no_new_players, require_one_point
 
 
 class Game(NamedTuple):

@@ -10,7 +10,7 @@ from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import version
 from learning.evaluation import evaluate
 from learning.policy import agent_digest, is_privileged
-from scenarios.factory import entrant, market_factory
+from scenarios.build import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy

@@ -91,7 +91,7 @@ def _packages() -> Iterator[Finding]:
 def _torch() -> Iterator[Finding]:
     import torch
 
-    from fl.data.vision import torchvision_datasets
+    from fl.data.torchvision_files import torchvision_datasets
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU found, and none needed"
     yield Finding("ok", "torch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {gpu}")

@@ -86,8 +86,8 @@ def run(
         from scenarios.build import images_of
         from scenarios.file.checks import installed
         from scenarios.loader import points
+        from scenarios.playable import unreadable_agents
         from scenarios.running.batch import BatchFailed, play_batch
-        from scenarios.trial import unreadable_agents
 
         load_plugins(plugin)
         check_policies(policy or [])

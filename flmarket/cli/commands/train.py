@@ -95,7 +95,7 @@ def train(
         raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
     chosen_seeds = seeds_of(seeds, seed, [0])
 
-    from scenarios.drawn import drawn
+    from scenarios.random_markets import drawn
 
     backends = [] if backend is None else [f"training.backend={backend}"]
     load_plugins(plugin)

@@ -14,7 +14,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     from scenarios.build import Shelf
     from scenarios.file.checks import installed
     from scenarios.loader import points, regimes_of
-    from scenarios.trial import absent, obstacles
+    from scenarios.playable import absent, obstacles
 
     shelf = Shelf(partial(load, download=False))
     load_plugins(plugin)

@@ -29,7 +29,7 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.market import Market
 from des.money import MicroArray
-from fl.data.quality import PUBLISHED, dqi, largest_emd
+from fl.data.dqi import PUBLISHED, dqi, largest_emd
 from support.tiers import examples
 
 MakeMarket = Callable[..., Market]

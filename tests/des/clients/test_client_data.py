@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from des.clients.client_data import FRESH, STRETCH, Holdings, Lasting
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Held, Population
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 
 CLIENTS, PAIRS, ROUNDS = 400, 16, 60
 

@@ -11,7 +11,7 @@ from des.behaviours.behaviour import create
 from des.clients.data_tables import PopulationSpec
 from des.clients.disclosure import Disclosure, ranks
 from des.clients.population import Population
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 
 PAPER = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
 BEHAVIOURS = {

@@ -15,7 +15,7 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.market import Market
 from des.money import MICRO
-from fl.data.quality import PUBLISHED, DQIParameters, dqi
+from fl.data.dqi import PUBLISHED, DQIParameters, dqi
 from support.emd import emd
 from support.tiers import examples
 

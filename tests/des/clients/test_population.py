@@ -4,7 +4,7 @@ import numpy as np
 
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
-from fl.data.quality import PUBLISHED
+from fl.data.dqi import PUBLISHED
 
 
 def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.arithmetic import draws, philox
+from fl.arithmetic import draws
 from fl.arithmetic.draws import draw_key, integers, normals, subsets, uniforms, words
 from fl.arithmetic.streams import stream_key
 from implementations import compiled_and_not, without_extension
 
-each = compiled_and_not(draws, philox)
+each = compiled_and_not(draws)
 
 KEY = draw_key(0, "test")
 
@@ -124,7 +124,7 @@ def test_both_versions_draw_the_same_subsets(sizes: list[int], parts: list[float
     counts = np.array([round(part * size) for part, size in zip(parts, sizes, strict=False)], dtype=np.int64)
     arguments = (draw_key(seed), counts, np.array(sizes, dtype=np.int64), 3, 1, 2)
     found = subsets(*arguments)
-    with without_extension(draws, philox):
+    with without_extension(draws):
         expected = subsets(*arguments)
     assert [own.dtype for own in found] == [own.dtype for own in expected]
     assert [own.tolist() for own in found] == [own.tolist() for own in expected]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fl.calibration.curve_fit import Recorder, Trace, fit, follow
-from fl.surrogate.curves import Curve, SurrogateFederation
+from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from fl.training.jobs import TrainingJob
 from support.curves import CURVE
 

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fl.arithmetic import draws, elementary, philox
+from fl.arithmetic import draws, elementary
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray
 from fl.data.dirichlet import LEAST, MOST, counted_emd, label_mixes, mixed_counts
-from fl.data.quality import largest_emd
+from fl.data.dqi import largest_emd
 from implementations import compiled_and_not
 from support.emd import emd
 
-each = compiled_and_not(draws, elementary, philox)
+each = compiled_and_not(draws, elementary)
 
 KEY = draw_key(0, "test")
 MANY = 4000

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from fl.data import downloaded, vision
+from fl.data import downloaded
+from fl.data import torchvision_files as vision
 from fl.data.registry import DatasetError, data_root, info, load
 from flmarket.core.errors import InputError
 
@@ -451,7 +452,7 @@ def test_an_archive_without_the_files_leaves_them_missing(tmp_path: Path, monkey
 
 @pytest.mark.slow
 def test_torchvision_imports_beside_any_torch_in_a_fresh_interpreter() -> None:
-    code = "from fl.data.vision import torchvision_datasets as sets; print(sets().MNIST.__name__, sets() is sets())"
+    code = "from fl.data.torchvision_files import torchvision_datasets as s; print(s().MNIST.__name__, s() is s())"
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("MNIST True\n", "")

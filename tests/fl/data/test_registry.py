@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl.data import embedded, vision
+from fl.data import embedded
+from fl.data import torchvision_files as vision
 from fl.data.dataset import Dataset
 from fl.data.digests import OFFICIAL
 from fl.data.registry import info, load, names

@@ -9,7 +9,7 @@ import torch
 
 from fl.data.dataset import Dataset
 from fl.data.registry import load
-from fl.data.split import held_out, left_at_least, split
+from fl.data.validation_split import held_out, left_at_least, split
 from fl.training.federation import RealFederation
 from fl.training.jobs import TrainingJob
 from fl.training.networks import build

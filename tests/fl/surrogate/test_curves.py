@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fl.arithmetic.draws import draw_key, normals
 from fl.surrogate import fits
-from fl.surrogate.curves import Curve, SurrogateFederation, Trained, added
 from fl.surrogate.fitted import read, surrogate_fit
+from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
 from fl.training.jobs import TrainingJob
 from support.curves import CURVE
 

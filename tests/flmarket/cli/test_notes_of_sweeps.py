@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fl.data import vision
+from fl.data import torchvision_files as vision
 from support.scenarios import SMALL
 from support.shell import Done
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learning.client_selection.scaling import standardised
+from fl.arithmetic.ordered_sums import standardised
 from learning.policies import ucb
 
 

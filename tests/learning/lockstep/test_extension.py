@@ -12,21 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des import allocation
-from fl.arithmetic import draws, elementary, philox
-from fl.arithmetic import serial_selection as selection
+from fl.arithmetic import draws, elementary
 from fl.arrays import AnyArray
 from implementations import vectors, without_extension
-from learning.lockstep import curves, rows
-from learning.lockstep.markets import Lockstep
+from learning.environments import projection as selection
+from learning.lockstep import flat_codec as rows
+from learning.lockstep import learning_curves as curves
+from learning.lockstep.lockstep import Lockstep
 from learning.lockstep.offers import by_payment
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.loader import load
 from support.markets import factory, kinds, plain
 from support.tiers import examples
 
-MODULES = (allocation, curves, draws, elementary, philox, rows, selection)
+MODULES = (allocation, curves, draws, elementary, rows, selection)
 
 
 def played(factories: list[MarketFactory], seeds: list[int], draws: int) -> Iterator[AnyArray]:

@@ -19,9 +19,9 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.schedule import Intervention
-from learning.lockstep.markets import STATUS, Closed, Lockstep, View
+from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
+from learning.lockstep.market_kinds import ENDLESS, LockstepError
 from learning.lockstep.offers import LockstepOfferError, Offers
-from learning.lockstep.templates import ENDLESS, LockstepError
 from support.markets import factory, kinds, plain
 from support.tiers import examples
 

@@ -12,11 +12,11 @@ from gymnasium.vector import AutoresetMode
 
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.projection import ActionError
-from learning.lockstep.templates import LockstepError
+from learning.lockstep.market_kinds import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
+from scenarios.build import market_factory
 from scenarios.environments import vector_env
-from scenarios.factory import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fl.surrogate.curves import SurrogateFederation, Trained, added
+from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.learner import Learner
 from learning.mahdrl.settings import Settings
 from learning.mahdrl.training import Shape
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.loader import load
 from support.curves import CURVE
 

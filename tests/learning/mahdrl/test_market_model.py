@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from des.observation import Offer
+from fl.arithmetic.ordered_sums import standardised
 from fl.surrogate import fits
-from fl.surrogate.curves import Curve
 from fl.surrogate.fitted import read
-from learning.client_selection.scaling import standardised
+from fl.surrogate.learning_curves import Curve
 from learning.mahdrl.market_model import (
     CONTEXT,
     NUMBERS,

@@ -12,7 +12,7 @@ MODULES = (
     "des/mechanisms/mechanism.py",
     "fl/**/*.py",
     "flmarket/core/*.py",
-    "learning/statistics/curves.py",
+    "learning/statistics/area_under_curve.py",
     "learning/statistics/time_to_target.py",
     "learning/mahdrl/**/*.py",
     "flmarket/analysis/results/measures.py",

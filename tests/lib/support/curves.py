@@ -1,6 +1,6 @@
 """A learning curve for tests: of no data set in particular."""
 
-from fl.surrogate.curves import Curve
+from fl.surrogate.learning_curves import Curve
 
 CURVE = Curve(
     start=0.9,

@@ -14,9 +14,9 @@ from des.mechanisms.mechanism import create as create_mechanism
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
-from fl.data.quality import PUBLISHED
-from fl.surrogate.curves import Curve, SurrogateFederation
+from fl.data.dqi import PUBLISHED
 from fl.surrogate.fitted import surrogate_fit
+from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from scenarios.loader import load
 
 PAPER = load("paper")

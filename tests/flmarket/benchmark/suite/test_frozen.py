@@ -11,8 +11,8 @@ from flmarket.benchmark.suite.submission import read_all
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.interventions import new_players
+from scenarios.playable import obstacles
 from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
-from scenarios.trial import obstacles
 from support.benchmarks import benchmark
 
 

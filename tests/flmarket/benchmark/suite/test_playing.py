@@ -9,7 +9,7 @@ from flmarket.benchmark.suite.submission import Submission
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.policy import Policy, register_class
-from scenarios.factory import market_factory
+from scenarios.build import market_factory
 from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from flmarket.core.errors import InputError
-from scenarios.drawn import drawn
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
+from scenarios.random_markets import drawn
 from scenarios.suite.frozen import FOLDER, read
 from scenarios.suite.reserved import require_outside
 from scenarios.train import plan_training

@@ -17,9 +17,9 @@ from des.observation import Status
 from des.service import earned, reached
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.lockstep.clearing import Clearings, Fate
-from learning.lockstep.curves import Curves
+from learning.lockstep.learning_curves import Curves
+from learning.lockstep.market_kinds import LockstepError, Templates
 from learning.lockstep.offers import Offers, check
-from learning.lockstep.templates import LockstepError, Templates
 from learning.lockstep.worlds import World, Worlds
 from learning.seats import MarketFactory
 

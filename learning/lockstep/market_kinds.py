@@ -10,7 +10,7 @@ from des.market import Market
 from des.money import MicroArray
 from des.service import ServiceSpec
 from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.surrogate.curves import Curve, SurrogateFederation
+from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from flmarket.core.errors import InputError
 
 ENDLESS = 2**62  # in the place of a budget for the whole run, where there is none; micro-units

@@ -13,8 +13,8 @@ from fl.arithmetic.native import extension
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
 from learning.environments.projection import ActionError
 from learning.environments.spaces import Scale, bounds
-from learning.lockstep.markets import TRAINING, WAITING, Lockstep, View
-from learning.lockstep.templates import ENDLESS
+from learning.lockstep.lockstep import TRAINING, WAITING, Lockstep, View
+from learning.lockstep.market_kinds import ENDLESS
 
 _native = extension("observe", "decode")
 

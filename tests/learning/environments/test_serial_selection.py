@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fl.arithmetic import serial_selection as selection
 from implementations import vectors
+from learning.environments import projection as selection
 
 MICRO = 1_000_000
 

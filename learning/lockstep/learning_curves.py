@@ -8,8 +8,8 @@ import numpy as np
 
 from fl.arithmetic.native import extension
 from fl.arrays import FloatArray, IntArray
-from fl.surrogate.curves import Curve, Trained, follow, noise, noise_keys
-from learning.lockstep.templates import Templates
+from fl.surrogate.learning_curves import Curve, Trained, follow, noise, noise_keys
+from learning.lockstep.market_kinds import Templates
 
 _native = extension("follow")
 
