@@ -50,11 +50,6 @@ BAD = {
 }
 
 
-def test_two_clients_and_one_payment_are_refused_where_the_offer_is_made() -> None:
-    with pytest.raises(ValueError, match=r"^an offer has one payment for each client, not 1 payment for 2 clients$"):
-        Offer(np.array([0, 1]), np.array([2.1]))
-
-
 @pytest.fixture
 def two_services(make_market, plain_service):
     """alpha, whose policy is under test, and beta, with 4 clients. The first round is over."""

@@ -39,17 +39,6 @@ def test_equation_2_a_client_serves_the_k_highest_payments(
     assert sorted(won[won != NO_CORE]) == list(range(len(awarded)))  # each on a core of its own
 
 
-def test_equation_2_cores_are_numbered_from_the_highest_payment() -> None:
-    #            client 7:  A pays 5, B pays 9         client 2: only B
-    won = allocate(np.array([0, 1, 1]), np.array([7, 7, 2]), np.array([5, 9, 1]), 2, pytest.fail)
-    assert won.tolist() == [1, 0, 0]
-
-
-def test_equation_2_nobody_offers_anything() -> None:
-    none = np.empty(0, dtype=np.int64)
-    assert allocate(none, none, none, 2, pytest.fail).size == 0
-
-
 @pytest.mark.parametrize(
     ("payments", "fits"),
     [

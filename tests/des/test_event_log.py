@@ -197,28 +197,26 @@ def test_speeds_and_a_deadline(make_market, make_offer) -> None:
     assert slow_market.ledger.income == [2_100_000, 0, 0]  # who is late is not paid
 
 
-def test_a_deadline_within_training_drops_everyone(make_market, make_offer, stub_federation) -> None:
+WORK = ["train_start", "train_end", "upload", "aggregate", "evaluate", "pay"]
+
+
+@pytest.mark.parametrize(
+    ("deadline", "done", "outcome"),
+    [
+        (0.75, 1, Outcome.DROPPED),  # within the training, of which nobody waits for the end
+        (1.0, 2, Outcome.DROPPED),  # training ends in time, and its update is late
+        (1.5, 6, Outcome.SERVED),  # met to the second
+    ],
+)
+def test_what_is_done_at_the_deadline_counts(make_market, make_offer, stub_federation, deadline, done, outcome) -> None:
     federation = stub_federation()
-    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=0.75), federation=federation)
+    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=deadline), federation=federation)
     market.open_round()
     report = market.close_round({"alpha": make_offer((0, 2.1))})
-    assert log(report.events[4:]) == "0.00 train_start alpha 0 0 -"
-    assert (report.end, report.services[0].accuracy, report.services[0].spent) == (0.75, 0.1, 0)
-    assert federation.asked == [(1, [])]  # no update will arrive, so nothing is trained
-
-
-def test_a_deadline_met_to_the_second_is_met(make_market, make_offer) -> None:
-    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=1.5))
-    market.open_round()
-    assert market.close_round({"alpha": make_offer((0, 2.1))}).offers[0].outcome is Outcome.SERVED
-
-
-def test_training_that_ends_at_the_deadline_ends_and_its_update_is_late(make_market, make_offer) -> None:
-    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=1.0))
-    market.open_round()
-    report = market.close_round({"alpha": make_offer((0, 2.1))})
-    assert log(report.events[4:]) == "0.00 train_start alpha 0 0 -\n1.00 train_end alpha 0 0 -"
-    assert (report.end, report.offers[0].outcome) == (1.0, Outcome.DROPPED)
+    assert [event.event.value for event in report.events[4:]] == WORK[:done]
+    assert (report.end, report.offers[0].outcome) == (deadline, outcome)
+    [(_, jobs)] = federation.asked
+    assert len(jobs) == (outcome is Outcome.SERVED)  # what does not arrive is not trained
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from des.log_records import Kind
 from des.market import MarketError
 from des.observation import Offer, Status
 from fl.training.jobs import Diverged
@@ -49,20 +47,6 @@ def test_services_leave_at_their_targets_and_the_market_ends_with_the_last(
     assert reports[1].feedback["alpha"].status is Status.REACHED
     assert all(event.service != "alpha" for report in reports[2:] for event in report.events)
     assert market.ledger.accounts["alpha"].granted == 2 * 20_000_000
-
-
-def test_a_service_that_starts_at_its_target_leaves_after_one_round(make_market, plain_service) -> None:
-    reports = play(make_market([replace(plain_service, name="alpha", target_accuracy=0.1)]), lambda _: Offer.none())
-    assert [r.services[0].status for r in reports] == [Status.REACHED]
-
-
-def test_a_target_missed_is_training_to_the_last_round(make_market) -> None:
-    reports = play(make_market(["alpha"], rounds=3), lambda _: Offer.none())
-    assert [(r.round, r.services[0].status, r.last) for r in reports] == [
-        (1, Status.TRAINING, False),
-        (2, Status.TRAINING, False),
-        (3, Status.TRAINING, True),
-    ]
 
 
 def test_rounds_go_in_turn(make_market) -> None:
@@ -137,39 +121,3 @@ def test_a_budget_below_every_bid_buys_nobody(make_market, plain_service, pay_th
         poor, rich = report.services
         assert (poor.wanted, poor.spent, poor.accuracy) == (0, 0, 0.1)
         assert rich.served == (0 if rich.status is Status.LEFT else 3)
-
-
-def test_a_run_repeats_to_the_last_bit(make_market, paper_clients, pay_the_bid) -> None:
-    def run(seed: int) -> str:
-        return repr(play(make_market(["alpha", "beta"], paper_clients, rounds=5, seed=seed), pay_the_bid))
-
-    assert run(1) == run(1)
-    assert run(1) != run(2)
-
-
-def test_events_are_in_the_order_of_time(make_market, paper_clients, pay_the_bid) -> None:
-    market = make_market(
-        ["alpha", "beta", "gamma"], paper_clients, speeds=(0.5, 1.0, 3.0), rounds=5, departure_rate=0.2
-    )
-    clock = 0.0
-    for report in play(market, pay_the_bid):
-        times = [event.sim_time for event in report.events]
-        assert times == sorted(times)
-        assert (report.start, times[0]) == (clock, clock)
-        assert times[-1] <= report.end
-        clock = report.end
-        paid = [event for event in report.events if event.event is Kind.PAY]
-        assert sum(event.amount for event in paid) == sum(service.spent for service in report.services)
-
-
-def test_reports_of_the_paper_s_market_add_up(make_market, paper_clients, pay_the_bid) -> None:
-    """Each row of rounds.csv follows from its rows of offers.csv."""
-    for report in play(make_market(["alpha", "beta"], paper_clients, rounds=5), pay_the_bid):
-        for row in report.services:
-            served = [o for o in report.offers if o.service == row.service and o.core is not None]
-            assert row.samples == sum(o.data_size for o in served)
-            assert row.mean_emd == pytest.approx(np.mean([o.emd for o in served]))
-            assert row.mean_dqi == pytest.approx(np.mean([o.dqi for o in served]))
-            assert row.mean_bid == pytest.approx(np.mean([o.bid for o in served]) / 1e6)
-            assert row.mean_payment == pytest.approx(row.spent / len(served) / 1e6)
-            assert row.makespan == pytest.approx(max(o.data_size for o in served) * 0.01 + 0.5)

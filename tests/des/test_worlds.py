@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.clients.client_data import draw_pairs
 from des.clients.population import Population
 from des.observation import Observation, Offer
-from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.data.dqi import PUBLISHED
 from support.emd import emd
@@ -99,19 +97,6 @@ def test_clients_data_come_from_the_scenario_s_sets(paper_clients) -> None:
         assert (abs(counts - 500) < 100).all()  # uniform: standard deviation 19
     pairs = len({(d, round(v, 9)) for d, v in zip(sizes.ravel(), emds.ravel(), strict=True)})
     assert pairs == 16  # sizes and EMDs are drawn independently
-
-
-def test_worlds_of_many_markets_drawn_together_are_those_of_each_market(paper_clients) -> None:
-    """As markets in lockstep draw them: [seeds, rounds, services, clients] in one call."""
-    seeds, rounds = np.array([0, 7, 2**40]), np.array([1, 2, 80, 3000])
-    pairs = draw_pairs(draw_key(seeds, "quality")[:, None], rounds, services=2, clients=20, pairs=16)
-    assert pairs.shape == (3, 4, 2, 20)
-    sizes, emds = np.repeat([100, 200, 300, 400], 4)[pairs], np.tile([0.4, 0.6, 0.8, 1.0], 4)[pairs]
-    for i, seed in enumerate(seeds.tolist()):
-        population = Population(paper_clients, [10, 10], [PUBLISHED, PUBLISHED], seed)
-        for n, round_ in enumerate(rounds.tolist()):
-            assert population.draw(round_).data_size.tolist() == sizes[i, n].tolist()
-            assert population.draw(round_).emd == pytest.approx(emds[i, n])
 
 
 def test_neither_more_clients_nor_the_rounds_asked_for_before_change_a_world(paper_clients) -> None:

@@ -29,41 +29,6 @@ def good(run_of: Callable[[str], RunDirectory]) -> Path:
     return run_of("changing").path
 
 
-def test_services_wait_until_they_arrive(good: Path) -> None:
-    for row in table(good, "rounds"):
-        waits = int(row["round"]) < {"early": 3, "late": 6}[row["service"]]
-        assert (row["status"] == "waiting") == waits
-        if waits:
-            assert (row["reward"], row["budget"], row["wanted"]) == ("0.0", "0.000000", "0")
-    assert {row["event"] for row in table(good, "events") if int(row["round"]) < 3} == {"refresh"}
-
-
-def test_a_budget_for_the_whole_run_is_never_overspent(good: Path) -> None:
-    left = 60.0
-    for row in table(good, "rounds"):
-        if row["service"] == "early" and row["status"] != "waiting":
-            assert float(row["budget"]) == pytest.approx(min(20.0, left), abs=1e-9)
-            left -= float(row["spent"])
-    assert 0 <= left < 5
-    assert (
-        min(float(row["budget"]) for row in table(good, "rounds") if row["service"] == "late" and int(row["round"]) > 5)
-        == 20
-    )
-
-
-def test_the_world_is_the_same_whatever_services_do() -> None:
-    """Other policies, other arrivals, other budgets: the same data and bids in every round."""
-    one = build(parse(CHANGING), 1, Shelf()).market.population
-    changes = ["services.early.arrival=1", "services.late.policy=lcfa", "services.early.budget=1"]
-    other = build(parse(CHANGING, overrides=changes), 1, Shelf()).market
-    while not other.finished:
-        observed = other.open_round()
-        drawn = one.draw(other.round + 1)
-        for name, observation in observed.items():
-            assert (observation.dqi == drawn.dqi[["early", "late"].index(name)]).all()
-        other.close_round({name: flmarket.Offer.none() for name in observed})
-
-
 def test_observations_show_what_is_left_of_the_whole_run() -> None:
     market = build(parse(CHANGING), 0, Shelf()).market
     seen: list[Any] = []
@@ -105,15 +70,6 @@ def test_what_is_shown_of_a_service_that_has_not_arrived(good: Path) -> None:
     logged = LoggedRound.read(list(rounds_text(good))[4])
     book = Book(logged, World(parse(CHANGING), 0))
     assert {book.line(1, client).reason for client in range(10)} == {"the service has not arrived"}
-
-
-def test_a_market_waits_for_those_who_have_not_arrived(tmp_path: Path) -> None:
-    """All that are there leave in round 4; the last service comes in round 6."""
-    low = ["services.early.target_accuracy=0.01", "services.late.target_accuracy=0.01"]
-    run = played(WORLDS["changing"].load(*low), tmp_path)
-    assert [row["status"] for row in table(run.path, "rounds")][-2:] == ["left", "reached"]
-    assert len(table(run.path, "rounds")) == 2 * 6
-    assert verify(run).problems == []
 
 
 @pytest.mark.parametrize(

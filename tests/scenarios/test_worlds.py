@@ -140,7 +140,7 @@ def test_another_scenario_does_not_fit_the_logs(
         ("mixed", "clients.label_mix.dirichlet=1000"),
         (
             "mixed",
-            ('interventions=[{ round = 3, key = "clients.offline", value = [0, 1] }]', "services.first.arrival=4"),
+            (TWO_LEAVE, "services.first.arrival=4"),
         ),
         *slow(("mixed, trained", ("rounds=2", *behaving("misreport", size=0.5)))),
         ("adaptive", "market.mechanism=uniform-price"),

@@ -153,13 +153,6 @@ def test_what_services_see_lies_in_its_range(rank: bool, noise: float, seed: int
         assert (seen <= high[:, None]).all()
 
 
-def test_ten_thousand_clients_are_drawn_as_arrays() -> None:
-    """Whoever loops over clients here makes ``crowd`` slow."""
-    spec = {"count": 10_000, "cost_noise": 0.5, "disclosure": Disclosure(dqi_rank=True, dqi_noise=0.2)}
-    world = population_of(services=8, **spec).draw(1)
-    assert world.seen.shape == world.bid.shape == (8, 10_000)
-
-
 # ---- bids
 
 

@@ -1,27 +1,16 @@
 """Fair queues: who was served less than its share is served first, however little it offers."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.mechanisms.fair_queue import FairQueue
-from des.mechanisms.mechanism import Book, MechanismOptionsError, clear, create
+from des.mechanisms.mechanism import MechanismOptionsError, clear, create
 from des.money import MICRO
+from support.books import book_of
 
-
-def book_of(*offers, services=2, cores=1):
-    """Offers (service, client, payment) of clients that ask for nothing; ties go to the service of lower index."""
-    columns = np.array(offers, dtype=np.float64).reshape(-1, 3).T
-    payments = np.rint(columns[2] * MICRO).astype(np.int64)
-    free = np.zeros(len(payments), np.int64)
-    who, client = columns[0].astype(np.int64), columns[1].astype(np.int64)
-
-    def tie_order(clients):
-        return np.broadcast_to(np.arange(services) / services, (*np.shape(clients), services))
-
-    return Book(who, client, payments, free, free, np.full(services, 100 * MICRO), cores, tie_order)
+TWO = (100.0, 100.0)
 
 
 def played(mechanism, book):
@@ -32,7 +21,7 @@ def played(mechanism, book):
 
 
 def test_the_first_round_goes_to_the_highest_offers_at_their_price() -> None:
-    book = book_of((0, 0, 3.0), (1, 0, 2.0))
+    book = book_of((0, 0, 3.0), (1, 0, 2.0), budgets=TWO)
     mechanism = create("fair-queue")
     assert clear(mechanism, book, 1).price.tolist() == [3 * MICRO, 2 * MICRO]
     assert played(mechanism, book) == [True, False]
@@ -41,7 +30,7 @@ def test_the_first_round_goes_to_the_highest_offers_at_their_price() -> None:
 def test_a_backlog_outweighs_money_by_its_weight() -> None:
     """Each is owed half a client a round. After round 1 the second has a queue of .5, after round 2 of 1."""
     mechanism = FairQueue(weight=0.6)
-    book = book_of((0, 0, 3.0), (1, 0, 2.0))
+    book = book_of((0, 0, 3.0), (1, 0, 2.0), budgets=TWO)
     assert played(mechanism, book) == [True, False]
     assert mechanism.state() == {"queues": [0, 500_000]}
     assert played(mechanism, book) == [True, False]  # 1.8 against .5 + 1.2
@@ -52,7 +41,7 @@ def test_a_backlog_outweighs_money_by_its_weight() -> None:
 
 def test_without_weight_the_longest_queue_goes_first() -> None:
     mechanism = FairQueue(weight=0)
-    book = book_of((0, 0, 9.0), (1, 0, 0.0))
+    book = book_of((0, 0, 9.0), (1, 0, 0.0), budgets=TWO)
     assert [played(mechanism, book)[0] for _ in range(4)] == [True, False, True, False]
 
 
@@ -60,7 +49,7 @@ def test_queues_are_kept_and_taken_back() -> None:
     mechanism, again = FairQueue(), FairQueue()
     assert again.state() == {"queues": None}
     again.restore({"queues": None})
-    played(mechanism, book_of((0, 0, 3.0), (1, 0, 2.0)))
+    played(mechanism, book_of((0, 0, 3.0), (1, 0, 2.0), budgets=TWO))
     again.restore(mechanism.state())
     assert again.state() == mechanism.state() == {"queues": [0, 500_000]}
 
@@ -68,7 +57,7 @@ def test_queues_are_kept_and_taken_back() -> None:
 def test_a_round_without_offers_changes_no_queue() -> None:
     mechanism = FairQueue()
     mechanism.restore({"queues": [1, 2]})
-    assert played(mechanism, book_of()) == []
+    assert played(mechanism, book_of(budgets=TWO)) == []
     assert mechanism.state() == {"queues": [1, 2]}
 
 
@@ -77,7 +66,7 @@ def test_queues_lose_nothing(rounds) -> None:
     """What is owed to services in a round adds up to what was served: queues only grow by rounding down and the cut."""
     mechanism = FairQueue(weight=0.1)
     for offers in rounds:
-        book = book_of(*((m, c, 1.0 + m) for m, c in offers), services=3)
+        book = book_of(*((m, c, 1.0 + m) for m, c in offers))
         before = mechanism.state()["queues"] or [0, 0, 0]
         won = played(mechanism, book)
         after = mechanism.state()["queues"] or [0, 0, 0]

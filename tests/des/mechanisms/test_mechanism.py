@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
-from des.log_records import Kind, Outcome
+from des.log_records import Kind
 from des.mechanisms.mechanism import Clearing, ClearingError, Mechanism
-from des.mechanisms.pay_as_offered import PayAsOffered
 
 WANTED = {"alpha": (0, 6.0), "beta": (0, 5.0), "gamma": (0, 4.0)}
 
@@ -30,15 +29,6 @@ def play(make_market, make_offer, mechanism, *, cores=1, wanted=WANTED):
     return market, market.close_round({name: make_offer(one) for name, one in wanted.items()})
 
 
-def test_as_in_the_paper_winners_pay_what_they_offered(make_market, make_offer) -> None:
-    _, report = play(make_market, make_offer, PayAsOffered(), cores=2)
-    assert [(offer.service, offer.outcome, offer.payment, offer.paid) for offer in report.offers] == [
-        ("alpha", Outcome.SERVED, 6_000_000, 6_000_000),
-        ("beta", Outcome.SERVED, 5_000_000, 5_000_000),
-        ("gamma", Outcome.OUTBID, 4_000_000, None),
-    ]
-
-
 def test_a_mechanism_can_ask_less_than_was_offered(make_market, make_offer) -> None:
     """Price and offer are two things in every record, and the difference lapses with the rest of the budget."""
     market, report = play(make_market, make_offer, HighestLosingOffer(), cores=2)
@@ -55,17 +45,6 @@ def test_a_mechanism_can_ask_less_than_was_offered(make_market, make_offer) -> N
     assert report.feedback["gamma"].paid.tolist() == [0.0]
     assert market.ledger.income == [8_000_000, 0, 0]
     assert market.ledger.accounts["alpha"].lapsed == 20_000_000 - 4_000_000
-
-
-def test_a_client_that_is_dropped_is_not_paid(make_market, make_offer) -> None:
-    _, report = play(make_market, make_offer, PayAsOffered(), cores=3)
-    assert {offer.paid is not None for offer in report.offers} == {True}
-    market = make_market(["alpha"], departure_rate=0.999)
-    market.open_round()
-    report = market.close_round({"alpha": make_offer((0, 6.0))})
-    assert [(offer.outcome, offer.paid) for offer in report.offers] == [(Outcome.DROPPED, None)]
-    assert report.feedback["alpha"].paid.tolist() == [0.0]
-    assert market.ledger.income == [0, 0, 0]
 
 
 def broken(core, price):

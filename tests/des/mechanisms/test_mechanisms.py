@@ -10,7 +10,6 @@ from des.log_records import Kind, Outcome
 from des.mechanisms.mechanism import (
     BUILTIN,
     Asks,
-    Book,
     Clearing,
     ClearingError,
     Mechanism,
@@ -24,36 +23,11 @@ from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
+from support.books import book_of, cleared
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
 """What mechanisms need to be created."""
-
-
-def book_of(*offers, cores=1, budgets=(20.0, 20.0, 20.0), ask=None):
-    """A book of (service, client, payment, bid) in money; ties go to the service of the lower index."""
-    columns = zip(*offers, strict=True) if offers else ((),) * 4
-    services, clients, payments, bids = (np.array(column) for column in columns)
-    bids = np.rint(bids * MICRO).astype(np.int64)
-    asks = bids if ask is None else np.rint(np.array(ask) * MICRO).astype(np.int64)
-    count = len(budgets)
-
-    def tie_order(client):
-        return np.broadcast_to(np.arange(count) / count, (*np.shape(client), count))
-
-    return Book(
-        services.astype(np.int64), clients.astype(np.int64), np.rint(payments * MICRO).astype(np.int64), bids, asks,
-        np.rint(np.array(budgets) * MICRO).astype(np.int64), cores, tie_order,
-    )  # fmt: skip
-
-
-def cleared(mechanism, book):
-    """What each offer pays, in money; None where it is refused."""
-    clearing = clear(mechanism, book, 1)
-    return [
-        price / MICRO if core != NO_CORE else None
-        for core, price in zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
-    ]
 
 
 # Uniform price
@@ -104,6 +78,19 @@ def test_a_posted_price_at_which_nobody_serves_rises() -> None:
     mechanism.ask(np.array([[2_000_000]]), np.array([[100]]))
     mechanism.close(book_of(), clear(mechanism, book_of(), 1))
     assert mechanism.state() == {"price": "0.015000"}
+
+
+@pytest.mark.parametrize("draws", [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+def test_under_posted_prices_a_client_serves_those_that_leave_it_the_most(draws: list[float]) -> None:
+    """By draws alone, it would gain by asking too much of the services that cost it the most."""
+    book = book_of((0, 0, 1.0, 0.9), (1, 0, 1.0, 0.2), (2, 0, 1.0, 0.5), ask=(1.0, 1.0, 1.0), cores=2, draws=draws)
+    assert cleared(PostedPrice(price_per_sample=0.01), book) == [None, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("draws", "paid"), [([0.1, 0.2], [1.0, None]), ([0.2, 0.1], [None, 1.0])])
+def test_under_posted_prices_draws_decide_between_equal_bids(draws: list[float], paid: list[float | None]) -> None:
+    book = book_of((0, 0, 1.0, 0.5), (1, 0, 1.0, 0.5), ask=(1.0, 1.0), budgets=(10.0, 10.0), draws=draws)
+    assert cleared(PostedPrice(price_per_sample=0.01), book) == paid
 
 
 # Proportional share

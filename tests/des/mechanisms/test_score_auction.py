@@ -5,28 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.allocation import NO_CORE
-from des.mechanisms.mechanism import Book, MechanismOptionsError, clear, create
+from des.mechanisms.mechanism import MechanismOptionsError, create
 from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
+from support.books import book_of, cleared
 
 
 def micro(*amounts):
     return to_micro(np.array(amounts, dtype=np.float64))
 
 
-def cleared(mechanism, offers, budgets, cores=1):
-    """What each offer (service, client, value, bid) pays, in money; None where it is refused."""
-    services, clients, values, bids = (np.array(column) for column in zip(*offers, strict=True))
-    asks = to_micro(bids.astype(np.float64))
-
-    def tie_order(client):
-        return np.broadcast_to(np.arange(len(budgets)) / 10, (*np.shape(client), len(budgets)))
-
-    book = Book(services, clients, to_micro(values.astype(np.float64)), asks, asks, micro(*budgets), cores, tie_order)
-    clearing = clear(mechanism, book, 1)
-    found = zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
-    return [price / MICRO if core != NO_CORE else None for core, price in found]
+def paid(mechanism, *budgets, offers=None):
+    """What each offer pays, in money; None where it is refused."""
+    return cleared(mechanism, book_of(*(offers or ONE), budgets=budgets))
 
 
 ONE = [(0, 0, 6.0, 2.0), (0, 1, 5.0, 2.0), (0, 2, 2.0, 1.0), (0, 3, 3.0, 2.5)]  # scores 4, 3, 1 and .5
@@ -34,25 +25,38 @@ ONE = [(0, 0, 6.0, 2.0), (0, 1, 5.0, 2.0), (0, 2, 2.0, 1.0), (0, 3, 3.0, 2.5)]  
 
 def test_first_scores_pay_the_bids_of_the_best_scores() -> None:
     mechanism = create("score-auction", {"payment": "first-score"})
-    assert cleared(mechanism, ONE, [5.0]) == [2.0, 2.0, 1.0, None]
-    assert cleared(mechanism, ONE, [4.5]) == [2.0, 2.0, None, None]
+    assert paid(mechanism, 5.0) == [2.0, 2.0, 1.0, None]
+    assert paid(mechanism, 4.5) == [2.0, 2.0, None, None]
 
 
 def test_second_scores_leave_winners_what_they_are_better_than_the_best_loser() -> None:
     mechanism = create("score-auction")
-    assert cleared(mechanism, ONE, [9.0]) == [5.0, 4.0, None, None]  # the best loser has a score of 1
-    assert cleared(mechanism, ONE, [11.5]) == [5.5, 4.5, 1.5, None]
-    assert cleared(mechanism, ONE, [16.0]) == [6.0, 5.0, 2.0, 3.0]  # nobody loses, so all are promised their value
-    assert cleared(mechanism, ONE, [1.5]) == [None, None, 1.5, None]  # those that ask for 2 cannot be paid
+    assert paid(mechanism, 9.0) == [5.0, 4.0, None, None]  # the best loser has a score of 1
+    assert paid(mechanism, 11.5) == [5.5, 4.5, 1.5, None]
+    assert paid(mechanism, 16.0) == [
+        6.0,
+        5.0,
+        2.0,
+        3.0,
+    ]  # nobody loses, so all are promised their value
+    assert paid(mechanism, 1.5) == [
+        None,
+        None,
+        1.5,
+        None,
+    ]  # those that ask for 2 cannot be paid
 
 
 def test_a_client_serves_the_service_that_leaves_it_the_most() -> None:
     """Both pick client 0, at promises of 4 and 5."""
-    assert cleared(create("score-auction"), [(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)], [9.0, 9.0]) == [None, 5.0]
+    assert paid(create("score-auction"), 9.0, 9.0, offers=[(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)]) == [
+        None,
+        5.0,
+    ]
 
 
 def test_nothing_is_cleared_without_offers_or_money() -> None:
-    assert cleared(create("score-auction"), [(0, 0, 4.0, 1.0)], [0.5]) == [None]
+    assert paid(create("score-auction"), 0.5, offers=[(0, 0, 4.0, 1.0)]) == [None]
 
 
 def test_an_unknown_payment_is_named() -> None:
@@ -100,7 +104,7 @@ def test_no_other_bid_earns_a_client_more_at_second_scores(pairs, budget, who, o
         offers = [(*offer[:3], float(ask)) for offer, ask in zip(book, asked, strict=True) if ask <= offer[2]]
         if not any(offer[1] == who for offer in offers):
             return 0.0
-        prices = cleared(create("score-auction"), offers, [float(budget)])
+        prices = paid(create("score-auction"), float(budget), offers=offers)
         [price] = [price for offer, price in zip(offers, prices, strict=True) if offer[1] == who]
         return 0.0 if price is None else price - float(cost[who])
 

@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanisms.mechanism import Book, clear
+from des.mechanisms.mechanism import clear
 from des.mechanisms.vcg import SIDES, VCG, optimum, overspent
+from des.money import MICRO
+from support.books import book_of
 from support.tiers import examples
 
 
-def book_of(services, clients, payments, bids, budgets, cores):
-    def tie_order(client):
-        return np.broadcast_to(np.arange(len(budgets)) / len(budgets), (*np.shape(client), len(budgets)))
-
-    columns = (np.array(column, dtype=np.int64) for column in (services, clients, payments, bids, bids, budgets))
-    return Book(*columns, cores, tie_order)
+def micro_book(services, clients, payments, bids, budgets, cores):
+    """A book of amounts in micro-units."""
+    money = (np.array(amounts) / MICRO for amounts in (payments, bids))
+    offers = zip(services, clients, *money, strict=True)
+    return book_of(*offers, cores=cores, budgets=np.array(budgets) / MICRO)
 
 
 def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget() -> None:
@@ -29,7 +30,7 @@ def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget(
 
 @pytest.mark.parametrize("side", SIDES)
 def test_an_offer_that_is_a_micro_unit_over_the_budget_is_refused(side: str) -> None:
-    book = book_of([0, 1], [0, 0], [0, 1], [0, 0], [0, 0], 1)
+    book = micro_book([0, 1], [0, 0], [0, 1], [0, 0], [0, 0], 1)
     assert clear(VCG(side=side), book, 1).core.tolist() == [0, NO_CORE]
 
 
@@ -37,7 +38,7 @@ def test_an_offer_that_is_a_micro_unit_over_the_budget_is_refused(side: str) -> 
 def test_offers_that_use_up_the_budget_to_the_micro_unit_are_served(side: str) -> None:
     """Beside them there are others that would be worth more, and exceed it by one."""
     payments = [2_000_000, 1_000_000, 2_000_001]
-    book = book_of([0, 0, 0], [0, 1, 2], payments, [0, 0, 0], [3_000_000], 1)
+    book = micro_book([0, 0, 0], [0, 1, 2], payments, [0, 0, 0], [3_000_000], 1)
     assert (clear(VCG(side=side), book, 1).core != NO_CORE).tolist() == [True, True, False]
 
 
@@ -53,7 +54,7 @@ def test_no_other_set_has_a_higher_joint_surplus(data: st.DataObject, side: str)
     bids = np.array([data.draw(amounts) for _ in pairs])
     payments = bids + np.array([data.draw(amounts) for _ in pairs])
     budgets = np.array(data.draw(st.lists(st.integers(0, 9_000_000) | amounts, min_size=3, max_size=3)))
-    book = book_of(services, clients, payments, bids, budgets, data.draw(st.integers(1, 2)))
+    book = micro_book(services, clients, payments, bids, budgets, data.draw(st.integers(1, 2)))
     best = 0
     for choice in product([False, True], repeat=len(pairs)):
         chosen = np.array(choice)
