@@ -2,45 +2,48 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from flmarket.api import Place, require_no_plugin_file
+from typing_extensions import Doc
+
+from flmarket.api import require_no_plugin_file
+from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.words import in_python, pythonic
+from scenarios.running.options import Place, PlayOptions
 
 if TYPE_CHECKING:
     from flmarket.analysis.what_if.fork import Fork
 
 
+@dataclass(frozen=True)
+class Forks(PlayOptions):
+    """What ``fork`` is told."""
+
+    run: Annotated[Place, Doc("The run's directory.")]
+    round_: Annotated[int, Doc("The first round that is changed.")]
+    changes: Annotated[
+        "Mapping[str, Any] | Sequence[Mapping[str, Any]]",
+        Doc(
+            "New values by key: ``services.NAME.budget``, ``services.NAME.policy`` (a name, or a class of your own), "
+            "``market.mechanism``, ``clients.cores``, ``clients.offline``; or several of these, one fork each."
+        ),
+    ]
+    _: KW_ONLY
+    out: Annotated[Place | None, Doc("The folder for the forks' run directories; that of the run if not given.")] = None
+    progress: Annotated[bool, Doc("Report progress on stderr.")] = True
+
+
 @in_python()
-def fork(
-    run: Place,
-    round_: int,
-    changes: "Mapping[str, Any] | Sequence[Mapping[str, Any]]",
-    *,
-    out: Place | None = None,
-    jobs: int = 1,
-    workers: int | None = None,
-    fresh: bool = False,
-    progress: bool = True,
-) -> "list[Fork]":
+@told_by(Forks)
+def fork(forks: Forks) -> "list[Fork]":
     """Continue a run from one of its rounds with something changed; return each fork with its original.
 
     A fork is a run like any other. It begins at the original's newest checkpoint before that round, or
     at round 1.
-
-    Args:
-        run: the run's directory.
-        round_: the first round that is changed.
-        changes: new values by key: ``services.NAME.budget``, ``services.NAME.policy`` (a name, or a class of your own),
-            ``market.mechanism``, ``clients.cores``, ``clients.offline``; or several of these, one fork each.
-        out: the folder for the forks' run directories; that of the run if not given.
-        jobs: forks at a time, each in a process of its own.
-        workers: training threads of each fork; cores divided by jobs if not given.
-        fresh: start over, even if a fork is complete.
-        progress: report progress on stderr.
 
     Raises:
         InputError: the run, the round or a change cannot be used, or the run cannot be continued on this machine.
@@ -50,6 +53,7 @@ def fork(
     from flmarket.analysis.what_if.fork import fork as play
     from learning.policy import register_classes
 
+    changes, round_ = forks.changes, forks.round_
     several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)
     wishes: list[Any] = list(changes) if several else [changes]
     if wrong := [wish for wish in wishes if not isinstance(wish, Mapping)]:
@@ -60,14 +64,5 @@ def fork(
     ]
     with suppress(TypeError):  # no integer; ``play`` says which ones there are
         round_ = index(round_)  # NumPy's are welcome
-    return play(
-        expanded(run),
-        round_,
-        named,
-        out=None if out is None else expanded(out),
-        jobs=jobs,
-        workers=workers,
-        fresh=fresh,
-        progress=progress,
-        words=pythonic,
-    )
+    out = None if forks.out is None else expanded(forks.out)
+    return play(expanded(forks.run), round_, named, forks, out, progress=forks.progress, words=pythonic)

@@ -6,14 +6,19 @@ torch and pandas are imported by the functions that need them.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from typing_extensions import Doc
+
+from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.extras import needs_extra
 from flmarket.core.home import expanded
 from flmarket.core.words import in_python, pythonic
+from scenarios.running.options import Place, RunOptions, threads
 
 if TYPE_CHECKING:
     from flmarket.analysis.dataframes import Results
@@ -22,9 +27,6 @@ if TYPE_CHECKING:
     from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
     from scenarios.file.schema import Scenario
-
-Place = str | PathLike[str]
-"""A file, a directory, or (for scenarios) the name of a built-in one."""
 
 
 @in_python()
@@ -46,49 +48,38 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
     return load_scenario(_text(scenario), overrides or {})
 
 
+@dataclass(frozen=True)
+class Batch(RunOptions):
+    """What ``run`` is told."""
+
+    scenario: Annotated[
+        "Place | Scenario | Sequence[Place | Scenario]",
+        Doc("A scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep."),
+    ]
+    policies: Annotated[
+        "str | type[Policy] | Iterable[str | type[Policy]]",
+        Doc(
+            "For every service; one run each. A name, a name with the file of a trained agent "
+            "(``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with "
+            "their options. To compare a class with several options, write a subclass for each."
+        ),
+    ] = ()
+    seeds: Annotated["int | Iterable[int]", Doc("One run each; a number N means the seeds 0 to N - 1.")] = 1
+    _: KW_ONLY
+    progress: Annotated[bool, Doc("Report progress, notes and failures on stderr.")] = True
+
+
 @in_python()
-def run(
-    scenario: "Place | Scenario | Sequence[Place | Scenario]",
-    policies: "str | type[Policy] | Iterable[str | type[Policy]]" = (),
-    seeds: int | Iterable[int] = 1,
-    *,
-    rounds: int | None = None,
-    jobs: int = 1,
-    workers: int | None = None,
-    engine: Literal["local", "ray"] = "local",
-    ray_address: str | None = None,
-    out: Place = "runs",
-    fresh: bool | Literal["changed"] = False,
-    fail_fast: bool = False,
-    progress: bool = True,
-    decision_timeout: float | None = None,
-) -> "Results":
+@told_by(Batch)
+def run(batch: Batch) -> "Results":
     """Run scenarios, and return what their runs came to.
 
     Runs that are already complete in ``out`` are read, not played again; an interrupted one continues from its last
     checkpoint.
 
-    With ``jobs=1`` runs are played in this process, where a debugger and ``print`` work. Whatever a policy raises,
-    SystemExit too, fails its run and no other; but one that ends or crashes its process ends this one.
-
-    Args:
-        scenario: a scenario, a file, the name of a built-in scenario, or several of these; each may have a sweep.
-        policies: for every service; one run each. A name, a name with the file of a trained agent
-            (``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with
-            their options. To compare a class with several options, write a subclass for each.
-        seeds: one run each; a number N means the seeds 0 to N - 1.
-        rounds: to play, instead of the scenario's.
-        jobs: runs at a time, each in a process of its own.
-        workers: training threads of each run; cores divided by jobs if not given.
-        engine: this machine, or a Ray cluster.
-        ray_address: the cluster's; a local one is started if not given.
-        out: the folder for run directories.
-        fresh: start over, even if a run is complete; with ``"changed"``, only where a policy, an agent or another
-            plug-in has changed since: after you edit a class, its runs are played again, and all others are read.
-        fail_fast: end the batch when a run fails.
-        progress: report progress, notes and failures on stderr.
-        decision_timeout: seconds after which a policy that has not returned fails its run. Runs are then played in
-            processes of their own, with ``jobs=1`` too.
+    With ``jobs=1`` runs are played in this process, where a debugger and ``print`` work; with ``decision_timeout`` in
+    processes of their own, too. Whatever a policy raises, SystemExit too, fails its run and no other; but one that ends
+    or crashes its process ends this one.
 
     Raises:
         InputError: a scenario, a policy, a data set or a directory cannot be used; or a plug-in file calls this.
@@ -98,29 +89,19 @@ def run(
     require_no_plugin_file("run")
     from flmarket.analysis.dataframes import Results
     from learning.policy import register_classes
-    from scenarios.loader import with_rounds
     from scenarios.running.batch import play_batch
 
-    scenarios = _scenarios(scenario)
-    if rounds is not None:
-        scenarios = [with_rounds(one, rounds) for one in scenarios]
+    policies, seeds = batch.policies, batch.seeds
     names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
     try:
         played = play_batch(
-            scenarios,
+            _scenarios(batch.scenario),
             register_classes(names),
             range(seeds) if isinstance(seeds, int) else seeds,
-            expanded(out),
-            jobs=jobs,
-            workers=workers,
-            engine=engine,
-            ray_address=ray_address,
-            fresh=fresh,
-            fail_fast=fail_fast,
-            progress=progress,
-            failures=progress,
+            batch,
+            progress=batch.progress,
+            failures=batch.progress,
             words=pythonic,
-            decision_timeout=decision_timeout,
         )
     except KeyboardInterrupt as error:
         error.add_note("the same call continues each interrupted run from its last checkpoint")
@@ -182,7 +163,6 @@ def train(
     """
     require_no_plugin_file("train")
     from scenarios.build import Shelf
-    from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
 

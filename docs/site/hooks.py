@@ -6,7 +6,7 @@ A link in a page leads where it leads in the repository. `site_path` says where 
 import posixpath
 import re
 from collections.abc import Iterator
-from inspect import cleandoc
+from inspect import cleandoc, isfunction, signature
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,20 @@ def _face(title: str, text: str, *, seams: bool) -> str:
         for name, what in found.items()
         if not _is_error(what) and (what.__module__.partition(".")[0] in SEAM_PACKAGES) == seams
     ]
-    return "\n\n".join([f"# {title}", text, *(f"::: flmarket.{name}" for name in names)]) + "\n\n"
+    parts = [
+        _told(name, found[name])
+        if isfunction(found[name]) and hasattr(found[name], "__signature__")
+        else f"::: flmarket.{name}"
+        for name in names
+    ]
+    return "\n\n".join([f"# {title}", text, *parts]) + "\n\n"
+
+
+def _told(name: str, function: Any) -> str:
+    """Return the entry of a function whose signature and docstring are made from declared options."""
+    text = re.sub(r"^    (\w+): ", r"- `\1`: ", function.__doc__, flags=re.M)
+    text = re.sub(r"^(Args|Raises):\n", r"**\1**\n\n", text, flags=re.M)
+    return f"## {name}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
 
 
 def _is_error(what: object) -> bool:

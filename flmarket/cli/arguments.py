@@ -1,14 +1,18 @@
 """Arguments and options that several commands take, and the checks they share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from flmarket.core.declared import Declared, declared
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import hide
+from scenarios.running.options import Place
 from scenarios.running.seeds import parse_seeds
 
 if TYPE_CHECKING:
@@ -53,6 +57,42 @@ def _quieten(quiet: bool) -> bool:
     if quiet:
         hide()
     return quiet
+
+
+Options = TypeVar("Options")
+
+
+def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command with a parameter ``options``: what is declared for these becomes the command's own options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = {it.name: it for it in signature(command).parameters.values() if it.name != "options"}
+        defaults = signature(options).parameters
+        told = [
+            Parameter(
+                it.name,
+                Parameter.KEYWORD_ONLY,
+                default=Path(defaults[it.name].default) if it.type == Place else defaults[it.name].default,
+                annotation=Annotated[Path if it.type == Place else it.type, _option(it)],
+            )
+            for it in declared(options)
+        ]
+
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(**{name: given.pop(name) for name in own}, options=options(**given))
+
+        parameters = [*(it.replace(kind=Parameter.KEYWORD_ONLY) for it in own.values()), *told]
+        called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {it.name: it.annotation for it in parameters}
+        return called
+
+    return decorate
+
+
+def _option(option: Declared) -> Any:
+    names = [f"--{option.name.replace('_', '-')}"] if option.type is bool else []  # without a ``--no-...``
+    return typer.Option(*names, min=option.least, help=option.sentence)
 
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="Print results only, no progress.")]

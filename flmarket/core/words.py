@@ -15,7 +15,6 @@ _PHRASES = {
     "--plugin FILE": "flmarket.load_plugin(FILE)",
     "choose another --out": "choose another out=",
     "train into another --out": "train into another out=",
-    "--fresh-changed": "fresh='changed'",
     "with --set": "with load's overrides",
     "add --rotate": "add rotate=True",
     "raise --episodes": "raise episodes=",
@@ -26,7 +25,7 @@ _PHRASES = {
 }
 """What stands for an option and the words around it."""
 
-_SWITCHES = {"fresh", "resume", "rotate"}
+_SWITCHES = {"fresh", "fresh-changed", "resume", "rotate"}
 _VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together", "decision-timeout"}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
@@ -45,7 +44,7 @@ def pythonic(text: str) -> str:
 
 def _parameter(found: re.Match[str]) -> str:
     if switch := found["switch"]:
-        return f"{switch}=True"
+        return f"{switch.replace('-', '_')}=True"
     if key := found["key"]:
         return f"options[{key!r}]"
     name = _NAMES.get(found["option"], found["option"].replace("-", "_"))

@@ -3,20 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from flmarket.core.cores import usable_cores
-from flmarket.core.errors import InputError, RunError
+from flmarket.core.errors import RunError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.logs.arithmetic import arithmetic, mixtures
-from scenarios.logs.directory import LOG, Fresh, State
+from scenarios.logs.directory import LOG, State
 from scenarios.logs.versions import played_by, skipped_versions
 from scenarios.playable import require_playable
 from scenarios.running.announce import announce
 from scenarios.running.observer import Progress, RunObserver
-from scenarios.running.planning import due, plan
+from scenarios.running.options import RunOptions
+from scenarios.running.planning import due, planned
 from scenarios.running.pool import Pool
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run, execute
@@ -48,60 +47,32 @@ class BatchResult:
 
 
 def play_batch(
-    scenarios: Sequence[Scenario],  # this and the next three: see ``plan``
+    scenarios: Sequence[Scenario],  # this and the next two: see ``scenarios.running.planning``
     policies: Sequence[str],
     seeds: Iterable[int],
-    out: Path,
+    options: RunOptions = RunOptions(),  # noqa: B008 - it is frozen
     *,
-    jobs: int = 1,  # see ``run_all``
-    workers: int | None = None,  # training threads of each run; cores divided by jobs if not given
-    engine: Literal["local", "ray"] = "local",  # this machine, or a Ray cluster
-    ray_address: str | None = None,  # the cluster's; a local one is started if not given
-    fresh: Fresh = False,  # see ``run_all``
-    fail_fast: bool = False,  # see ``run_all``
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
     words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
-    decision_timeout: float | None = None,  # see ``run_all``
     first: Worker | None = None,  # see ``run_all``
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr."""
     from scenarios.running.notes import notes
     from scenarios.running.progress import reporter
 
-    if engine not in ("local", "ray"):
-        raise InputError(f"engine = {engine!r}: must be 'local' or 'ray'")
-    if ray_address is not None and engine != "ray":
-        raise InputError("ray_address is for engine = 'ray'")
-    if fresh not in (True, False, "changed"):
-        raise InputError(f"fresh = {fresh!r}: must be True, False or 'changed'")
-    _require_count("jobs", jobs, 1)
-    if workers is not None:
-        _require_count("workers", workers, 0)
-    _require_timeout(decision_timeout, engine)
     shelf = Shelf()
-    runs = plan(scenarios, policies, seeds, out, shelf)
+    runs = planned(scenarios, policies, seeds, options, shelf)
     with ExitStack() as stack:
         cluster = None
-        if engine == "ray" and due(runs, fresh=fresh)[0]:
+        if options.engine == "ray" and due(runs, fresh=options.again)[0]:
             from scenarios.running.cluster import Cluster
 
-            cluster = stack.enter_context(Cluster(ray_address, cpus=workers or 1))
+            cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
         observer = stack.enter_context(reporter(quiet=not progress, silent=not failures, words=words))
         for note in notes({run.digest: run.scenario for run in runs}.values(), shelf) if progress else ():
             observer.note(note)
-        result = run_all(
-            runs,
-            shelf,
-            observer,
-            jobs=jobs,
-            workers=threads(jobs, workers),
-            fresh=fresh,
-            fail_fast=fail_fast,
-            cluster=cluster,
-            decision_timeout=decision_timeout,
-            first=first,
-        )
+        result = run_all(runs, shelf, observer, options, cluster=cluster, first=first)
         for note in _caveats(result.complete) if progress else ():
             observer.note(note)
     if result.failed:
@@ -118,58 +89,28 @@ def _caveats(complete: Iterable[Run]) -> list[str]:
     return arithmetics + skipped_versions((name, played_by(meta)) for name, meta in metas)
 
 
-def threads(jobs: int, wanted: int | None) -> int:
-    """Return the training threads of each run: as many as are wanted, else the usable cores divided by jobs."""
-    return max(1, usable_cores() // jobs) if wanted is None else wanted
-
-
-def _require_count(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise InputError(f"{name} = {value!r}: must be an integer of at least {least}")
-
-
-def _require_timeout(seconds: object, engine: str) -> None:
-    if seconds is None:
-        return
-    if not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-        raise InputError(f"--decision-timeout {seconds!r}: must be a number of seconds above 0")
-    if engine == "ray":
-        raise InputError(
-            "--decision-timeout is not for --engine ray: a task cannot end a policy that hangs; play with --jobs, or "
-            "cancel the task"
-        )
-
-
 def run_all(
     runs: Sequence[Run],  # as ``plan`` returns them
     shelf: Shelf,  # gives the data sets
     observer: RunObserver,  # notified of each run
+    # with one job and no ``decision_timeout``, runs are played in this process unless ``first`` is given: a policy that
+    # ends its process then ends this one
+    options: RunOptions = RunOptions(),  # noqa: B008 - it is frozen
     *,
-    # runs at a time, each in a process of its own. With 1, runs are played in this process unless ``first`` or
-    # ``decision_timeout`` is given: a policy that ends its process then ends this one.
-    jobs: int = 1,
-    workers: int = 1,  # training threads of a run
-    # start runs over, complete or not: all of them, or with ``changed`` those whose agents or plug-ins have changed
-    fresh: Fresh = False,
-    fail_fast: bool = False,  # start no more runs after one that failed, and end those under way; they can be resumed
     cluster: "Cluster | None" = None,  # plays the runs, in place of this machine
-    # seconds after which a policy that has not returned fails its run; None waits for ever
-    decision_timeout: float | None = None,
     # a worker process that was started early, which plays runs even if they are played one at a time; with a cluster it
     # only tries what they name
     first: Worker | None = None,
 ) -> BatchResult:
     """Execute runs; skip those that are complete; continue after one that failed."""
-    todo, complete = due(runs, fresh=fresh)
+    todo, complete = due(runs, fresh=options.again)
     # Before any run is played. Runs that differ in the seed alone create the same things.
     different = {(run.digest, run.policy): run.scenario for run in todo}.values()
+    apart = options.jobs > 1 or options.decision_timeout is not None
     with ExitStack() as stack:
         pool = None
-        if todo and (first or (not cluster and (jobs > 1 or decision_timeout is not None))):
-            count = min(jobs, len(todo))
-            pool = stack.enter_context(
-                Pool(count, workers=workers, fresh=fresh, first=first, decision_timeout=decision_timeout)
-            )
+        if todo and (first or (apart and not cluster)):
+            pool = stack.enter_context(Pool(min(options.jobs, len(todo)), options, first=first))
             pool.require_playable(different, observer)
         else:
             for scenario in different:
@@ -178,35 +119,33 @@ def run_all(
             observer.skipped(run)
         announce(run.directory for run in todo)
         if todo:
-            observer.begins(todo, None if cluster else jobs)
+            observer.begins(todo, None if cluster else options.jobs)
         if not todo:
             failed = []
         elif cluster:
-            failed = cluster.play(todo, shelf, observer, fresh=fresh, fail_fast=fail_fast)
+            failed = cluster.play(todo, shelf, observer, options)
         elif pool:
-            failed = pool.play(todo, observer, fail_fast=fail_fast)
+            failed = pool.play(todo, observer)
         else:
-            failed = _run_here(todo, shelf, observer, workers=workers, fresh=fresh, fail_fast=fail_fast)
-    # After fail_fast some runs are neither.
+            failed = _run_here(todo, shelf, observer, options)
+    # After ``fail_fast`` some runs are neither.
     return BatchResult(
         [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
         [run for run in runs if run in failed],
     )
 
 
-def _run_here(
-    runs: Iterable[Run], shelf: Shelf, observer: RunObserver, *, workers: int, fresh: Fresh, fail_fast: bool
-) -> list[Run]:
+def _run_here(runs: Iterable[Run], shelf: Shelf, observer: RunObserver, options: RunOptions) -> list[Run]:
     failed = []
     for run in runs:
         observer.started(run)
         try:
             observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
-            execute(run, shelf, workers=workers, fresh=fresh, observers=observers)
+            execute(run, shelf, workers=options.threads, fresh=options.again, observers=observers)
         except RunError as error:
             observer.failed(run, error)
             failed.append(run)
-            if fail_fast:
+            if options.fail_fast:
                 break
         else:
             observer.completed(run)

@@ -23,9 +23,10 @@ from flmarket.core.installation import ROOT
 from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
-from scenarios.logs.directory import Fresh, RunDirectory
+from scenarios.logs.directory import RunDirectory
 from scenarios.plugins import unpack
 from scenarios.running.observer import RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.same_code import fingerprint, require_same_installation
 from scenarios.running.worker import order, run_of
@@ -121,9 +122,7 @@ class Cluster:
         runs: Iterable[Run],  # to be played; what an interrupted one left is started over
         shelf: Shelf,  # gives the data sets, which must be the same everywhere
         observer: RunObserver,  # notified of each
-        *,
-        fresh: Fresh = False,  # replace what is there, complete or not
-        fail_fast: bool = False,  # end with the first run that fails
+        options: RunOptions,
     ) -> list[Run]:
         ray = self._ray
         waiting, failed = deque(runs), []
@@ -133,7 +132,7 @@ class Cluster:
                 while waiting and len(under_way) < self._places():
                     run = waiting.popleft()
                     with run.directory.locked():
-                        run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
+                        run.directory.prepare(dumps(settled(run.scenario)), fresh=options.again)
                     observer.started(run)
                     gpus = 1 if run.scenario.training.device == "cuda" else 0
                     task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(_task(str(ROOT)))
@@ -153,7 +152,7 @@ class Cluster:
                     continue
                 observer.failed(run, problem)
                 failed.append(run)
-                if fail_fast:
+                if options.fail_fast:
                     break
         finally:
             for task in under_way:

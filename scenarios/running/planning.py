@@ -9,17 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
 from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf, agents_of
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
-from scenarios.loader import digest, points, with_policy
+from scenarios.loader import digest, points, with_policy, with_rounds
 from scenarios.logs.directory import ChangedError, Fresh, RunDirectory, State
 from scenarios.logs.recognition import check_is
 from scenarios.plugins import plugins_of
+from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
 from scenarios.running.seeds import LARGEST, MOST
+
+
+def planned(
+    scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Iterable[int], options: RunOptions, shelf: Shelf
+) -> list[Run]:
+    """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
+    if options.rounds is not None:
+        scenarios = [with_rounds(scenario, options.rounds) for scenario in scenarios]
+    return plan(scenarios, policies, seeds, expanded(options.out), shelf)
 
 
 def plan(

@@ -16,8 +16,9 @@ from typing import Any, Self
 
 from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import LOG, Fresh
+from scenarios.logs.directory import LOG
 from scenarios.running.observer import Progress, RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.process import Messages, Worker
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
@@ -35,15 +36,10 @@ class Pool:
     def __init__(
         self,
         jobs: int,  # processes at most
-        *,
-        workers: int,  # training threads of each
-        fresh: Fresh,  # start runs over; see ``run_all``
+        options: RunOptions,
         first: Worker | None = None,  # a process that has been started already
-        # seconds after which a policy that has not returned fails its run; None waits for ever
-        decision_timeout: float | None = None,
     ) -> None:
-        self._jobs, self._workers, self._fresh = jobs, workers, fresh
-        self._timeout = decision_timeout
+        self._jobs, self._options = jobs, options
         self._messages: Messages = queue.SimpleQueue()
         self._alive: list[Worker] = []
         self._playing: dict[Worker, Run] = {}
@@ -64,7 +60,7 @@ class Pool:
         """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
             worker = self._idle()
-            worker.send(trial(scenario, self._timeout))
+            worker.send(trial(scenario, self._options.decision_timeout))
             while True:
                 _, message = self._next(observer)
                 if message is None:
@@ -78,8 +74,6 @@ class Pool:
         self,
         runs: Iterable[Run],  # those to be started first stand first
         observer: RunObserver,  # notified of each
-        *,
-        fail_fast: bool = False,  # end with the first run that fails; those under way can be continued
     ) -> list[Run]:
         waiting, failed = deque(runs), []
         while waiting or self._playing:
@@ -112,13 +106,18 @@ class Pool:
                     self._bury(worker)
                 observer.failed(run, error)
                 failed.append(run)
-                if fail_fast:
+                if self._options.fail_fast:  # those under way can be resumed
                     break
         return failed
 
     def _start(self, run: Run, observer: RunObserver) -> None:
         worker = self._idle()
-        asked = order(run, workers=self._workers, fresh=self._fresh, decision_timeout=self._timeout)
+        asked = order(
+            run,
+            workers=self._options.threads,
+            fresh=self._options.again,
+            decision_timeout=self._options.decision_timeout,
+        )
         observer.started(run)
         self._playing[worker] = run
         worker.send(asked)

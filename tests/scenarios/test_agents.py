@@ -13,6 +13,7 @@ from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
 
 
@@ -52,7 +53,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     monkeypatch.setattr("learning.mahdrl.agent_files.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
-    run_all(runs, shelf, Observer(), workers=0)
+    run_all(runs, shelf, Observer(), RunOptions(workers=0))
     results = [(run.directory.path / "offers.csv").read_bytes() for run in runs]
     assert due(runs) == ([], runs)
 
@@ -60,11 +61,11 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     with pytest.raises(
         RunDirectoryError, match=r"mahdrl.seed-0000.meta\.json: belongs to a run with another learned agent"
     ):
-        run_all(runs, shelf, Observer(), workers=0)
+        run_all(runs, shelf, Observer(), RunOptions(workers=0))
     assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
     assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results
 
-    run_all(runs, shelf, Observer(), workers=0, fresh=True)
+    run_all(runs, shelf, Observer(), RunOptions(workers=0, fresh=True))
     new, same = ((run.directory.path / "offers.csv").read_bytes() for run in runs)
     assert new != results[0]
     assert same == results[1]

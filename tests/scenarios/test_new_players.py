@@ -11,13 +11,14 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import play_batch
+from scenarios.running.options import RunOptions
 from support.runs import table
 from support.worlds import SWITCHES
 from support.worlds import switching as market
 
 
 def played(scenario: Scenario, out: Path) -> RunDirectory:
-    [run] = play_batch([scenario], [], [3], out, progress=False).complete
+    [run] = play_batch([scenario], [], [3], RunOptions(out=out), progress=False).complete
     return run.directory
 
 

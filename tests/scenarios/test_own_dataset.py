@@ -19,6 +19,7 @@ from scenarios.plugins import load_plugin
 from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
 from scenarios.running.observer import RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
@@ -70,7 +71,7 @@ class Silent(RunObserver):
 def play(out: Path, *overrides: str, workers: int = 0) -> Run:
     """Play the scenario, and return its one run."""
     scenario, shelf = parse(SCENARIO, overrides=overrides), Shelf()
-    (run,) = run_all(plan([scenario], [], [0], out, shelf), shelf, Silent(), workers=workers).complete
+    (run,) = run_all(plan([scenario], [], [0], out, shelf), shelf, Silent(), RunOptions(workers=workers)).complete
     return run
 
 
@@ -122,7 +123,8 @@ def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
     scenario = parse(SCENARIO, overrides=["services.alpha.dataset=more-lamps", "rounds=1"])
     for folder, jobs in (("alone", 1), ("together", 2)):
         shelf, out = Shelf(), tmp_path / folder
-        runs = run_all(plan([scenario], [], [0, 1], out, shelf), shelf, Silent(), jobs=jobs, workers=0).complete
+        runs = plan([scenario], [], [0, 1], out, shelf)
+        runs = run_all(runs, shelf, Silent(), RunOptions(jobs=jobs, workers=0)).complete
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         for run in runs:
             assert run.directory.meta()["plugins"] == {"data set more-lamps": {"file": "mine.py", "sha256": digest}}

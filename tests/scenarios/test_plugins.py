@@ -22,6 +22,7 @@ from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.observer import RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from scenarios.running.same_code import fingerprint
@@ -206,9 +207,9 @@ def test_a_plugin_travels_to_other_processes_and_machines(
     load_plugin(spender)
     scenario = parse(one_service)
     here, there = (plan([scenario], ["big-spender"], [0, 1], tmp_path / place, shelf) for place in ("here", "there"))
-    assert not run_all(here, shelf, Observer(), workers=0).failed
+    assert not run_all(here, shelf, Observer(), RunOptions(workers=0)).failed
     spender.unlink()  # what was read counts, whatever becomes of the file
-    result = run_all(there, shelf, observer := Observer(), jobs=2, workers=0)
+    result = run_all(there, shelf, observer := Observer(), RunOptions(jobs=2, workers=0))
     assert not result.failed, observer.notified
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     order = json.loads(worker.order(here[0], workers=0, fresh=False))
@@ -226,7 +227,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     out = tmp_path / "runs"
     load_plugin(spender)
     runs = plan([scenario], ["big-spender", "lcfa"], [0], out, shelf)
-    assert not run_all(runs, shelf, Observer(), workers=0).failed
+    assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
     spent, other = (json.loads((run.directory.path / META).read_text()) for run in runs)
     assert spent["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
     assert other["plugins"] == {}

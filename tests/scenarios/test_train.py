@@ -22,6 +22,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
+from scenarios.running.options import RunOptions
 from scenarios.train import Training, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
@@ -450,7 +451,7 @@ def test_an_agent_of_several_markets_plays_any_other(tmp_path):
     run(markets(), 3, out, Shelf())
     for scenario in (load("scarce", ["training.backend=surrogate", "rounds=4"]), draw(1, 5)):
         scenario = scenario.model_copy(update={"rounds": 4})
-        result = play_batch([scenario], [f"mahdrl:{out}"], [1], tmp_path / "runs", progress=False)
+        result = play_batch([scenario], [f"mahdrl:{out}"], [1], RunOptions(out=tmp_path / "runs"), progress=False)
         assert len(result.complete) == 1
 
 
@@ -554,7 +555,7 @@ def test_baselines_are_those_of_the_evaluations_markets(tmp_path):
     training = small()
     run(training, 3, tmp_path / "agent.safetensors", Shelf())
     level = recorded(tmp_path / "agent.safetensors")["baselines.csv"].decode().splitlines()[1].split(",")
-    result = play_batch(training.scenarios, ["hqfa"], [900_001], tmp_path / "runs", progress=False)
+    result = play_batch(training.scenarios, ["hqfa"], [900_001], RunOptions(out=tmp_path / "runs"), progress=False)
     table = pd.read_csv(result.complete[0].directory.path / "rounds.csv")
     assert level[0] == "hqfa"
     assert float(level[2]) == pytest.approx(table["accuracy"].mean(), abs=1e-5)

@@ -14,6 +14,7 @@ from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
+from scenarios.running.options import RunOptions
 from scenarios.running.pool import Pool
 from scenarios.running.progress import reporter
 from scenarios.running.runner import Run, execute
@@ -34,7 +35,7 @@ def rerun(
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
         if apart:
-            with reporter(quiet=True, silent=True) as observer, Pool(1, workers=workers, fresh=False) as pool:
+            with reporter(quiet=True, silent=True) as observer, Pool(1, RunOptions(workers=workers)) as pool:
                 if pool.play([again], observer):
                     raise RunError(observer.reasons[0])
         else:

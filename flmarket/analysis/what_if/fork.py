@@ -27,6 +27,7 @@ from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
 from scenarios.playable import require_playable
 from scenarios.plugins import require_same_plugins
 from scenarios.running.batch import play_batch
+from scenarios.running.options import PlayOptions, RunOptions
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run
@@ -135,11 +136,9 @@ def fork(
     directory: Path,
     round_: int,
     wishes: Sequence[Changes],
-    *,
+    options: PlayOptions,
     out: Path | None = None,
-    jobs: int = 1,
-    workers: int | None = None,
-    fresh: bool = False,
+    *,
     progress: bool = True,
     words: Callable[[str], str] = str,
 ) -> list[Fork]:
@@ -149,10 +148,8 @@ def fork(
         directory: the run's directory.
         round_: the first round that is changed.
         wishes: the changes of each fork.
+        options: how they are played.
         out: the folder of the forks; that of the run if not given.
-        jobs: forks at a time, each in a process of its own.
-        workers: training threads of each fork; cores divided by jobs if not given.
-        fresh: play forks again that are complete.
         progress: report progress on stderr.
         words: see ``scenarios.running.batch.play_batch``.
 
@@ -170,14 +167,15 @@ def fork(
         raise InputError("two forks are the same; change something else in one of them")
     for run in runs:
         require_playable(run.scenario, shelf)
-    todo, _ = due(runs, fresh=fresh)
-    if fresh:
+    todo, _ = due(runs, fresh=options.fresh)
+    if options.fresh:
         for run in todo:
             with run.directory.locked():
                 run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
     for run in todo:
         begin_fork(original.run, run, round_ - 1, shelf)
-    play_batch(scenarios, policies, [seed], out, jobs=jobs, workers=workers, progress=progress, words=words)
+    batch = RunOptions(out=out, jobs=options.jobs, workers=options.workers)
+    play_batch(scenarios, policies, [seed], batch, progress=progress, words=words)
     return [_compared(original, run, round_, changes) for run, changes in zip(runs, wishes, strict=True)]
 
 

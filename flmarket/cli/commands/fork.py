@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flmarket.cli.arguments import Plugins, Quiet, load_plugins
+from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
 from flmarket.cli.console import note, result, stdout
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
+from scenarios.running.options import PlayOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MOST_CLIENTS = 10  # clients that a table on the terminal lists: those whose income differs most
 
 
+@taking(PlayOptions)
 def fork(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
     round_: Annotated[
@@ -42,12 +44,9 @@ def fork(
         Path | None, typer.Option(help="Folder for run directories; that of the run if not given.", show_default=False)
     ] = None,
     plugin: Plugins = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Forks at a time, each in its own process.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Training threads of each fork; cores divided by jobs if not given.")
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a fork is complete.")] = False,
     quiet: Quiet = False,
+    *,
+    options: PlayOptions,
 ) -> None:
     """Continue a run from a round with something changed, and show what differs and from which round on.
 
@@ -67,9 +66,7 @@ def fork(
     if csv is not None:
         require_place(csv)
     try:
-        forks = play(
-            run_directory(run), round_, wishes, out=out, jobs=jobs, workers=workers, fresh=fresh, progress=not quiet
-        )
+        forks = play(run_directory(run), round_, wishes, options, out, progress=not quiet)
     except KeyboardInterrupt:
         note("interrupted; the same command continues each fork from its last checkpoint")
         raise

@@ -20,6 +20,7 @@ from flmarket.cli.arguments import (
 )
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.errors import InputError
+from scenarios.running.options import threads
 
 
 def league(
@@ -61,7 +62,6 @@ def league(
     from flmarket.benchmark.league.playing import play_league
     from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
     from scenarios.logs.outside import require_folder_place
-    from scenarios.running.batch import threads
 
     made = League.of(scenario, names, chosen_seeds)
     if figures is not None:

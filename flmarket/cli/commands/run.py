@@ -4,8 +4,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,15 +19,16 @@ from flmarket.cli.arguments import (
     load_plugins,
     seeds_of,
     seeds_option,
+    taking,
 )
 from flmarket.cli.console import note, stdout
-from flmarket.core.errors import InputError
+from scenarios.running.options import RunOptions
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
-    from scenarios.logs.directory import Fresh
 
 
+@taking(RunOptions)
 def run(
     sources: Sources,
     policy: Annotated[
@@ -40,32 +40,14 @@ def run(
     ] = None,
     seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,
     seed: Seed = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds to play, instead of the scenario's.")] = None,
     assignments: Assignments = None,
     plugin: Plugins = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Training threads of each run; cores divided by jobs if not given.")
-    ] = None,
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="The Ray cluster; a local one is started if not given.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for run directories.")] = Path("runs"),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over, even if a run is complete.")] = False,
-    decision_timeout: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Fail a run whose policy has not returned after so long. Off by default."),
-    ] = None,
-    fresh_changed: Annotated[
-        bool,
-        typer.Option("--fresh-changed", help="Start over where a policy, an agent or another plug-in has changed."),
-    ] = False,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="End the batch when a run fails.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
     ] = False,
     quiet: Quiet = False,
+    *,
+    options: RunOptions,
 ) -> None:
     """Run scenarios headlessly and write their logs as CSV.
 
@@ -74,14 +56,9 @@ def run(
     from scenarios.running.process import Worker
 
     chosen_seeds = seeds_of(seeds, seed, [0])
-    if fresh and fresh_changed:
-        raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
-    again: Fresh = fresh or ("changed" if fresh_changed else False)
-    if ray_address is not None and engine != "ray":
-        raise InputError("--ray-address is for --engine ray")
     with ExitStack() as stack:
         # It imports what it needs while this process reads and checks what to play.
-        first = stack.enter_context(Worker()) if engine == "local" and not dry_run else None
+        first = stack.enter_context(Worker()) if options.engine == "local" and not dry_run else None
         from flmarket.cli.results import print_next_steps, print_results
         from scenarios.build import images_of
         from scenarios.file.checks import installed
@@ -92,10 +69,10 @@ def run(
         load_plugins(plugin)
         check_policies(policy or [])
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
-        scenarios = load_all(sources, assignments or [], rounds, catalogue=catalogue)
+        scenarios = load_all(sources, assignments or [], catalogue=catalogue)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
         if dry_run:
-            _list(scenarios, policy or [], chosen_seeds, out, fresh=again)
+            _list(scenarios, policy or [], chosen_seeds, options)
             return
         if first:
             first.prepare(sorted({name for market in markets for name in images_of(market)}))
@@ -105,15 +82,8 @@ def run(
                 scenarios,
                 policy or [],
                 chosen_seeds,
-                out,
-                jobs=jobs,
-                workers=workers,
-                engine=engine,
-                ray_address=ray_address,
-                fresh=again,
-                fail_fast=fail_fast,
+                options,
                 progress=not quiet,
-                decision_timeout=decision_timeout,
                 first=first,
             ).complete
         except BatchFailed as error:
@@ -121,33 +91,31 @@ def run(
         except KeyboardInterrupt:
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
-    changes = [*(assignments or []), *([] if rounds is None else [f"rounds={rounds}"])]
+    changes = [*(assignments or []), *([] if options.rounds is None else [f"rounds={options.rounds}"])]
     print_results(complete, changes)
-    plain = sources == ["quickstart"] and not policy and out == Path("runs")  # as what it says to type
+    plain = sources == ["quickstart"] and not policy and str(options.out) == "runs"  # as what it says to type
     if complete and plain and not quiet and sys.stderr.isatty():
         print_next_steps(complete[0])
     raise typer.Exit(1 if failed else 0)
 
 
-def _list(
-    scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], out: Path, *, fresh: "Fresh"
-) -> None:
+def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], options: RunOptions) -> None:
     from scenarios.build import Shelf
     from scenarios.loader import regimes_of
     from scenarios.logs.directory import State
-    from scenarios.running.planning import due, plan
+    from scenarios.running.planning import due, planned
 
-    runs = plan(scenarios, policies, seeds, out, Shelf())
-    todo, complete = due(runs, fresh=fresh)
+    runs = planned(scenarios, policies, seeds, options, Shelf())
+    todo, complete = due(runs, fresh=options.again)
     console = stdout()
-    for planned in runs:
-        if planned in complete:
+    for run in runs:
+        if run in complete:
             word = "complete"
-        elif planned.directory.state is State.INCOMPLETE and fresh is not True:
+        elif run.directory.state is State.INCOMPLETE and not options.fresh:
             word = "resume"
         else:
             word = "run"
-        line = f"{word:8}  {planned.label}  {planned.directory.path}"
+        line = f"{word:8}  {run.label}  {run.directory.path}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     for chosen in regimes_of(run.scenario for run in runs):
         console.print(f"training  {chosen}", markup=False, highlight=False, soft_wrap=True)

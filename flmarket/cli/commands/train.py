@@ -24,6 +24,7 @@ from flmarket.cli.arguments import (
 from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.tracking import counting, shown
+from scenarios.running.options import threads
 
 if TYPE_CHECKING:
     from learning.mahdrl.agent_files import Row
@@ -106,7 +107,6 @@ def train(
 
     from learning.mahdrl.agent_files import folder_of, has_state
     from scenarios.logs.outside import require_outside_runs
-    from scenarios.running.batch import threads
     from scenarios.train import place, plan_training
 
     training = plan_training(

@@ -11,6 +11,7 @@ import torch
 from fl.training import fused
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
+from scenarios.running.options import RunOptions
 from support.shell import Done, flmarket, process
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
@@ -87,7 +88,7 @@ def test_a_missing_extension_is_noted_once_in_a_batch(
     settings = ["rounds=1", "clients.count=4", "training.eval_samples=50", f'training.kernel="{kernel}"']
     scenario = load("quickstart", settings)
     other = load("quickstart", [*settings, "name=other"])
-    result = play_batch([scenario, other], [], [0, 1], tmp_path, workers=0)
+    result = play_batch([scenario, other], [], [0, 1], RunOptions(out=tmp_path, workers=0))
     assert len(result.complete) == 4
     assert capsys.readouterr().err.count(NOTE) == notes
 
@@ -95,5 +96,5 @@ def test_a_missing_extension_is_noted_once_in_a_batch(
 @pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 def test_nothing_is_noted_where_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = load("quickstart", ["rounds=1", "clients.count=4", "training.eval_samples=50"])
-    play_batch([scenario], [], [0], tmp_path, workers=0)
+    play_batch([scenario], [], [0], RunOptions(out=tmp_path, workers=0))
     assert NOTE not in capsys.readouterr().err

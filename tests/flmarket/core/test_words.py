@@ -16,7 +16,7 @@ from scenarios.file.problems import Problem, ScenarioError
         ("--policy mahdrl:: the path must follow", "policies='mahdrl:': the path must follow"),
         ("--rounds 0: must be at least 1", "rounds=0: must be at least 1"),
         ("choose another --out, or run again with --fresh", "choose another out=, or run again with fresh=True"),
-        ("run again with --fresh-changed to start over", "run again with fresh='changed' to start over"),
+        ("run again with --fresh-changed to start over", "run again with fresh_changed=True to start over"),
         ("continue with --resume, or choose another --out", "continue with resume=True, or choose another out="),
         ("--out '': must name a file", "out='': must name a file"),
         ("load it with --plugin FILE", "load it with flmarket.load_plugin(FILE)"),

@@ -8,6 +8,7 @@ from scenarios.logs.directory import RunDirectory, State
 from scenarios.logs.finding import find_interrupted, find_runs
 from scenarios.running.announce import announce
 from scenarios.running.batch import play_batch
+from scenarios.running.options import RunOptions
 
 
 def test_a_batch_makes_the_directories_of_its_runs_before_the_first_begins(tmp_path, monkeypatch):
@@ -17,7 +18,7 @@ def test_a_batch_makes_the_directories_of_its_runs_before_the_first_begins(tmp_p
     )
     scenario = load("quickstart", ["rounds=1", "training.backend=surrogate"])
     with pytest.raises(RunError, match="ended without a result"):  # nothing was played
-        play_batch([scenario], ["hqfa", "random"], [0, 1], tmp_path, progress=False, failures=False)
+        play_batch([scenario], ["hqfa", "random"], [0, 1], RunOptions(out=tmp_path), progress=False, failures=False)
     assert [len(found) for found in seen] == [4, 4, 4, 4]
 
 

@@ -19,6 +19,7 @@ from scenarios.logs.directory import State
 from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.observer import RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 from scenarios.running.same_code import fingerprint
@@ -78,7 +79,7 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     shelf, scenario = Shelf(), parse(one_service)
     seeds = [0, 1, 2, 3]
     here = plan([scenario], [], seeds, tmp_path / "here", shelf)
-    run_all(here, shelf, Observer(), workers=0)
+    run_all(here, shelf, Observer(), RunOptions(workers=0))
 
     there = plan([scenario], [], seeds, tmp_path / "there", shelf)
     observer = Observer(cluster, victim)
@@ -211,6 +212,6 @@ def test_a_worker_that_does_not_understand_its_order_fails_the_run(one_service: 
 @pytest.mark.timeout(180)
 def test_a_batch_with_nothing_left_to_play_ends_its_cluster(one_service: str, tmp_path: Path) -> None:
     scenarios = [parse(one_service)]
-    play_batch(scenarios, [], [0], tmp_path, progress=False)
-    play_batch(scenarios, [], [0], tmp_path, engine="ray", workers=1, progress=False)
+    play_batch(scenarios, [], [0], RunOptions(out=tmp_path), progress=False)
+    play_batch(scenarios, [], [0], RunOptions(out=tmp_path, engine="ray", workers=1), progress=False)
     assert not ray.is_initialized()

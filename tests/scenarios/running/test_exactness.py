@@ -7,6 +7,7 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import run_all
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.progress import reporter
 
@@ -26,7 +27,7 @@ def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path
     for workers in (0, 1, 2, 4):
         runs = plan([scenario], [], [3], tmp_path / str(workers), shelf)
         with reporter(quiet=True) as observer:
-            result = run_all(runs, shelf, observer, workers=workers)
+            result = run_all(runs, shelf, observer, RunOptions(workers=workers))
         assert result.complete == runs
         logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in FILES]
     assert logs[1] == logs[0]

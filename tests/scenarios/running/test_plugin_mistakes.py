@@ -246,7 +246,7 @@ def test_ray_refuses_the_decision_timeout(folder: Path) -> None:
     done = shell.flmarket("run", "market.toml", "--engine", "ray", "--decision-timeout", "5", cwd=folder)
     assert done.returncode == 2
     assert done.stderr == (
-        "--decision-timeout is not for --engine ray: a task cannot end a policy that hangs; play with --jobs, or "
+        "--engine ray takes no --decision-timeout: a task cannot end a policy that hangs; play with --jobs, or "
         "cancel the task\n"
     )
 

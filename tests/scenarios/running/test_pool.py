@@ -18,6 +18,7 @@ from scenarios.logs.directory import RunDirectoryError, State
 from scenarios.running import pool, process
 from scenarios.running.batch import run_all
 from scenarios.running.observer import Progress, RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
 from scenarios.running.process import Worker
 from scenarios.running.runner import Run
@@ -123,7 +124,7 @@ def test_two_jobs_give_the_same_bytes_as_one(
     for jobs in (1, 2):
         observer = Observer()
         runs = plan([scenario], ["random", "lcfa"], [0, 1], tmp_path / str(jobs), shelf)
-        result = run_all(runs, shelf, observer, jobs=jobs, workers=0)
+        result = run_all(runs, shelf, observer, RunOptions(jobs=jobs, workers=0))
         assert result.complete == runs
         assert not result.failed
         assert len([word for word, *_ in observer.notified if word == "completed"]) == 8
@@ -144,7 +145,7 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
             monkeypatch.setenv("ODD_DIES", "1")
         runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
         observer = Observer()
-        result = run_all(runs, shelf, observer, jobs=2, workers=0)
+        result = run_all(runs, shelf, observer, RunOptions(jobs=2, workers=0))
         assert [run.policy for run in result.failed] == ["odd", "odd"]
         assert [run.policy for run in result.complete] == ["random", "random"]
         assert all(word in str(said) for kind, *_, said in observer.notified if kind == "failed")
@@ -157,7 +158,7 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
 def test_fail_fast_starts_no_more_runs(jobs: int, text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text, overrides=SURROGATE)], ["odd"], [0, 1, 2], tmp_path, shelf)
     observer = Observer()
-    result = run_all(runs, shelf, observer, jobs=jobs, workers=0, fail_fast=True)
+    result = run_all(runs, shelf, observer, RunOptions(jobs=jobs, workers=0, fail_fast=True))
     assert len(result.failed) == 1
     assert len([word for word, *_ in observer.notified if word == "started"]) <= jobs
 
@@ -167,13 +168,13 @@ def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_p
     runs[-1].directory.path.mkdir(parents=True)
     (runs[-1].directory.path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
-        run_all(runs, shelf, Observer(), jobs=2)
+        run_all(runs, shelf, Observer(), RunOptions(jobs=2))
     assert runs[0].directory.state is State.ABSENT
 
 
 def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text, overrides=["sweep.clients.cores=[1]"])], [], [0, 1], tmp_path, shelf)
-    run_all(runs[:1], shelf, Observer(), workers=0)
+    run_all(runs[:1], shelf, Observer(), RunOptions(workers=0))
     assert due(runs) == (runs[1:], runs[:1])
     runs[0].directory.path.rename(runs[1].directory.path)
     with pytest.raises(RunDirectoryError, match="belongs to a run with seed 0, not 1"):
@@ -210,13 +211,13 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
         done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         scenario = load(str(tmp_path / "batch.toml"))
-        run_all(plan([scenario], ["slow"], [0], tmp_path / "whole", shelf), shelf, Observer(), workers=0)
+        run_all(plan([scenario], ["slow"], [0], tmp_path / "whole", shelf), shelf, Observer(), RunOptions(workers=0))
         assert files_of(tmp_path / "runs") == files_of(tmp_path / "whole")
 
 
 def test_a_worker_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
-    with pool.Pool(1, workers=0, fresh=False) as workers:
+    with pool.Pool(1, RunOptions(workers=0)) as workers:
         workers._add(Worker())
         os.kill(workers._alive[0]._process.pid, signal.SIGSTOP)  # deaf to anything but SIGKILL
     assert not children()

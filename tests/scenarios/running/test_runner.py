@@ -22,6 +22,7 @@ from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import State
 from scenarios.running.batch import run_all
 from scenarios.running.observer import RunObserver
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 
@@ -60,7 +61,7 @@ def small(two_services: str) -> Scenario:
 
 def run_small(scenario: Scenario, out: Path, shelf: Shelf, *, workers: int = 0, policies: tuple[str, ...] = ()) -> Path:
     runs = plan([scenario], policies, [0], out, shelf)
-    result = run_all(runs, shelf, Observer(), workers=workers)
+    result = run_all(runs, shelf, Observer(), RunOptions(workers=workers))
     assert not result.failed
     return runs[0].directory.path
 
@@ -139,7 +140,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_worker
 
 def test_another_seed_is_another_world(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0, 1], tmp_path, shelf)
-    run_all(runs, shelf, Observer(), workers=0)
+    run_all(runs, shelf, Observer(), RunOptions(workers=0))
     one, two = (run.directory.path.joinpath("offers.csv").read_bytes() for run in runs)
     assert one != two
 
@@ -173,10 +174,10 @@ def test_what_a_run_depends_on_changes_its_hash(
 
 def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0], tmp_path, shelf)
-    run_all(runs, shelf, Observer(), workers=0)
+    run_all(runs, shelf, Observer(), RunOptions(workers=0))
     before = (runs[0].directory.path / "meta.json").read_bytes()
     observer = Observer()
-    run_all(runs, shelf, observer, workers=0)
+    run_all(runs, shelf, observer, RunOptions(workers=0))
     assert observer.notified == [("skipped", runs[0].label)]
     assert (runs[0].directory.path / "meta.json").read_bytes() == before
 
@@ -206,7 +207,7 @@ def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: P
     policy("raises")(Raises)
     runs = plan([small], ["raises", "lcfa"], [0], tmp_path, shelf)
     observer = Observer()
-    result = run_all(runs, shelf, observer, workers=0)
+    result = run_all(runs, shelf, observer, RunOptions(workers=0))
     assert [run.policy for run in result.failed] == ["raises"]
     assert [run.policy for run in result.complete] == ["lcfa"]
     message = dict(observer.notified)["failed"]
@@ -223,7 +224,7 @@ def test_a_diverging_model_is_named(two_services: str, tmp_path: Path, shelf: Sh
     scenario = parse(two_services, overrides=["training.learning_rate=100"])
     runs = plan([scenario], [], [0], tmp_path, shelf)
     observer = Observer()
-    result = run_all(runs, shelf, observer, workers=0)
+    result = run_all(runs, shelf, observer, RunOptions(workers=0))
     assert result.failed == runs
     assert "diverged in round" in dict(observer.notified)["failed"]
 
@@ -252,7 +253,7 @@ def test_a_copy_of_a_data_set_that_is_too_small_is_refused(small: Scenario, tmp_
 
     runs = plan([small], [], [0], tmp_path, Shelf(few))
     with pytest.raises(DatasetError, match=r"40 images at EMD 1\.0 can need 24 of one.*has 20"):
-        run_all(runs, Shelf(few), Observer(), workers=0)
+        run_all(runs, Shelf(few), Observer(), RunOptions(workers=0))
 
 
 @pytest.mark.real_data

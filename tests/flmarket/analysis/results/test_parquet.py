@@ -11,6 +11,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import run_all
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
@@ -28,7 +29,7 @@ def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
 
     shelf = Shelf()
     scenario = load("quickstart", ["rounds=3", "training.eval_samples=100"])
-    run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Observer(), workers=0)  # type: ignore[arg-type]
+    run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Observer(), RunOptions(workers=0))  # type: ignore[arg-type]
     assert export_parquet([tmp_path / "runs"], tmp_path / "all.parquet", table) == 2
     export_file([tmp_path / "runs"], tmp_path / "all.csv", table)
     found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")

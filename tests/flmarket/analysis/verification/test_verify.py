@@ -24,6 +24,7 @@ from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, WORD, Column
 from scenarios.running.batch import run_all
+from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
@@ -57,7 +58,7 @@ def good(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shelf = Shelf()
     scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6"])
     runs = plan([scenario], [], [0], tmp_path_factory.mktemp("good"), shelf)
-    assert not run_all(runs, shelf, Observer(), workers=0).failed
+    assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
     return runs[0].directory.path
 
 
@@ -99,7 +100,7 @@ def test_data_may_cost_nothing(two_services: str, tmp_path: Path) -> None:
     """Bids of 0 are legal; with offers at the bid, nobody is paid anything."""
     free = ["rounds=1", "clients.cost={per_sample=0, per_emd=0}"]
     [run] = plan([parse(two_services, overrides=free)], ["random"], [0], tmp_path, Shelf())
-    assert not run_all([run], Shelf(), Observer(), workers=0).failed
+    assert not run_all([run], Shelf(), Observer(), RunOptions(workers=0)).failed
     assert verify(run.directory).problems == []
     with (run.directory.path / "offers.csv").open(newline="") as file:
         assert {row["bid"] for row in csv.DictReader(file)} == {"0.000000"}
@@ -125,7 +126,7 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
         patched.setattr("scenarios.build.behaviour_of", lambda scenario: Markup())
         shelf = Shelf()
         [run] = plan([scenario], [], [0], tmp_path, shelf)
-        assert not run_all([run], shelf, Observer(), workers=0).failed
+        assert not run_all([run], shelf, Observer(), RunOptions(workers=0)).failed
         assert verify(run.directory).problems == []
         assert next(text for text in story(scenario) if " asks " in text) != asked
         change(run.directory.path / "offers.csv", "bid", "0.123456", lambda row: True)

@@ -255,6 +255,7 @@ from pathlib import Path
 from flmarket.analysis.what_if.fork import fork
 from scenarios.loader import load
 from scenarios.running import batch, checkpoint
+from scenarios.running.options import PlayOptions, RunOptions
 checkpoint.INTERVAL = 0.0
 save = checkpoint.save
 def then_die(folder, taken):
@@ -269,7 +270,10 @@ checkpoint.save = then_die
 
 def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_path: Path, flmarket: Flmarket) -> None:
     """Its policy began in the fork: what it has learned since is in the fork's own checkpoint."""
-    killed(f"fork(Path({str(original)!r}), 4, [{{'services.alpha.policy': 'ucb'}}], out=Path('forks'))", tmp_path)
+    killed(
+        f"fork(Path({str(original)!r}), 4, [{{'services.alpha.policy': 'ucb'}}], PlayOptions(), Path('forks'))",
+        tmp_path,
+    )
     asked = ("fork", str(original), "--round", "4", "--set", "services.alpha.policy=ucb", "--out")
     for out in ("forks", "whole"):
         done = flmarket(*asked, str(tmp_path / out))
@@ -283,7 +287,7 @@ def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
     original: Path, tmp_path: Path, flmarket: Flmarket
 ) -> None:
     (tmp_path / "small.toml").write_text(MARKET)
-    killed('batch.play_batch([load("small.toml")], [], [3], Path("runs"), progress=False)', tmp_path)
+    killed('batch.play_batch([load("small.toml")], [], [3], RunOptions(), progress=False)', tmp_path)
     [run] = [path.parent for path in (tmp_path / "runs").rglob("rounds.csv")]
     done = flmarket("fork", str(run), "--round", "6", "--set", "clients.cores=2")
     assert done.returncode == 0, done.stderr

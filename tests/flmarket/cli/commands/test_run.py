@@ -192,7 +192,7 @@ def test_a_directory_that_cannot_be_written_is_named_and_left_alone(batch: Path)
         *slow((["quickstart", "--out", "/dev/null/runs"], "be written: Not a directory")),
         ([], "Missing argument"),
         (["quickstart", "--workers", "-1"], "workers"),
-        (["quickstart", "--ray-address", "x"], "--ray-address is for --engine ray"),
+        (["quickstart", "--ray-address", "x"], "only --engine ray takes a --ray-address"),
         (["quickstart", "--jobs", "0"], "jobs"),
         (
             ["quickstart", "--fresh", "--fresh-changed"],

@@ -1,0 +1,76 @@
+"""Options that are declared once, as the fields of a dataclass: type, limits (``annotated_types``), default, sentence.
+
+Python functions take their signature and docstring from them (``told_by``), commands their options
+(``flmarket.cli.arguments.taking``), and both the checks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import wraps
+from inspect import Signature, cleandoc, signature
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin
+
+from annotated_types import Ge
+from typing_extensions import Doc
+
+from flmarket.core.errors import InputError
+
+Told = ParamSpec("Told")
+Options = TypeVar("Options")
+Result = TypeVar("Result")
+
+
+class Declared(NamedTuple):
+    """One option."""
+
+    name: str
+    type: Any  # a forward reference stays one
+    least: Any  # None where there is no limit
+    sentence: str
+
+
+def declared(options: Any) -> Iterator[Declared]:
+    """Yield the options of a dataclass whose fields are ``Annotated[type, Doc(sentence)]``, with ``Ge`` for a limit."""
+    for field in fields(options):
+        if get_origin(field.type) is Annotated:
+            kind, *notes = get_args(field.type)
+            least = next((note.ge for note in notes if isinstance(note, Ge)), None)
+            sentence = next(note.documentation for note in notes if isinstance(note, Doc))
+            yield Declared(field.name, kind, least, sentence)
+
+
+def check(options: Any, of: type) -> None:
+    """Refuse a value of the fields that a class declares which is not of the type, or beyond its limits."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError  # not before there are values to check
+
+    for field in fields(of):
+        value, kind = getattr(options, field.name), cast(Any, field.type)
+        try:
+            TypeAdapter(kind, config=ConfigDict(strict=True, allow_inf_nan=False)).validate_python(value)
+        except ValidationError as error:
+            message = error.errors()[0]["msg"].replace("Input should be ", "must be ")
+            raise InputError(f"{field.name} = {value!r}: {message}") from None
+
+
+def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], Result]], Callable[Told, Result]]:
+    """Decorate a function of one object of declared options: it takes them one by one, and its docstring lists them."""
+
+    def decorate(function: Callable[[Options], Result]) -> Callable[Told, Result]:
+        @wraps(function)
+        def called(*given: Told.args, **named: Told.kwargs) -> Result:
+            return function(options(*given, **named))
+
+        own = {it.name: it for it in declared(options)}
+        parameters = [
+            it.replace(annotation=getattr(own[it.name].type, "__forward_arg__", own[it.name].type))
+            for it in signature(options).parameters.values()
+        ]
+        called.__signature__ = Signature(  # type: ignore[attr-defined]
+            parameters, return_annotation=signature(function).return_annotation
+        )
+        arguments = "".join(f"    {it.name}: {own[it.name].sentence}\n" for it in parameters)
+        summary, raises, errors = cleandoc(function.__doc__ or "").partition("Raises:")
+        called.__doc__ = f"{summary.rstrip()}\n\nArgs:\n{arguments}\n{raises}{errors}"
+        return called
+
+    return decorate

@@ -1,0 +1,76 @@
+"""The options of a batch of runs, each declared once: ``flmarket.run``, ``flmarket run`` and the checks follow from it.
+
+Light to import: the command line declares all commands when it starts.
+"""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from annotated_types import Ge
+from typing_extensions import Doc
+
+from flmarket.core.cores import usable_cores
+from flmarket.core.declared import check
+from flmarket.core.errors import InputError
+
+if TYPE_CHECKING:
+    from scenarios.logs.directory import Fresh
+
+Place = str | PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayOptions:
+    """What whatever plays runs can be told."""
+
+    jobs: Annotated[int, Ge(1), Doc("Runs at a time, each in a process of its own.")] = 1
+    workers: Annotated[int | None, Ge(0), Doc("Training threads of each run; cores divided by jobs if not given.")] = (
+        None
+    )
+    fresh: Annotated[bool, Doc("Start over, even if a run is complete.")] = False
+
+    def __post_init__(self) -> None:
+        check(self, PlayOptions)
+
+    @property
+    def threads(self) -> int:
+        """Training threads of each run."""
+        return threads(self.jobs, self.workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(PlayOptions):
+    """What a batch of runs can be told, besides its scenarios, policies and seeds."""
+
+    rounds: Annotated[int | None, Doc("Rounds to play, instead of the scenario's.")] = None
+    out: Annotated[Place, Doc("Folder for run directories.")] = "runs"
+    fresh_changed: Annotated[bool, Doc("Start over where a policy, an agent or another plug-in has changed.")] = False
+    fail_fast: Annotated[bool, Doc("End the batch when a run fails.")] = False
+    decision_timeout: Annotated[
+        float | None, Ge(0.001), Doc("Seconds after which a policy that has not returned fails its run.")
+    ] = None
+    engine: Annotated[Literal["local", "ray"], Doc("This machine, or a Ray cluster.")] = "local"
+    ray_address: Annotated[str | None, Doc("The Ray cluster; a local one is started if not given.")] = None
+
+    def __post_init__(self) -> None:
+        check(self, RunOptions)
+        if self.fresh and self.fresh_changed:
+            raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
+        if self.ray_address is not None and self.engine != "ray":
+            raise InputError("only --engine ray takes a --ray-address")
+        if self.decision_timeout is not None and self.engine == "ray":
+            raise InputError(
+                "--engine ray takes no --decision-timeout: a task cannot end a policy that hangs; play with --jobs, "
+                "or cancel the task"
+            )
+
+    @property
+    def again(self) -> "Fresh":
+        """Which runs are started over."""
+        return "changed" if self.fresh_changed else self.fresh
+
+
+def threads(jobs: int, wanted: int | None) -> int:
+    """Return the training threads of each process: as many as are wanted, else the usable cores divided by jobs."""
+    return max(1, usable_cores() // jobs) if wanted is None else wanted
