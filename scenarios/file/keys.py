@@ -29,7 +29,7 @@ class Key:
 
     @property
     def description(self) -> str:
-        return str(self.schema["description"])
+        return " ".join(self.schema["description"].split())
 
     @property
     def unit(self) -> str:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
@@ -70,6 +70,9 @@ def _installed(kind: str, name: str, info: ValidationInfo) -> str:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Item = TypeVar("Item")
+Several = Annotated[tuple[Item, ...], Field(strict=False)]  # which a list of TOML may become
 Plain = Annotated[Any, AfterValidator(plain)]
 Options = Annotated[dict[str, Any], AfterValidator(plain)]
 Money = Annotated[float, Field(ge=0, le=LARGEST_SUM), AfterValidator(six_decimals)]
@@ -90,119 +93,84 @@ BehaviourName = Annotated[
 class Table(BaseModel):
     """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
 
-    # Text is not a number and a boolean not an integer, but a list of TOML may become a tuple: see the fields.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Text is not a number and a boolean not an integer. The sentence below a key is its description.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class Cost(Table):
     """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
-    per_sample: float = Field(
-        ge=0, le=1_000_000, description="Cost of each image (D), money.", json_schema_extra={"unit": "money per image"}
-    )
-    per_emd: float = Field(
-        ge=-1_000_000,
-        le=1_000_000,
-        description="Money taken off for each unit of EMD; the cost must stay at or above 0.",
-        json_schema_extra={"unit": "money per unit of EMD"},
-    )
-    noise: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="In each round, all that a client's work costs is multiplied by a number of its own, drawn "
-        "uniformly between 1 - noise and 1 + noise. 0: costs tell the data, as in the paper.",
-    )
+    per_sample: float = Field(ge=0, le=1_000_000, json_schema_extra={"unit": "money per image"})
+    """Cost of each image (D), money."""
+    per_emd: float = Field(ge=-1_000_000, le=1_000_000, json_schema_extra={"unit": "money per unit of EMD"})
+    """Money taken off for each unit of EMD; the cost must stay at or above 0."""
+    noise: Share = 0.0
+    """In each round, all that a client's work costs is multiplied by a number of its own, drawn uniformly between 1
+    - noise and 1 + noise. 0: costs tell the data, as in the paper."""
 
 
 class ClientBehaviour(Table):
     """The clients' behaviour: what they bid, given their costs, and what they report of their data."""
 
-    kind: BehaviourName = Field(
-        default=TRUTHFUL,
-        description="truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a "
-        "plug-in; docs/behaviours.md.",
-    )
-    options: Options = Field(default={}, description="Settings of the behaviour, as the behaviour documents them.")
+    kind: BehaviourName = TRUTHFUL
+    """truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a plug-in;
+    docs/behaviours.md."""
+    options: Options = {}
+    """Settings of the behaviour, as the behaviour documents them."""
 
 
 class ClientLabelMix(Table):
     """The distribution of the labels of a client's data, in place of an EMD."""
 
-    dirichlet: float | None = Field(
-        default=None,
-        ge=LEAST,
-        le=MOST,
-        description="Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an "
-        "EMD from a list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd.",
-    )
+    dirichlet: float | None = Field(default=None, ge=LEAST, le=MOST)
+    """Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an EMD from a
+    list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd."""
 
 
 class ClientLasting(Table):
     """The persistence of a client's data from round to round."""
 
-    persistence: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Probability that a round keeps a client's lasting data size, EMD and label mix for a service; "
-        "else they are drawn for that round alone. 0: new in each round, as in the paper; 1: always the same.",
-    )
-    drift: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn again, "
-        "and last from then on.",
-    )
+    persistence: Share = 0.0
+    """Probability that a round keeps a client's lasting data size, EMD and label mix for a service; else they are
+    drawn for that round alone. 0: new in each round, as in the paper; 1: always the same."""
+    drift: Share = 0.0
+    """Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn again, and last
+    from then on."""
 
 
 class Clients(Table):
     """The clients, and the draws of their data in each round."""
 
-    count: int = Field(ge=1, le=100_000, description="Clients in the market (C).")
-    cores: int = Field(ge=1, le=1_024, description="Services that a client can serve at once (K).")
-    data_size: Annotated[tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...], Field(strict=False)] = Field(
-        min_length=1,
-        max_length=100,
-        description="The set that a client's data size for a service (D, images) is drawn from each round.",
-        json_schema_extra={"unit": "images"},
+    count: int = Field(ge=1, le=100_000)
+    """Clients in the market (C)."""
+    cores: int = Field(ge=1, le=1_024)
+    """Services that a client can serve at once (K)."""
+    data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
+        min_length=1, max_length=100, json_schema_extra={"unit": "images"}
     )
-    emd: Annotated[tuple[Annotated[float, Field(ge=0, le=2)], ...], Field(strict=False)] = Field(
-        default=(),
-        max_length=100,
-        description="The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. "
-        "Required, unless there is a label_mix, from which EMDs follow.",
-    )
-    label_mix: ClientLabelMix = Field(
-        default_factory=ClientLabelMix, description="How the labels of its data are drawn, in place of an EMD."
-    )
-    cost: Cost = Field(description="What a data set costs a client: per_sample * D - per_emd * EMD, money.")
-    speed: Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e6)], ...], Field(strict=False)] = Field(
-        default=(1.0,),
-        min_length=1,
-        max_length=100,
-        description="The set that a client's speed is drawn from, once for the whole run; "
-        "2 computes twice as fast as the timeline's seconds_per_sample.",
-    )
-    departure_rate: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="Probability that a client that was awarded something leaves during the round; "
-        "what it has not delivered by then is dropped.",
-    )
-    availability: FilePath | None = Field(
-        default=None,
-        description="CSV file that says in which rounds each client is there (client,from,to); the others are offline. "
-        "Absent: all are there in all rounds.",
-    )
-    behaviour: ClientBehaviour = Field(
-        default_factory=ClientBehaviour, description="How clients behave: what they bid and report."
-    )
-    lasting: ClientLasting = Field(
-        default_factory=ClientLasting, description="How far a client's data lasts from round to round."
-    )
+    """The set that a client's data size for a service (D, images) is drawn from each round."""
+    emd: Several[Annotated[float, Field(ge=0, le=2)]] = Field(default=(), max_length=100)
+    """The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. Required,
+    unless there is a label_mix, from which EMDs follow."""
+    label_mix: ClientLabelMix = ClientLabelMix()
+    """How the labels of its data are drawn, in place of an EMD."""
+    cost: Cost
+    """What a data set costs a client: per_sample * D - per_emd * EMD, money."""
+    speed: Several[Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(default=(1.0,), min_length=1, max_length=100)
+    """The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
+    timeline's seconds_per_sample."""
+    departure_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Probability that a client that was awarded something leaves during the round; what it has not delivered by
+    then is dropped."""
+    availability: FilePath | None = None
+    """CSV file that says in which rounds each client is there (client,from,to); the others are offline. Absent: all
+    are there in all rounds."""
+    behaviour: ClientBehaviour = ClientBehaviour()
+    """How clients behave: what they bid and report."""
+    lasting: ClientLasting = ClientLasting()
+    """How far a client's data lasts from round to round."""
 
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; of a label mix, the least and the largest."""
@@ -212,31 +180,21 @@ class Clients(Table):
 class Market(Table):
     """The rules of the market."""
 
-    mechanism: MechanismName = Field(
-        default=DEFAULT,
-        description="Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what "
-        "it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue, "
-        "score-auction, or a plug-in.",
-    )
-    options: Options = Field(default={}, description="Settings of the mechanism, as the mechanism documents them.")
-    bids: Literal["public", "own"] = Field(
-        default="public",
-        description="What services see of bids: public, all that clients ask of any service, as in the paper; own, "
-        "what they ask of the service itself.",
-    )
-    dqi: Literal["value", "rank"] = Field(
-        default="value",
-        description="What services see of a client's data quality: value, the DQI; rank, its rank among all clients of "
-        "the round, 0 for the lowest and 1 for the highest.",
-    )
-    dqi_noise: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="How far the DQI that services see may be off: to each is added a number that is drawn uniformly "
-        "between plus and minus this part of the range of the DQI that clients can have. A rank is that of the noisy "
-        "values.",
-    )
+    mechanism: MechanismName = DEFAULT
+    """Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what it offered;
+    the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue, score-auction, or a
+    plug-in."""
+    options: Options = {}
+    """Settings of the mechanism, as the mechanism documents them."""
+    bids: Literal["public", "own"] = "public"
+    """What services see of bids: public, all that clients ask of any service, as in the paper; own, what they ask
+    of the service itself."""
+    dqi: Literal["value", "rank"] = "value"
+    """What services see of a client's data quality: value, the DQI; rank, its rank among all clients of the round,
+    0 for the lowest and 1 for the highest."""
+    dqi_noise: Share = 0.0
+    """How far the DQI that services see may be off: to each is added a number that is drawn uniformly between plus
+    and minus this part of the range of the DQI that clients can have. A rank is that of the noisy values."""
 
 
 def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
@@ -275,111 +233,73 @@ class Training(_RegimeTable):
         default=next(iter(BACKENDS)),
         description="; ".join(f"{backend.name}: {backend.summary}" for backend in BACKENDS.values()) + ".",
     )
-    eval_samples: int | None = Field(
-        default=None,
-        ge=1,
-        description="The most images that each evaluation looks at, of the validation images and of the test images; "
-        "absent: all of them.",
-        json_schema_extra={"unit": "images"},
-    )
-    validation: float = Field(
-        default=0.1,
-        ge=0,
-        le=LARGEST_SHARE,
-        description="Share of the training images that no client gets, on which accuracy is measured as the run goes "
-        "(rewards, exits, what policies see); the test images are for reports. 0: accuracy is measured on the test "
-        "images. Without meaning where nothing is trained.",
-    )
-    device: Device = Field(
-        default="cpu", description="Where networks train; only cpu gives the same bytes on every run."
-    )
-    kernel: Kernel = Field(
-        default="auto",
-        description="Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.",
-    )
-    by_dataset: dict[DatasetName, TrainingOverride] = Field(
-        default={}, description="Tables [training.by_dataset.NAME]: what differs for one data set."
-    )
+    eval_samples: int | None = Field(default=None, ge=1, json_schema_extra={"unit": "images"})
+    """The most images that each evaluation looks at, of the validation images and of the test images; absent: all
+    of them."""
+    validation: float = Field(default=0.1, ge=0, le=LARGEST_SHARE)
+    """Share of the training images that no client gets, on which accuracy is measured as the run goes (rewards,
+    exits, what policies see); the test images are for reports. 0: accuracy is measured on the test images. Without
+    meaning where nothing is trained."""
+    device: Device = "cpu"
+    """Where networks train; only cpu gives the same bytes on every run."""
+    kernel: Kernel = "auto"
+    """Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here."""
+    by_dataset: dict[DatasetName, TrainingOverride] = Field(default={})
+    """Tables [training.by_dataset.NAME]: what differs for one data set."""
 
 
 class Timeline(Table):
     """Durations on the simulated clock."""
 
-    seconds_per_sample: float = Field(
-        default=0.001,
-        ge=0,
-        le=1e6,
-        description="Computing time of one image in one epoch at speed 1, seconds.",
-        json_schema_extra={"unit": "seconds"},
-    )
-    upload_seconds: float = Field(
-        default=0.5, ge=0, le=1e9, description="Time to send an update, seconds.", json_schema_extra={"unit": "seconds"}
-    )
-    slot: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e12,
-        description="Length of a round, seconds; absent: each lasts until its last job is done "
-        '(the paper\'s "long enough").',
-        json_schema_extra={"unit": "seconds"},
-    )
-    deadline: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e12,
-        description="Seconds after the awards by which an update must have arrived, at most the slot; absent: none.",
-        json_schema_extra={"unit": "seconds"},
-    )
+    seconds_per_sample: float = Field(default=0.001, ge=0, le=1e6, json_schema_extra={"unit": "seconds"})
+    """Computing time of one image in one epoch at speed 1, seconds."""
+    upload_seconds: float = Field(default=0.5, ge=0, le=1e9, json_schema_extra={"unit": "seconds"})
+    """Time to send an update, seconds."""
+    slot: float | None = Field(default=None, gt=0, le=1e12, json_schema_extra={"unit": "seconds"})
+    """Length of a round, seconds; absent: each lasts until its last job is done (the paper's "long enough")."""
+    deadline: float | None = Field(default=None, gt=0, le=1e12, json_schema_extra={"unit": "seconds"})
+    """Seconds after the awards by which an update must have arrived, at most the slot; absent: none."""
 
 
 class Service(Table):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
-    name: Name = Field(description="Unique in the scenario.")
-    dataset: DatasetName = Field(
-        description="Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or "
-        "of an .npz: docs/data.md."
-    )
-    budget: Money = Field(
-        description="The most that it can offer in one round (B_m), money.",
-        json_schema_extra={"unit": "money per round"},
-    )
-    total_budget: Money | None = Field(
-        default=None,
-        description="The most that it can pay in the whole run, money: a round's offers are within its budget and "
-        "within what is left of this. Absent: no such limit.",
-        json_schema_extra={"unit": "money"},
-    )
-    arrival: int = Field(
-        default=1,
-        ge=1,
-        le=1_000_000,
-        description="The first round in which it takes part; before that it has no budget and sees nothing.",
-    )
-    target_accuracy: float = Field(gt=0, le=1, description="Accuracy at which it leaves, as a fraction: 97 % is 0.97.")
-    reward_base: float = Field(gt=1, le=1e9, description="Omega_m: its reward in a round is Omega_m ^ accuracy.")
-    policy: PolicyName = Field(description="Who decides for it; `flmarket policies` lists them.")
-    checkpoint: FilePath | None = Field(
-        default=None,
-        description="File with what its policy has learned; absent: the policy starts as it is.",
-    )
-    policy_options: Options = Field(default={}, description="Settings of its policy, as the policy documents them.")
+    name: Name
+    """Unique in the scenario."""
+    dataset: DatasetName
+    """Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or of an .npz:
+    docs/data.md."""
+    budget: Money = Field(json_schema_extra={"unit": "money per round"})
+    """The most that it can offer in one round (B_m), money."""
+    total_budget: Money | None = Field(default=None, json_schema_extra={"unit": "money"})
+    """The most that it can pay in the whole run, money: a round's offers are within its budget and within what is
+    left of this. Absent: no such limit."""
+    arrival: int = Field(default=1, ge=1, le=1_000_000)
+    """The first round in which it takes part; before that it has no budget and sees nothing."""
+    target_accuracy: float = Field(gt=0, le=1)
+    """Accuracy at which it leaves, as a fraction: 97 % is 0.97."""
+    reward_base: float = Field(gt=1, le=1e9)
+    """Omega_m: its reward in a round is Omega_m ^ accuracy."""
+    policy: PolicyName
+    """Who decides for it; `flmarket policies` lists them."""
+    checkpoint: FilePath | None = None
+    """File with what its policy has learned; absent: the policy starts as it is."""
+    policy_options: Options = {}
+    """Settings of its policy, as the policy documents them."""
 
 
 class Intervention(Table):
     """A change from outside in the middle of a run."""
 
-    round: int = Field(ge=1, le=1_000_000, description="The first round that it applies to.")
-    key: str = Field(
-        max_length=200,
-        description="What changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or "
-        "clients.offline.",
-    )
-    value: Plain = Field(
-        description="The new budget or cores; for clients.offline the list of all clients offline from then on; for a "
-        "policy NAME, NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or "
-        "a table with mechanism and options. A new policy or mechanism begins fresh."
-    )
+    round: int = Field(ge=1, le=1_000_000)
+    """The first round that it applies to."""
+    key: str = Field(max_length=200)
+    """What changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or
+    clients.offline."""
+    value: Plain
+    """The new budget or cores; for clients.offline the list of all clients offline from then on; for a policy NAME,
+    NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or a table with
+    mechanism and options. A new policy or mechanism begins fresh."""
 
 
 class Explicit(dict[str, str]):
@@ -394,42 +314,39 @@ class Explicit(dict[str, str]):
 class Scenario(Table):
     """A scenario: a market, its training, and its competitors."""
 
-    name: Name = Field(description="Names the folder of its runs.")
-    description: str = Field(default="", max_length=10_000, description="For people.")
-    rounds: int = Field(ge=1, le=1_000_000, description="Rounds at most (N); the run ends when all services have left.")
-    dqi: Literal["published", "fitted"] = Field(
-        default="fitted",
-        description="Parameters of the data quality indicator (eq. 6): published as printed in the paper, "
-        "or fitted to experiments.",
-    )
-    clients: Clients = Field(description="The clients.")
-    market: Market = Field(default_factory=Market, description="The rules of the market.")
-    training: Training = Field(default_factory=Training, description="Local training and evaluation.")
-    timeline: Timeline = Field(default_factory=Timeline, description="The simulated clock.")
-    services: Annotated[tuple[Service, ...], Field(strict=False)] = Field(
-        min_length=1, max_length=1_000, description="The services, one [[services]] table each."
-    )
+    name: Name
+    """Names the folder of its runs."""
+    description: str = Field(default="", max_length=10_000)
+    """For people."""
+    rounds: int = Field(ge=1, le=1_000_000)
+    """Rounds at most (N); the run ends when all services have left."""
+    dqi: Literal["published", "fitted"] = "fitted"
+    """Parameters of the data quality indicator (eq. 6): published as printed in the paper, or fitted to
+    experiments."""
+    clients: Clients
+    """The clients."""
+    market: Market = Market()
+    """The rules of the market."""
+    training: Training = Training()
+    """Local training and evaluation."""
+    timeline: Timeline = Timeline()
+    """The simulated clock."""
+    services: Several[Service] = Field(min_length=1, max_length=1_000)
+    """The services, one [[services]] table each."""
     sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False, min_length=1)]] = Field(
-        default={},
-        max_length=MOST_SWEPT,
-        description="Dotted keys (services by name) and the list of values that each takes: "
-        "every combination is a run of its own.",
+        default={}, max_length=MOST_SWEPT
     )
+    """Dotted keys (services by name) and the list of values that each takes: every combination is a run of its
+    own."""
 
-    runs: Annotated[
-        tuple[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)], ...], Field(strict=False)
-    ] = Field(
-        default=(),
-        max_length=10_000,
-        description="Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; "
-        "with a sweep, each is combined with all its points.",
+    runs: Several[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)]] = Field(
+        default=(), max_length=10_000
     )
+    """Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; with a sweep,
+    each is combined with all its points."""
 
-    interventions: Annotated[tuple[Intervention, ...], Field(strict=False)] = Field(
-        default=(),
-        max_length=10_000,
-        description="Changes from outside in the middle of a run, one [[interventions]] table each.",
-    )
+    interventions: Several[Intervention] = Field(default=(), max_length=10_000)
+    """Changes from outside in the middle of a run, one [[interventions]] table each."""
 
     _explicit: Explicit = PrivateAttr(default_factory=Explicit)
 
