@@ -8,7 +8,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /
 RUN pip install --no-cache-dir uv && uv venv /opt/flmarket
 ENV VIRTUAL_ENV=/opt/flmarket
 COPY . /source
-RUN uv pip install --torch-backend cpu --constraint /source/constraints.txt /source
+RUN uv pip install --torch-backend cpu --constraint /source/constraints.txt '/source[torch]'
 
 FROM python:3.12-slim
 COPY --from=build /opt/flmarket /opt/flmarket

@@ -96,7 +96,7 @@ endef
 # Editable: the compiled kernel is built in place, and changes to Python files need no new install.
 $(VENV)/installed: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python
 	$(announce)
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --constraint constraints.txt --editable '.[torch]'
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt setup.py $(wildcard fl/_native/*) | $(VENV)/bin/python

@@ -5,7 +5,6 @@ torch and pandas are imported by the functions that need them.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing_extensions import Doc
 
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
-from flmarket.core.extras import needs_extra
+from flmarket.core.extras import require_extra
 from flmarket.core.home import expanded
 from flmarket.core.words import in_python, pythonic
 from scenarios.running.options import Place, RunOptions, threads
@@ -162,6 +161,7 @@ def train(
         RunError: a model's training failed.
     """
     require_no_plugin_file("train")
+    require_extra("torch", "flmarket.train", "PyTorch", "torch")
     from scenarios.build import Shelf
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
@@ -209,8 +209,8 @@ def parallel_env(
     Raises:
         InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
     """
-    with _needing_rl("flmarket.parallel_env"):
-        from scenarios.environments import parallel_env as make
+    _require_rl("flmarket.parallel_env")
+    from scenarios.environments import parallel_env as make
 
     return make(_scenario(scenario), seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
 
@@ -238,8 +238,8 @@ def service_env(
         InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
         ValueError: the scenario has no such service.
     """
-    with _needing_rl("flmarket.service_env"):
-        from scenarios.environments import service_env as make
+    _require_rl("flmarket.service_env")
+    from scenarios.environments import service_env as make
 
     market = _scenario(scenario)
     return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
@@ -266,8 +266,8 @@ def vector_env(
         InputError: the extra ``rl`` is not installed, or a scenario cannot be played in lockstep; says why.
         ValueError: gamma or payment_limit is out of range.
     """
-    with _needing_rl("flmarket.vector_env"):
-        from scenarios.environments import vector_env as make
+    _require_rl("flmarket.vector_env")
+    from scenarios.environments import vector_env as make
 
     return make(_scenarios(scenarios), markets, seed, gamma=gamma, payment_limit=payment_limit)
 
@@ -283,8 +283,8 @@ def require_no_plugin_file(what: str) -> None:
         )
 
 
-def _needing_rl(what: str) -> AbstractContextManager[None]:
-    return needs_extra("rl", what, "PettingZoo and Gymnasium", modules=("gymnasium", "pettingzoo"))
+def _require_rl(what: str) -> None:
+    require_extra("rl", what, "PettingZoo and Gymnasium", "gymnasium", "pettingzoo")
 
 
 def _scenarios(given: "Place | Scenario | Sequence[Place | Scenario]") -> "list[Scenario]":

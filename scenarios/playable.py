@@ -13,6 +13,7 @@ from fl.data.registry import info
 from fl.training.models import BUILTIN as BUILTIN_MODELS
 from fl.training.models import require_fit
 from flmarket.core.errors import InputError
+from flmarket.core.extras import require_extra
 from scenarios.build import (
     CreatePolicy,
     Shelf,
@@ -107,7 +108,8 @@ def _is_here(name: str, shelf: Shelf) -> bool:
 
 
 def _build_model(model: str, dataset: str) -> None:
-    from fl.training.networks import build  # brings torch
+    require_extra("torch", f"model {model!r}", "PyTorch", "torch")
+    from fl.training.networks import build
 
     known = info(dataset)
     build(model, known.labels, known.shape, 0, "trial")

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from fl.arrays import AnyArray
+from flmarket.core.errors import InputError
+from flmarket.core.extras import require_extra
 from flmarket.core.files import replacing_text
 
 RECEIPT = "flmarket.sha256"  # holds the SHA-256 of the downloaded files next to it, in the format of ``sha256sum``
@@ -184,7 +186,16 @@ def download(raw: Files, root: Path) -> None:
         with TemporaryDirectory(prefix=".download-", dir=root) as temporary:
             raw.fetch(sets, Path(temporary))
             _move_in(Path(temporary) / raw.folder, root / raw.folder)
-    except (OSError, RuntimeError, ImportError, EOFError, HTTPException, tarfile.TarError, zlib.error) as error:
+    except (
+        OSError,
+        RuntimeError,
+        ImportError,
+        EOFError,
+        HTTPException,
+        InputError,
+        tarfile.TarError,
+        zlib.error,
+    ) as error:
         raise DownloadError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
@@ -225,6 +236,7 @@ def torchvision_datasets() -> ModuleType:
     operators do not load. Nothing here uses them, so when the import fails with just that error, the two operators it
     asks for are declared and it is imported again.
     """
+    require_extra("torch", "a download", "torchvision", "torchvision")
     try:
         return import_module("torchvision.datasets")
     except RuntimeError as error:

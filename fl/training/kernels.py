@@ -4,6 +4,7 @@ from fl.data.dataset import Shape
 from fl.training import fused
 from fl.training.regime import Kernel
 from flmarket.core.errors import InputError
+from flmarket.core.extras import require_extra
 
 
 class KernelError(InputError):
@@ -12,14 +13,13 @@ class KernelError(InputError):
 
 def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
     """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``."""
-    if wanted == "reference":
-        return "reference"
-    problem = fused.obstacle(model, shape)
+    problem = "" if wanted == "reference" else fused.obstacle(model, shape)
     if problem is None:
         fused.kernel_name()
         return fused.ARITHMETIC
     if wanted == "fused":
         raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
+    require_extra("torch", f"training model {model!r} without the compiled kernel", "PyTorch", "torch")
     return "reference"
 
 
@@ -27,6 +27,7 @@ def require_device(device: str) -> None:
     """Check that torch can use a device on this machine."""
     if device == "cpu":
         return
+    require_extra("torch", f"training.device = {device!r}", "PyTorch", "torch")
     import torch
 
     if torch.device(device).type == "cuda" and not torch.cuda.is_available():

@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ from flmarket.core.errors import InputError
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {
+        "torch": "networks that the compiled kernel does not train; GPUs; `flmarket train`; downloads of data sets",
         "rl": "RL environments: `flmarket.parallel_env`, `service_env`, `vector_env`; `examples/train_sb3.py`",
         "ray": "`flmarket run --engine ray`",
         "parquet": "`flmarket export --parquet`",
@@ -22,22 +23,15 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
 """The extras that ``pip install 'flmarket[NAME]'`` adds, and what each is for."""
 
 
-@contextmanager
-def needs_extra(
+def require_extra(
     extra: str,  # the extra's name
     what: str,  # what needs it, as the user called it
-    packages: str,  # what is missing, in words
-    *,
-    # the packages' import names; a failure to import anything else is a defect, and stays as it is
-    modules: Collection[str],
-) -> Iterator[None]:
-    """Turn the failure to import a package of an extra into what to install."""
-    try:
-        yield
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in modules:
-            raise
-        raise InputError(f"{what} needs {packages}: {install_command(f'flmarket[{extra}]')}") from error
+    packages: str,  # what it brings, in words
+    *modules: str,  # the names that these packages are imported by
+) -> None:
+    """Say what to install where packages of an extra are missing. Imports nothing."""
+    if any(find_spec(module) is None for module in modules):
+        raise InputError(f"{what} needs {packages}: {install_command(f'flmarket[{extra}]')}")
 
 
 def install_command(what: str) -> str:

@@ -26,7 +26,7 @@ from safetensors.numpy import save
 from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
-from flmarket.core.extras import needs_extra
+from flmarket.core.extras import require_extra
 from flmarket.core.files import is_full, replacing
 from flmarket.core.locks import lock
 from learning.mahdrl.networks import Tensors
@@ -363,8 +363,9 @@ class Board:
         self,
         folder: Path,  # for this training alone; TensorBoard shows it by its path
     ) -> None:
-        with needs_extra("tensorboard", "--tensorboard", "TensorBoard", modules=["tensorboard"]):
-            from torch.utils.tensorboard import SummaryWriter
+        require_extra("tensorboard", "--tensorboard", "TensorBoard", "tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -18,7 +18,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.extras import needs_extra
+from flmarket.core.extras import require_extra
 from flmarket.core.installation import ROOT
 from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
@@ -183,5 +183,5 @@ def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:
 
 
 def _import_ray() -> ModuleType:
-    with needs_extra("ray", "--engine ray", "Ray", modules=["ray"]):
-        return import_module("ray")
+    require_extra("ray", "--engine ray", "Ray", "ray")
+    return import_module("ray")

@@ -12,8 +12,8 @@ def versions() -> dict[str, str]:
     for package in ("flmarket", "numpy", "simpy", "torch", "scikit-learn"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:  # run from a checkout that is not installed
-            found[package] = "unknown"
+        except PackageNotFoundError:
+            found[package] = "unknown" if package == "flmarket" else "not installed"  # a bare checkout; no torch
     return found
 
 

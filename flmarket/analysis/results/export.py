@@ -18,7 +18,7 @@ from flmarket.analysis.tables import (
     written,
 )
 from flmarket.core.errors import InputError, shortened
-from flmarket.core.extras import needs_extra
+from flmarket.core.extras import require_extra
 from flmarket.core.files import asked_for, replacing
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
@@ -79,9 +79,10 @@ def export_parquet(
 
     A swept key has numbers or booleans if all of its values are, else the text that it has in CSV.
     """
-    with needs_extra("parquet", "--parquet", "pyarrow", modules=["pyarrow"]):
-        import pyarrow as pa
-        from pyarrow import parquet
+    require_extra("parquet", "--parquet", "pyarrow", "pyarrow")
+    import pyarrow as pa
+    from pyarrow import parquet
+
     require_outside_runs(path)
     runs = having(complete_runs(sources, damaged), table, notify)
     fronts = identities(runs).convert_dtypes()

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -89,6 +90,8 @@ def _packages() -> Iterator[Finding]:
 
 
 def _torch() -> Iterator[Finding]:
+    if find_spec("torch") is None:
+        return
     import torch
 
     from fl.data.torchvision_files import torchvision_datasets

@@ -23,6 +23,7 @@ from flmarket.cli.arguments import (
 )
 from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError, RunError
+from flmarket.core.extras import require_extra
 from flmarket.core.tracking import counting, shown
 from scenarios.running.options import threads
 
@@ -96,6 +97,7 @@ def train(
         raise InputError(f"--draw-seed {draw_seed}: says which markets are drawn; add --draw N")
     chosen_seeds = seeds_of(seeds, seed, [0])
 
+    require_extra("torch", "flmarket train", "PyTorch", "torch")
     from scenarios.random_markets import drawn
 
     backends = [] if backend is None else [f"training.backend={backend}"]

@@ -8,7 +8,7 @@ import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.launch import resolve, start
-from flmarket.core.extras import needs_extra
+from flmarket.core.extras import require_extra
 
 
 def tui(
@@ -34,7 +34,8 @@ def tui(
 
 def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> None:
     resolve(what)
-    with needs_extra("web", "--web", "textual-serve", modules=["aiohttp", "textual_serve"]):
-        from flmarket.cli.web import serve
+    require_extra("web", "--web", "textual-serve", "aiohttp", "textual_serve")
+    from flmarket.cli.web import serve
+
     options = [word for file in plugins for word in ("--plugin", str(file))]
     serve([*options, *([] if what is None else [what])], out, port)
