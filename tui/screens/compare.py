@@ -18,9 +18,9 @@ from learning.statistics.intervals import FEWEST
 from tui.panels.status_line import SIGNS
 from tui.screens.export import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.state.comparison import caveats, common_rounds, compare, name_of, original
+from tui.state.comparison import Group, common_rounds, compare, groups
 from tui.state.history import COMPARED
-from tui.state.seeds import Group, groups, over_seeds
+from tui.state.run_names import caveats, name_of, original
 from tui.state.watched_run import Phase, Session, SessionChanged
 from tui.style.keys import named
 from tui.style.look import plain, series_color, sign, tint
@@ -139,9 +139,8 @@ Differences are paired by seed."""
         self.service = min(self.service, len(self.services) - 1)
         runs = [group.runs for group in shown]
         self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric, runs)
-        rows = compare(self.sessions, rounds, shown[baseline].runs[0])
-        over = over_seeds(self.sessions, rows, shown, baseline) if self.means else rows
-        self.query_one(CompareTable).show(over, [group.name for group in shown])
+        rows = compare(self.sessions, rounds, shown, baseline)
+        self.query_one(CompareTable).show(rows, [group.name for group in shown])
 
     def _status(self, rounds: Sequence[int], shown: Sequence[Group], baseline: int) -> None:
         line = Text(no_wrap=True)

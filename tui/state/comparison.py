@@ -1,74 +1,80 @@
-"""Runs compared: the results of each for every service, and differences from a baseline. Plain data, no Textual."""
+"""Runs compared at a round, by the measures, intervals and paired differences of ``flmarket report``.
 
-from collections.abc import Sequence
+Runs that differ in their seed alone are compared as one group; a run of its own is a group of one.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
+from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
+
+from fl.arrays import FloatArray
+from flmarket.analysis.results import report
+from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.report import Difference, Estimate
+from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.setting import Setting
+from learning.statistics.intervals import FEWEST, mean_band
 from learning.statistics.time_to_target import RoundsToTarget
-from scenarios.file.differences import distinguished, flattened
-from scenarios.file.interventions import intervention_words
-from scenarios.file.schema import Intervention, Scenario
+from scenarios.logs.directory import RunDirectory
+from tui.state.run_names import market_name
 from tui.state.watched_run import Phase, Session
 
-_ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
+SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
+"""The measures that are compared."""
+
+_MEASURES = [measure for measure in MEASURES if measure.name in SHOWN]
+
+_HELD = frozenset({"accuracy", "test_accuracy", "reward"})
+"""Curves that a service keeps at their height after it has left; it spends nothing then."""
+
+
+Mean = TypeVar("Mean", Estimate, Difference)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs of one market and policy."""
+
+    name: str  # what distinguishes it from the other groups
+    runs: tuple[int, ...]  # their places among the runs that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One service in one run at a round; ``accuracy`` is the reported one.
+    """One service in a group of runs; intervals are known once all runs are over."""
 
-    Deltas are None for the baseline, and if one of the two runs has no value.
-    """
-
-    run: int
+    group: int
     service: str
     policy: str
-    accuracy: float
-    to_target: RoundsToTarget
-    spent: float
-    served: int
-    refused: int
-    over: bool  # whether this is the last round of a complete run: what was not met will not be
-    accuracy_delta: float | None = None
-    to_target_delta: float | None = None
-    spent_delta: float | None = None
+    over: bool  # whether this is the last round of complete runs: what was not met will not be
+    means: Mapping[str, Estimate]  # by the names of measures
+    differences: Mapping[str, Difference]  # from the baseline; none of itself, nor where no seed is shared
 
 
-def compare(
-    sessions: Sequence[Session],  # the runs
-    rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
-    baseline: int,  # the place of the run that the others are compared with
-) -> list[Row]:
-    """Return one row for each service and run, services together."""
-    found: dict[str, dict[int, Row]] = {}
-    for run, (session, number) in enumerate(zip(sessions, rounds, strict=True)):
-        if not number:
-            continue
-        for m, last in enumerate(session.history[number].services):
-            history = session.history
-            found.setdefault(last.service, {})[run] = Row(
-                run=run,
-                service=last.service,
-                policy=last.policy,
-                accuracy=last.test_accuracy,
-                to_target=history.rounds_to_target(m, number),
-                spent=history.total(m, "spent", number),
-                served=int(history.total(m, "served", number)),
-                refused=int(history.total(m, "refused", number)),
-                over=session.phase is Phase.COMPLETE and number == len(history),
-            )
-    return [_differing(row, runs.get(baseline)) for runs in found.values() for row in runs.values()]
+def groups(sessions: Sequence[Session]) -> list[Group]:
+    """Return the groups of runs that differ in their seed alone, in the order of their first runs."""
+    found: dict[object, list[int]] = {}
+    for place, session in enumerate(sessions):
+        known = session.scenario is not None
+        found.setdefault((session.hash8, session.policy, session.market) if known else place, []).append(place)
+    parted: list[list[int]] = []
+    for places in found.values():
+        # With one seed twice they are no runs over seeds, whatever else they are.
+        same = len({sessions[place].seed for place in places}) < len(places)
+        parted += [[place] for place in places] if same else [places]
+    return [Group(_name(sessions, places), tuple(places)) for places in parted]
 
 
-def _differing(row: Row, base: Row | None) -> Row:
-    if base is None or base is row:
-        return row
-    both = row.to_target.reached.all() and base.to_target.reached.all()
-    return replace(
-        row,
-        accuracy_delta=row.accuracy - base.accuracy,
-        to_target_delta=row.to_target.mean() - base.to_target.mean() if both else None,
-        spent_delta=row.spent - base.spent,
-    )
+def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
+    first = sessions[places[0]]
+    if first.scenario is None:
+        return first.label
+    name = market_name(first, sessions)
+    return f"{name} · seed {first.seed}" if len(places) == 1 else f"{name} · {len(places)} seeds"
 
 
 def common_rounds(sessions: Sequence[Session]) -> list[int]:
@@ -89,88 +95,118 @@ def _finished(session: Session, last: int) -> bool:
     return complete and all(row.status.gone for row in session.history[last].services)
 
 
-def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
-    """Return why a comparison is not entirely fair; nothing if it is. ``paired``: each policy has the same seeds."""
-    known = [session for session in sessions if session.scenario is not None]
-    notes = []
-    if len({session.hash8 for session in known}) > 1:
-        first = _first_shock(known)
-        if first is None:
-            notes.append("different markets (settings, sweep values or shocks)")
-        else:
-            notes.append(f"the same market until the shock in round {first}")
-    if len({session.seed for session in known}) > 1 and not paired:
-        notes.append("different seeds: part of the difference is chance")
-    if len(versions := {session.version for session in known if session.version}) > 1:
-        notes.append(f"played by flmarket {' and '.join(sorted(versions))}: part of the difference may come from that")
-    if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
-        notes.append("trained in different arithmetic: part of the difference comes from that")
-    for session in known:
-        if session.phase in _ENDINGS and len(session.history):
-            notes.append(f"{name_of(session, sessions)} {_ENDINGS[session.phase]} after round {len(session.history)}")
-    return notes
+def compare(
+    sessions: Sequence[Session],  # the runs
+    rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
+    found: Sequence[Group],  # the groups of the runs
+    baseline: int,  # the place of the group that the others are compared with
+) -> list[Row]:
+    """Return one row for each service and group, services together."""
+    results = [result_at(session, n) if n else None for session, n in zip(sessions, rounds, strict=True)]
+    begun = {
+        place: report.Group.of(own, _MEASURES)
+        for place, group in enumerate(found)
+        if (own := [result for run in group.runs if (result := results[run]) is not None])
+    }
+    rests = [all(sessions[run].over for run in group.runs) for group in found]
+    rows: dict[str, list[Row]] = {}
+    for place, group in begun.items():
+        means: dict[str, dict[str, Estimate]] = {}
+        differences: dict[str, dict[str, Difference]] = {}
+        for mean in report.estimates(group, _MEASURES):
+            means.setdefault(mean.service, {})[mean.measure.name] = _settled(mean, rests[place])
+        if place != baseline and baseline in begun:
+            for pair in report.differences(group, begun[baseline], _MEASURES):
+                settled = _settled(pair, rests[place] and rests[baseline])
+                differences.setdefault(pair.service, {})[pair.measure.name] = settled
+        runs = [(sessions[run], rounds[run]) for run in found[place].runs]
+        over = all(session.phase is Phase.COMPLETE and n == len(session.history) for session, n in runs)
+        for service in group.setting.services:
+            own_means = means[service]
+            row = Row(place, service, own_means["spent"].played, over, own_means, differences.get(service, {}))
+            rows.setdefault(service, []).append(row)
+    return [row for own in rows.values() for row in own]
 
 
-def name_of(session: Session, sessions: Sequence[Session]) -> str:
-    """Return the shortest name that distinguishes a run from the others it is compared with.
+def _settled(mean: Mean, rests: bool) -> Mean:
+    """Return a mean without its interval while a run is in progress."""
+    return mean if rests else replace(mean, interval=replace(mean.interval, low=nan, high=nan))
 
-    A fork is named after its shock, where the market is the others' in all else.
+
+def result_at(session: Session, last: int) -> RunResult:
+    """Return a run as reports read it, as if it had ended after a round."""
+    scenario, history = session.scenario, session.history
+    assert scenario is not None  # noqa: S101 - known before the first round
+    directory = session.directory or Path(session.hash8)
+    setting = Setting(scenario, scenario.name, directory.parent.parent, session.sweep, 0, session.sweep)
+    met = [history.exit_of(m, last) for m in range(len(scenario.services))]
+    return RunResult(
+        directory=RunDirectory(directory),
+        setting=setting,
+        policy=session.policy,
+        policies=tuple(row.policy for row in history[last].services),
+        seed=session.seed,
+        accuracy=history.column("accuracy", last),
+        reported=history.column("test_accuracy", last),
+        reward=history.column("reward", last),
+        offered=history.column("offered", last),
+        spent=history.column("spent", last),
+        wanted=history.column("wanted", last),
+        served=history.column("served", last),
+        refused=history.column("refused", last),
+        to_target=RoundsToTarget.of(met, last).since(setting.arrivals),
+    )
+
+
+def mean_series(
+    sessions: Sequence[Session],  # the runs
+    rounds: Sequence[int],  # the last round of each that counts; 0 for a run that has none
+    service: str,  # the service's name
+    metric: str,  # one of ``history.COMPARED``, or ``accuracy``
+    points: int = 400,  # how many points the curve has at most, about
+) -> tuple[list[float], list[float]]:
+    """Return the mean curve of a service in some runs: rounds, thinned to about ``points``, and the means.
+
+    A service that has left keeps its accuracy and reward until the last round of the longest run, and spends nothing.
+    Rounds in which no run has a value are left out.
     """
-    if session.scenario is None:
-        return session.label
-    words = [session.policy]
-    if len({other.seed for other in sessions if other.scenario}) > 1:
-        words.append(f"seed {session.seed}")
-    return " · ".join(words + _market_words(session, sessions))
+    numbers, values = _curves(sessions, rounds, service, metric, points)
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    some = count > 0
+    means = np.where(known, values, 0.0).sum(axis=0)[some] / count[some]
+    return numbers[some].tolist(), means.tolist()
 
 
-def market_name(session: Session, sessions: Sequence[Session]) -> str:
-    """Return the shortest name that distinguishes a run from those of other policies and markets, whatever the seed."""
-    return " · ".join([session.policy, *_market_words(session, sessions)])
+def band_series(
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int = 60
+) -> tuple[list[float], list[float], list[float]]:
+    """Return the 95 % intervals of a mean curve at some rounds: the rounds, the lower ends, and the upper ends.
+
+    There are none for fewer than ``FEWEST`` seeds, or while a run is in progress. Rounds in which a run has no value
+    are left out. The arguments are those of ``mean_series``.
+    """
+    if len(sessions) < FEWEST or not all(rounds) or not all(session.over for session in sessions):
+        return [], [], []
+    numbers, values = _curves(sessions, rounds, service, metric, points)
+    whole = ~np.isnan(values).any(axis=0)
+    if not whole.any():
+        return [], [], []
+    _, low, high = mean_band(values[:, whole])
+    return numbers[whole].tolist(), low.tolist(), high.tolist()
 
 
-def original(sessions: Sequence[Session]) -> int:
-    """Return the place of the run that others are forks of; that of the first run if there is none."""
-    known = [place for place, session in enumerate(sessions) if session.scenario is not None]
-    if _first_shock([sessions[place] for place in known]) is None:
-        return 0
-    return min(known, key=lambda place: (sessions[place].hurry > 0, len(_shocks(sessions[place])), place))
-
-
-def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
-    """Return what distinguishes a run's market from those of the other runs: shocks, a sweep's values, or its hash."""
-    known = [other for other in sessions if other.scenario is not None]
-    if session.scenario is None or len({other.hash8 for other in known}) == 1:
-        return []
-    if _first_shock(known) is None:
-        return _value_words(session.scenario, session.hash8, known)
-    return intervention_words(_shocks(session), map(_shocks, known))
-
-
-def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:
-    """Return what distinguishes a market that differs from the others in more than shocks."""
-    others = {other.hash8: other.scenario for other in known if other.scenario is not None}
-    twins = {key: flattened(other.model_dump()) for key, other in others.items() if other.name == scenario.name}
-    values = distinguished(twins).get(hash8)
-    if values is None and (len(twins) > 1 or len(twins) == len(others)):
-        return [f"{scenario.name}-{hash8}"]
-    several = len(twins) < len(others)
-    return [*([scenario.name] if several else []), *([] if values is None else [values])]
-
-
-def _shocks(session: Session) -> tuple[Intervention, ...]:
-    return session.scenario.interventions if session.scenario else ()
-
-
-def _common_shocks(sessions: Sequence[Session]) -> list[Intervention]:
-    first, *others = map(_shocks, sessions)
-    return [change for change in first if all(change in shocks for shocks in others)]
-
-
-def _first_shock(sessions: Sequence[Session]) -> int | None:
-    """Return the first round in which markets differ, if they differ in nothing but shocks; else None."""
-    if len({session.market for session in sessions}) != 1:
-        return None
-    common = _common_shocks(sessions)
-    own = [change.round for session in sessions for change in _shocks(session) if change not in common]
-    return min(own, default=None)
+def _curves(
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return [P] about so many rounds, and [runs, P] the values of all runs that have begun; NaN where one has none."""
+    runs = [(session.history, n) for session, n in zip(sessions, rounds, strict=True) if n]
+    last = max((n for _, n in runs), default=0)
+    numbers = np.unique([*range(1, last + 1, max(1, last // points)), *([last] if last else [])]).astype(np.int64)
+    values = np.empty((len(runs), len(numbers)))
+    for run, (history, n) in enumerate(runs):
+        place = [row.service for row in history[n].services].index(service)
+        values[run] = history.column(metric, n)[np.minimum(numbers, n) - 1, place]
+        if metric not in _HELD:
+            values[run, numbers > n] = 0.0 if metric == "spent" else nan
+    return numbers.astype(np.float64), values

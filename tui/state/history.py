@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.observation import Status
-from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
 from tui.state.stored import StoredRounds
 
@@ -101,19 +100,9 @@ class History:
         known = ~np.isnan(values)
         return (chosen[known] + 1.0).tolist(), values[known].tolist()
 
-    def figure(self, service: int, figure: str, number: int) -> float:
-        """Return a figure of one round; NaN where it has no value; of a money amount, in units."""
-        return float(self._figures[number - 1, FIGURES.index(figure), service])
-
-    def total(self, service: int, figure: str, last: int) -> float:
-        """Return the sum of a figure over the rounds up to ``last``; of a money amount, in units."""
-        # Money has six decimals, so that no rounding error of the sum is left.
-        return round(float(self._figures[:last, FIGURES.index(figure), service].sum()), 6)
-
-    def rounds_to_target(self, service: int, last: int) -> RoundsToTarget:
-        """Return when a service met its target, up to round ``last``, counted from its arrival; arrays are [1]."""
-        arrival = 1 + np.count_nonzero(self._figures[:last, FIGURES.index("reward"), service] == 0, keepdims=True)
-        return RoundsToTarget.of([self.exit_of(service, last)], last).since(arrival)
+    def column(self, figure: str, last: int) -> NDArray[np.float64]:
+        """Return [last, M] a figure of the rounds up to ``last``; NaN where it has no value, money in units."""
+        return self._figures[:last, FIGURES.index(figure)]
 
     def exit_of(self, service: int, last: int) -> int | None:
         """Return the round in which a service met its target; None if it did not up to round ``last``."""

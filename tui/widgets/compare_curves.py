@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from tui.state.seeds import band_series, mean_series
+from tui.state.comparison import band_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.look import faint_color, series_color, sign, tint
 from tui.style.words import CURVES, accuracy_words

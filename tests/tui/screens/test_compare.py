@@ -18,7 +18,8 @@ from tui.screens.compare import CompareScreen
 from tui.screens.export import ExportDialog
 from tui.screens.market import MarketScreen
 from tui.screens.pick_runs_dialog import PickRuns
-from tui.state.comparison import caveats, common_rounds, compare, name_of, original
+from tui.state.comparison import common_rounds, compare, groups
+from tui.state.run_names import caveats, name_of, original
 from tui.state.watched_run import Phase, Session
 from tui.widgets.compare_table import CompareTable
 
@@ -46,16 +47,21 @@ def two(play: Play, text: str, *, rounds: int | None = None, phase: Phase = Phas
 
 def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> None:
     sessions = two(play_small, scenario_text)
-    rows = compare(sessions, [12, 12], 0)
-    assert [(row.service, row.run) for row in rows] == [(s, r) for s in ("alpha", "beta", "gamma") for r in (0, 1)]
+    sessions[1].policy = "d-first"
+    shown = groups(sessions)
+    rows = compare(sessions, [12, 12], shown, 0)
+    assert [(row.service, row.group) for row in rows] == [(s, r) for s in ("alpha", "beta", "gamma") for r in (0, 1)]
     base, other = rows[2], rows[3]
-    assert base.accuracy_delta is None
+    assert base.differences == {}
     assert other.policy == "d-first"
-    assert other.accuracy_delta == other.accuracy - base.accuracy
-    assert other.spent_delta == other.spent - base.spent
-    assert base.spent == sum(logged.services[1].spent for logged in sessions[0].history) / 1e6
-    assert compare(sessions, [12, 12], 1)[2].accuracy_delta == -other.accuracy_delta
-    assert compare(sessions, [12, 0], 0)[1].run == 0  # one has no round yet
+    for measure in ("final accuracy", "spent"):
+        one, two_ = (row.means[measure].interval.estimate for row in (base, other))
+        assert other.differences[measure].interval.estimate == two_ - one
+        [back] = [row.differences[measure] for row in compare(sessions, [12, 12], shown, 1)[2:3]]
+        assert back.interval.estimate == one - two_
+    spent = sum(logged.services[1].spent for logged in sessions[0].history) / 1e6
+    assert base.means["spent"].interval.estimate == pytest.approx(spent)
+    assert {row.group for row in compare(sessions, [12, 0], shown, 0)} == {0}  # one has no round yet
 
 
 def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: str) -> None:
@@ -199,8 +205,8 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert "means over 3 seeds, with 95 % intervals" in words
         assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in words
         assert "different seeds" not in words
-        cell = str(table.cell(5, "accuracy"))
-        assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", cell)
+        cell = str(table.cell(5, "final accuracy"))
+        assert re.fullmatch(r"\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\]", cell)
         await pilot.press("s")
         assert table.count == 18
         assert "different seeds" in status(screen)

@@ -20,8 +20,8 @@ from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.state.catalogue import recent_runs
+from tui.state.comparison import mean_series
 from tui.state.run_state import standing
-from tui.state.seeds import mean_series
 from tui.state.watched_run import Phase, Session
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
@@ -60,13 +60,13 @@ async def test_the_compare_screen_and_the_report_agree(
         for place, group in enumerate(screen.shown):
             policy = sessions[group.runs[0]].policy
             [final] = played[1].loc[(slice(None), policy, "one"), "final accuracy"]
-            assert str(table.cell(place, "accuracy")).startswith(f"{final:.1f} [")
+            assert str(table.cell(place, "final accuracy")).startswith(f"{final:.2f} [")
             runs = [sessions[run] for run in group.runs]
             assert mean_series(runs, [2] * 3, "one", screen.metric)[1][-1] == pytest.approx(final / 100)
         await pilot.press("s")
         for place, session in enumerate(sessions):
-            cell = str(table.cell(place, "accuracy"))
-            assert cell == f"{100 * session.history[2].services[0].test_accuracy:.1f}"
+            cell = str(table.cell(place, "final accuracy"))
+            assert cell == f"{100 * session.history[2].services[0].test_accuracy:.2f}"
 
 
 async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> None:

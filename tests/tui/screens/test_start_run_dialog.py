@@ -264,5 +264,5 @@ async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: 
         await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
         assert [run.seed for run in screen.sessions] == [0, 1, 2]
         table = screen.query_one(CompareTable)
-        await until(pilot, lambda: "[" in str(table.cell(0, "accuracy")), "the intervals")
+        await until(pilot, lambda: "[" in str(table.cell(0, "final accuracy")), "the intervals")
         assert table.count == 3

@@ -8,7 +8,7 @@ from scenarios.loader import load
 from scenarios.running.batch import plan
 from scenarios.running.runner import execute
 from tui.state.batch_folder import RunsFolder
-from tui.state.comparison import market_name, name_of
+from tui.state.run_names import market_name, name_of
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]

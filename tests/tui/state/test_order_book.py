@@ -160,7 +160,7 @@ def test_places_in_a_history(play_small: Callable[..., Session]) -> None:
     xs, ys = history.series(1, "accuracy", 12, points=4)
     assert (xs[0], xs[-1], len(xs)) == (1.0, 12.0, 5)
     assert ys[-1] == history[12].services[1].accuracy
-    met, not_yet = history.rounds_to_target(0, 12), history.rounds_to_target(0, history.exits[0] - 1)
-    assert (met.rounds.tolist(), met.reached.tolist()) == ([history.exits[0]], [True])
-    assert not_yet.reached.tolist() == [False]
+    assert history.exit_of(0, 12) == history.exits[0]
+    assert history.exit_of(0, history.exits[0] - 1) is None
+    assert history.column("spent", 3)[:, 1].tolist() == [history[n].services[1].spent / 1e6 for n in (1, 2, 3)]
     assert (faster(1, 1), faster(10, 1), faster(None, 1), faster(0.25, -1)) == (2, None, None, 0.25)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from learning.statistics.intervals import paired_interval
-from tui.state.comparison import compare
-from tui.state.seeds import band_series, groups, mean_series, over_seeds
+from tui.state.comparison import band_series, compare, groups, mean_series
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
@@ -34,44 +33,42 @@ def test_groups_are_runs_of_one_market_and_policy(play_small: Play, scenario_tex
 
 def test_means_intervals_and_paired_differences(play_small: Play, scenario_text: str) -> None:
     sessions = batch(play_small, scenario_text, 4)
-    found = groups(sessions)
-    rows = compare(sessions, [12] * 8, 0)
-    base, other = over_seeds(sessions, rows, found, 0)[4:]
-    assert (base.service, other.service, other.seeds) == ("gamma", "gamma", 4)
+    rows = compare(sessions, [12] * 8, groups(sessions), 0)
+    base, other = rows[4:]
+    accuracy, difference = other.means["final accuracy"], other.differences["final accuracy"]
+    assert (base.service, other.service, accuracy.seeds) == ("gamma", "gamma", 4)
     values = [np.array([100 * run.history[12].services[2].accuracy for run in sessions[k : k + 4]]) for k in (0, 4)]
-    assert other.accuracy.value == pytest.approx(values[1].mean())
-    assert other.accuracy.interval == paired_interval(values[1], np.zeros(4))
-    assert other.accuracy_delta is not None
-    assert other.accuracy_delta.interval == paired_interval(values[1], values[0])
-    assert base.accuracy_delta is None
-    interval = other.accuracy.interval
-    assert interval is not None
-    assert other.accuracy.text(1) == f"{values[1].mean():.1f} [{interval.low:.1f}, {interval.high:.1f}]"
-    assert other.to_target.text() == "never"
-    assert over_seeds(sessions, rows, found, 0)[0].to_target.reached.all()  # alpha leaves early in all of them
+    assert accuracy.interval == paired_interval(values[1], np.zeros(4))
+    assert difference.interval == paired_interval(values[1], values[0])
+    assert base.differences == {}
+    interval = accuracy.interval
+    assert accuracy.text == f"{values[1].mean():.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    assert other.means["rounds to target"].text == "never"
+    met = rows[0].means["rounds to target"].to_target
+    assert met is not None
+    assert met.reached.all()  # alpha leaves early in all of them
 
 
-def test_fewer_than_three_seeds_and_runs_that_go_on_have_no_interval(play_small: Play, scenario_text: str) -> None:
+def test_fewer_than_three_seeds_and_runs_in_progress_have_no_interval(play_small: Play, scenario_text: str) -> None:
     sessions = batch(play_small, scenario_text, 2)
-    rows = over_seeds(sessions, compare(sessions, [12] * 4, 0), groups(sessions), 0)
-    assert all(row.accuracy.interval is None and row.spent.interval is None for row in rows)
+    rows = compare(sessions, [12] * 4, groups(sessions), 0)
+    assert not any(mean.interval.known for row in rows for mean in row.means.values())
     sessions = batch(play_small, scenario_text, 3)
     sessions[0].phase = Phase.RUNNING
-    rows = over_seeds(sessions, compare(sessions, [12] * 6, 0), groups(sessions), 0)
-    assert rows[0].accuracy.interval is None
-    assert rows[1].accuracy.interval is not None
-    assert rows[1].accuracy_delta is not None
-    assert rows[1].accuracy_delta.interval is None  # the baseline goes on
+    base, other, *_ = compare(sessions, [12] * 6, groups(sessions), 0)
+    assert not base.means["final accuracy"].interval.known
+    assert other.means["final accuracy"].interval.known
+    assert not other.differences["final accuracy"].interval.known  # the baseline is in progress
 
 
 def test_differences_are_of_the_seeds_that_both_have(play_small: Play, scenario_text: str) -> None:
     sessions = batch(play_small, scenario_text, 3)
     del sessions[0]
-    rows = over_seeds(sessions, compare(sessions, [12] * 5, 0), groups(sessions), 0)
+    row = compare(sessions, [12] * 5, groups(sessions), 0)[5]
     accuracy = [100 * run.history[12].services[2].accuracy for run in sessions]
-    assert rows[5].accuracy.value == pytest.approx(np.mean(accuracy[2:]))
-    assert rows[5].accuracy_delta is not None
-    assert rows[5].accuracy_delta.value == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
+    assert row.means["final accuracy"].interval.estimate == pytest.approx(np.mean(accuracy[2:]))
+    difference = row.differences["final accuracy"].interval.estimate
+    assert difference == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
 
 
 def test_a_mean_curve_holds_the_accuracy_of_a_service_that_has_left(play_small: Play, scenario_text: str) -> None:

@@ -1,0 +1,97 @@
+"""What tells runs that are compared apart: their names, and why a comparison is not entirely fair."""
+
+from collections.abc import Sequence
+
+from scenarios.file.differences import distinguished, flattened
+from scenarios.file.interventions import intervention_words
+from scenarios.file.schema import Intervention, Scenario
+from tui.state.watched_run import Phase, Session
+
+_ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
+
+
+def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
+    """Return why a comparison is not entirely fair; nothing if it is. ``paired``: each policy has the same seeds."""
+    known = [session for session in sessions if session.scenario is not None]
+    notes = []
+    if len({session.hash8 for session in known}) > 1:
+        first = _first_shock(known)
+        if first is None:
+            notes.append("different markets (settings, sweep values or shocks)")
+        else:
+            notes.append(f"the same market until the shock in round {first}")
+    if len({session.seed for session in known}) > 1 and not paired:
+        notes.append("different seeds: part of the difference is chance")
+    if len(versions := {session.version for session in known if session.version}) > 1:
+        notes.append(f"played by flmarket {' and '.join(sorted(versions))}: part of the difference may come from that")
+    if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
+        notes.append("trained in different arithmetic: part of the difference comes from that")
+    for session in known:
+        if session.phase in _ENDINGS and len(session.history):
+            notes.append(f"{name_of(session, sessions)} {_ENDINGS[session.phase]} after round {len(session.history)}")
+    return notes
+
+
+def name_of(session: Session, sessions: Sequence[Session]) -> str:
+    """Return the shortest name that distinguishes a run from the others it is compared with.
+
+    A fork is named after its shock, where the market is the others' in all else.
+    """
+    if session.scenario is None:
+        return session.label
+    words = [session.policy]
+    if len({other.seed for other in sessions if other.scenario}) > 1:
+        words.append(f"seed {session.seed}")
+    return " · ".join(words + _market_words(session, sessions))
+
+
+def market_name(session: Session, sessions: Sequence[Session]) -> str:
+    """Return the shortest name that distinguishes a run from those of other policies and markets, whatever the seed."""
+    return " · ".join([session.policy, *_market_words(session, sessions)])
+
+
+def original(sessions: Sequence[Session]) -> int:
+    """Return the place of the run that others are forks of; that of the first run if there is none."""
+    known = [place for place, session in enumerate(sessions) if session.scenario is not None]
+    if _first_shock([sessions[place] for place in known]) is None:
+        return 0
+    return min(known, key=lambda place: (sessions[place].hurry > 0, len(_shocks(sessions[place])), place))
+
+
+def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
+    """Return what distinguishes a run's market from those of the other runs: shocks, a sweep's values, or its hash."""
+    known = [other for other in sessions if other.scenario is not None]
+    if session.scenario is None or len({other.hash8 for other in known}) == 1:
+        return []
+    if _first_shock(known) is None:
+        return _value_words(session.scenario, session.hash8, known)
+    return intervention_words(_shocks(session), map(_shocks, known))
+
+
+def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:
+    """Return what distinguishes a market that differs from the others in more than shocks."""
+    others = {other.hash8: other.scenario for other in known if other.scenario is not None}
+    twins = {key: flattened(other.model_dump()) for key, other in others.items() if other.name == scenario.name}
+    values = distinguished(twins).get(hash8)
+    if values is None and (len(twins) > 1 or len(twins) == len(others)):
+        return [f"{scenario.name}-{hash8}"]
+    several = len(twins) < len(others)
+    return [*([scenario.name] if several else []), *([] if values is None else [values])]
+
+
+def _shocks(session: Session) -> tuple[Intervention, ...]:
+    return session.scenario.interventions if session.scenario else ()
+
+
+def _common_shocks(sessions: Sequence[Session]) -> list[Intervention]:
+    first, *others = map(_shocks, sessions)
+    return [change for change in first if all(change in shocks for shocks in others)]
+
+
+def _first_shock(sessions: Sequence[Session]) -> int | None:
+    """Return the first round in which markets differ, if they differ in nothing but shocks; else None."""
+    if len({session.market for session in sessions}) != 1:
+        return None
+    common = _common_shocks(sessions)
+    own = [change.round for session in sessions for change in _shocks(session) if change not in common]
+    return min(own, default=None)
