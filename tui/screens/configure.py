@@ -25,6 +25,7 @@ from tui.editing.document import ScenarioDocument
 from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
 from tui.screens.save import DiscardDialog, SaveDialog
+from tui.style.columns import end_of
 from tui.style.keys import named
 from tui.widgets.field import FieldRow
 from tui.widgets.key_bar import KeyBar
@@ -43,6 +44,14 @@ PANES = {
 
 MARKET = ("name", "description", "rounds", "dqi", "market")
 CHANGES = ("sweep", "runs", "interventions")
+
+
+class Fields(VerticalScroll, can_focus=False):
+    """The fields of a tab, one below the other; the tab key goes from field to field."""
+
+
+class KeyButton(Button, can_focus=False):
+    """A button that has a key: the tab key skips it."""
 
 
 class ConfigureScreen(Screen[None]):
@@ -79,20 +88,21 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="form-title")
-        with TabbedContent(id="form"):
-            for name, pane in PANES.items():
-                if name != "Services":
-                    yield TabPane(name, VerticalScroll(), id=pane)
-                    continue
-                with TabPane(name, id=pane), Horizontal():
-                    with Vertical(id="service-side"):
-                        yield OptionList(id="service-list")
-                        yield Button("Add F2", id="add", compact=True)
-                        yield Button("Duplicate F3", id="duplicate", compact=True)
-                        yield Button("Remove F4", id="remove", compact=True)
-                    yield VerticalScroll(id="service-form")
-        with VerticalScroll(id="form-side"):
-            yield Static("", id="form-meaning")
+        with Horizontal():
+            with TabbedContent(id="form"):
+                for name, pane in PANES.items():
+                    if name != "Services":
+                        yield TabPane(name, Fields(), id=pane)
+                        continue
+                    with TabPane(name, id=pane), Horizontal():
+                        with Vertical(id="service-side"):
+                            yield OptionList(id="service-list")
+                            yield KeyButton("Add F2", id="add", compact=True)
+                            yield KeyButton("Duplicate F3", id="duplicate", compact=True)
+                            yield KeyButton("Remove F4", id="remove", compact=True)
+                        yield Fields(id="service-form")
+            with VerticalScroll(id="form-side"):
+                yield Static("", id="form-meaning")
         yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
@@ -125,7 +135,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     async def _fill(self, event: TabbedContent.TabActivated) -> None:
         """Make the rows of a tab when it is first shown; those of all tabs would take most of a second."""
         if not event.pane.query(FieldRow):
-            await event.pane.query_one(VerticalScroll).mount_all(self._rows_of(str(event.pane.id)))
+            await event.pane.query_one(Fields).mount_all(self._rows_of(str(event.pane.id)))
             self._mark()
 
     # Services
@@ -133,7 +143,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     async def _show_services(self) -> None:
         self.service = max(0, min(self.document.services - 1, self.service))
         self._list_services()
-        form = self.query_one("#service-form", VerticalScroll)
+        form = self.query_one("#service-form", Fields)
         await form.remove_children()
         await form.mount_all(self._rows_of("tab-services"))
         self._mark()
@@ -229,15 +239,23 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                 self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own))
             )
         self._mark_tabs()
-        changed = "✎ changed" if self.document.changed else "unchanged"
-        where = str(self.own or f"{self.file} (read-only; saved as a new file)")
-        self.query_one("#form-title", Static).update(f"[b]{where.replace('[', '')}[/b]  {changed}")
+        self._entitle()
         box = self.query_one("#form-problems", Static)
         count = len(self.problems)
         lines = [str(problem) for problem in self.problems[:3]]
         more = [f"{counted(count - 3, 'more problem')}"] if count > 3 else []
         box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid")
         box.set_class(bool(count), "-wrong")
+
+    def on_resize(self) -> None:
+        self._entitle()
+
+    def _entitle(self) -> None:
+        """Say which file is edited, and whether it is changed; a long path is cut at its beginning."""
+        state = "  ✎ changed" if self.document.changed else "  unchanged"
+        where = str(self.own or f"{self.file} (read-only; saved as a new file)")
+        title = Content.assemble((end_of(where, self.size.width - 2 - len(state)), "bold"), state)
+        self.query_one("#form-title", Static).update(title)
 
     def _mark_tabs(self) -> None:
         form = self.query_one("#form", TabbedContent)

@@ -115,13 +115,13 @@ checkpoint, or starts over."""
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """Check which runs already exist, and focus what comes next: opening a complete run, or else the seed."""
+        """Check which runs already exist, and focus what comes next: opening a complete run, or else the policies."""
         self._update()
-        self.query_one("#replay" if self.query_one("#replay").display else "#seed").focus()
+        self.query_one("#replay" if self.query_one("#replay").display else "#policies").focus()
 
     def on_key(self, event: Key) -> None:
-        """Take digits that are typed while a button has the focus as new seeds."""
-        if isinstance(self.focused, Button) and event.character in set("0123456789"):
+        """Take digits that are typed elsewhere as new seeds."""
+        if not isinstance(self.focused, Input) and event.character in set("0123456789"):
             seed = self.query_one("#seed", Input)
             self.set_focus(seed)  # which selects the old text, so that the digit replaces it
             seed.post_message(Key(event.key, event.character))

@@ -43,6 +43,15 @@ def fit(text: str, width: int) -> str:
     return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
+def end_of(text: str, width: int) -> str:
+    """Return a text shortened to at most ``width`` cells, of which the end is kept."""
+    if cell_len(text) <= width:
+        return text
+    while text and cell_len(text) >= width:
+        text = text[1:]
+    return f"…{text}"
+
+
 def wrapped(words: str, width: int) -> Iterator[str]:
     """Yield lines of at most ``width`` cells, or one letter, which end where a word does, unless it is longer."""
     while len(words) > 1 and cell_len(words) > width:

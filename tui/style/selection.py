@@ -1,4 +1,4 @@
-"""The look of the row that is chosen, in every table and list: a tint behind all of it, and a bar at its left.
+"""The look of the row that is chosen, in every table and list: a tint behind it, and a bar at its left with the focus.
 
 The tint is the theme's ``block-cursor-background`` as ``legible`` sets it. Where there are no colours of our own, as
 with NO_COLOR and in ANSI themes, the row is in reverse video.
@@ -41,9 +41,9 @@ def over(segments: Iterable[Segment], base: Style, chosen: Style) -> list[Segmen
 
 
 def barred(options: OptionList, y: int, strip: Strip) -> Strip:
-    """Return a line of a list, with the bar in place of its first cell if it is of the chosen option."""
+    """Return a line of a list; of the chosen option, with the bar in place of its first cell if the list has focus."""
     line = options.scroll_offset.y + y
-    if line >= len(options._lines) or options._lines[line][0] != options.highlighted:
+    if not options.has_focus or line >= len(options._lines) or options._lines[line][0] != options.highlighted:
         return strip
     first, rest = strip.divide([1, strip.cell_length])
     style = bar(options.app)

@@ -14,7 +14,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, parse
-from support.screens import until
+from support.screens import painted, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen
@@ -323,3 +323,39 @@ async def test_a_text_longer_than_its_field_is_shown_as_far_as_it_goes(app: Mark
         editor.value = "long " * 60
         await pilot.pause()
         assert editor.scrollable_content_region.height == 1  # a scroll bar would take its only line
+
+
+@pytest.mark.parametrize("width", [80, 140])
+async def test_a_long_path_is_cut_with_a_sign_and_what_has_changed_is_said(
+    app: MarketApp, small: Path, width: int
+) -> None:
+    folder = small / "a-folder-with-a-long-name" / "and-another-one-with-a-longer-name" / "and-a-third-one-below-them"
+    folder.mkdir(parents=True)
+    path = (small / "small.toml").rename(folder / "small[1].toml")
+    async with app.run_test(size=(width, 40)) as pilot:
+        screen = ConfigureScreen(path.read_text(), str(path), path, app)
+        app.push_screen(screen)
+        await until(pilot, lambda: screen.query(FieldRow))
+        title = painted(app).splitlines()[0].rstrip()
+        assert title.startswith(" …") or len(str(path)) + 12 < width
+        assert title.endswith("below-them/small[1].toml  unchanged")
+        row(screen, "rounds").query_one(Input).value = "7"
+        await until(pilot, lambda: painted(app).splitlines()[0].rstrip().endswith("✎ changed"))
+
+
+async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus_has_a_bar(
+    app: MarketApp, small: Path
+) -> None:
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        for found in screen.query("#tab-market FieldRow").results(FieldRow):
+            await pilot.press("tab")
+            assert app.focused in found.query("Input, Select")
+            await pilot.pause()
+            assert painted(app).splitlines()[found.region.y][found.region.x] == "▌"
+        screen.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: screen.query("#service-form FieldRow"))
+        screen.query_one("#service-list").focus()
+        await pilot.press("tab")
+        assert app.focused in row(screen, "services", 0, "name").query(Input)

@@ -15,7 +15,7 @@ from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.protocol import Start
 from support.runs import RECORDED
-from support.screens import until
+from support.screens import painted, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -159,6 +159,20 @@ async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:
     return chosen[0] if chosen else None
 
 
+@pytest.mark.parametrize("size", [(80, 18), (120, 40)])
+async def test_the_policies_have_the_focus_and_no_other_part_looks_as_if_it_had(
+    app: MarketApp, scenario_text: str, size: tuple[int, int]
+) -> None:
+    async with asking(app, scenario_text, size) as (pilot, dialog, _):
+        assert app.focused is dialog.query_one("#policies")
+        assert "seeds 0" in painted(app)
+        assert "▌[x] as configured" in painted(app)
+        await pilot.press("shift+tab", "shift+tab")
+        await pilot.pause()
+        assert app.focused is dialog.query_one("#seed")
+        assert "▌[x]" not in painted(app)
+
+
 async def test_a_seed_is_typed_at_once_and_enter_runs_it(app: MarketApp, scenario_text: str) -> None:
     choice = await ask(app, scenario_text, "1", "7", "enter")
     assert choice is not None
@@ -203,7 +217,7 @@ async def test_several_seeds_give_a_run_for_each_policy_and_seed(
     app: MarketApp, scenario_text: str, size: tuple[int, int]
 ) -> None:
     async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
-        await pilot.press(*"0..2")  # typed in the field, which has the focus
+        await pilot.press(*"0..2")  # typed at once
         assert dialog.query_one("#seed", Input).value == "0..2"
         dialog.query_one(SelectionList).select("hqfa")
         await pilot.pause()
