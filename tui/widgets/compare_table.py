@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.style import Style
 from rich.text import Text
 
-from flmarket.analysis.results.report import Difference
+from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.comparison import Row
 from tui.style.columns import Column
 from tui.style.look import plain, series_color, sign, tint
@@ -57,8 +57,8 @@ class CompareTable(TableView):
             "run": plain(self._names[row.group], color),
             "service": plain(row.service),
             "policy": plain(row.policy),
-            **{name: plain(mean.text) for name, mean in row.means.items()},
-            **{DELTA + name: plain(it.text, self._color(it)) for name, it in row.differences.items()},
+            **{name: plain(_text(mean)) for name, mean in row.means.items()},
+            **{DELTA + name: plain(_text(it), self._color(it)) for name, it in row.differences.items()},
         }
         if found["rounds to target"].plain == "never" and not row.over:
             found["rounds to target"] = plain("not yet")
@@ -70,6 +70,13 @@ class CompareTable(TableView):
         if interval.known and not interval.excludes_zero:  # then either may be better
             better = 0
         return tint(self.app, "foreground" if not better else ("success" if better > 0 else "error"))
+
+
+def _text(found: Estimate | Difference) -> str:
+    """Return a mean as reports show it; a count of a single run has no decimals, and what both missed is not known."""
+    if isinstance(found, Difference) and found.bound == "?":
+        return ""
+    return found.text.removesuffix(".0") if found.seeds == 1 else found.text
 
 
 def _key(row: Row) -> tuple[str, int]:
