@@ -59,7 +59,7 @@ round), so live runs can be compared too. A run in which all services have left 
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
 seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
-Differences are paired by seed; one of rounds is marked > where only a lower bound is known, and < where an upper one."""
+Differences are paired by seed; > and < mark one of which only a bound is known."""
     CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
 
