@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
-from flmarket.core.plugin_errors import place, plugin_code
+from flmarket.core.plugin_errors import definition, place, plugin_code
 
 Thing = TypeVar("Thing")
 
@@ -64,5 +64,5 @@ def created(
         try:
             return thing(*given, **(options or {}))
         except (TypeError, ValueError) as refused:
-            where = f" ({found})" if (found := place(refused)) else ""
-            raise error(f"{what}: {refused}{where}") from refused
+            where = place(refused) or definition(getattr(thing, "__init__", thing))
+            raise error(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused

@@ -59,13 +59,17 @@ def called(frame: FrameType) -> str:
     return frame.f_code.co_qualname.rpartition("<locals>.")[2]
 
 
-def method(thing: object, name: str) -> str:
-    """Return what a message calls a method of a plug-in's object: ``Free.clear() (mine.py:12)``."""
-    shown = f"{type(thing).__name__}.{name}()"
-    code = getattr(inspect.unwrap(getattr(type(thing), name)), "__code__", None)
-    if code is None or not is_own(code.co_filename):
-        return shown
-    return f"{shown} ({code.co_filename}:{code.co_firstlineno})"
+def method(of: object, name: str) -> str:
+    """Return what a message calls a method of a plug-in's class or object: ``Free.clear() (mine.py:12)``."""
+    kind = of if isinstance(of, type) else type(of)
+    shown = f"{kind.__name__}.{name}()"
+    return f"{shown} ({where})" if (where := definition(getattr(kind, name))) else shown
+
+
+def definition(function: Callable[..., object]) -> str | None:
+    """Return the file and line where a plug-in defines a function: ``mine.py:12``; None of all others."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None and is_own(code.co_filename) else None
 
 
 @cache

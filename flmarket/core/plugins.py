@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
 from pkgutil import iter_modules
+from types import FunctionType
 from typing import Any, Generic, TypeVar, cast
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import name_problem, unknown_plugin
-from flmarket.core.plugin_errors import describe
+from flmarket.core.plugin_errors import describe, method
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -229,4 +231,13 @@ def subclass_problem(found: Any, base: type, name: str) -> str | None:
     if not isinstance(found, type) or not issubclass(found, base):
         return f"{found!r} is not a subclass of {name}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
-    return f"{found.__name__} does not define {' and '.join(missing)}" if missing else None
+    if missing:
+        return f"{found.__name__} does not define {' and '.join(missing)}"
+    for called, member in vars(base).items():
+        if isinstance(member, FunctionType) and not called.startswith("_"):
+            _, *given = signature(member).parameters
+            try:
+                signature(getattr(found, called)).bind(found, *given)
+            except TypeError:
+                return f"{method(found, called)} must take ({', '.join(['self', *given])})"
+    return None

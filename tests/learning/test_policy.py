@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from des.observation import Offer
+from des.observation import Observation, Offer
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
@@ -17,6 +17,7 @@ from learning.policy import (
     BUILTIN,
     POLICIES,
     Policy,
+    PolicyContext,
     PolicyOptionsError,
     create,
     load,
@@ -189,3 +190,32 @@ def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_c
     POLICIES.register("slow", Slow)
     with pytest.raises(KeyboardInterrupt):
         create("slow", make_context())
+
+
+class NothingSeen(Policy):
+    def act(self) -> Offer:  # type: ignore[override]
+        return Offer.none()
+
+
+class NothingKnown(Policy):
+    def __init__(self) -> None:
+        pass
+
+    def act(self, observation: Observation) -> Offer:
+        return Offer.none()
+
+
+def test_a_method_that_cannot_be_called_as_flmarket_calls_it_is_named_with_its_line() -> None:
+    line = inspect.getsourcelines(NothingSeen.act)[1]
+    with pytest.raises(PluginError) as caught:
+        POLICIES.register("nothing-seen", NothingSeen)
+    assert str(caught.value) == (
+        f"policy 'nothing-seen': NothingSeen.act() ({__file__}:{line}) must take (self, observation)"
+    )
+
+
+def test_so_is_a_class_that_cannot_be_created(context: PolicyContext) -> None:
+    line = inspect.getsourcelines(NothingKnown.__init__)[1]
+    POLICIES.register("nothing-known", NothingKnown)
+    with pytest.raises(PolicyOptionsError, match=rf"takes 1 positional argument but 2 were given \(.*:{line}\)$"):
+        create("nothing-known", context)
