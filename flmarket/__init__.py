@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from des.allocation import allocate
+    from des.allocation import NO_CORE, allocate
     from des.behaviours.behaviour import Behaviour, Outcomes, Setting, behaviour
-    from des.mechanisms.mechanism import Book, Clearing, Mechanism, mechanism
-    from des.observation import Feedback, Observation, Offer
+    from des.mechanisms.mechanism import Asks, Book, Clearing, Mechanism, mechanism
+    from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
     from fl.training.models import model
     from flmarket._fork import fork
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "NO_CORE",
+    "Asks",
     "BatchFailed",
     "Behaviour",
     "Book",
@@ -50,6 +52,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Setting",
+    "Status",
     "allocate",
     "behaviour",
     "dataset",
@@ -69,6 +72,8 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "NO_CORE": "des.allocation",
+    "Asks": "des.mechanisms.mechanism",
     "BatchFailed": "scenarios.running.batch",
     "Behaviour": "des.behaviours.behaviour",
     "Book": "des.mechanisms.mechanism",
@@ -88,6 +93,7 @@ _ELSEWHERE = {
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",
     "Setting": "des.behaviours.behaviour",
+    "Status": "des.observation",
     "allocate": "des.allocation",
     "behaviour": "des.behaviours.behaviour",
     "dataset": "fl.data.registry",

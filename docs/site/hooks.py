@@ -137,7 +137,7 @@ def _face(title: str, text: str, *, seams: bool) -> str:
     names = [
         name
         for name, what in found.items()
-        if not _is_error(what) and (what.__module__.partition(".")[0] in SEAM_PACKAGES) == seams
+        if not _is_error(what) and (flmarket._ELSEWHERE[name].partition(".")[0] in SEAM_PACKAGES) == seams
     ]
     parts = [
         _told(name, found[name])
