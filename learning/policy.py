@@ -120,10 +120,6 @@ def learns(policy: Policy) -> bool:
     return type(policy).learn is not Policy.learn or "learn" in getattr(policy, "__dict__", ())
 
 
-class PolicyOptionsError(InputError):
-    """A scenario's ``policy_options`` are not what the policy takes."""
-
-
 def _problem(found: Any) -> str | None:
     return subclass_problem(found, Policy, "flmarket.Policy")
 
@@ -230,7 +226,7 @@ def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None 
 
     Raises:
         UnknownPluginError, PluginError: see ``Registry.load``.
-        PolicyOptionsError: it does not take these options, or fails with them.
+        OptionsError: it does not take these options, or fails with them.
     """
     what = f"policy {name!r} of service {context.service!r}"
-    return created(load(name), options, what, PolicyOptionsError, context)  # CheckpointError is one of its own
+    return created(load(name), options, what, context)  # CheckpointError is one of its own

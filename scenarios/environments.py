@@ -57,7 +57,7 @@ def service_env(
     Raises:
         ValueError: the scenario has no such service.
         DatasetError: a data set is missing or corrupt.
-        PolicyOptionsError: a rival's policy does not take its options.
+        OptionsError: a rival's policy does not take its options.
     """
     rivals = [rival for rival in scenario.services if rival.name != service]
     return ServiceEnv(

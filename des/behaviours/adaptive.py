@@ -12,6 +12,7 @@ from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arithmetic.elementary import exp
 from fl.arrays import FloatArray, IntArray
+from flmarket.core.options import in_range
 
 __all__ = ["Adaptive"]
 
@@ -45,10 +46,8 @@ class Adaptive(Behaviour):
             raise ValueError(
                 f"markups must be 2 to {MOST} numbers from 0 to {LARGEST:g}, each above the one before, not {markups!r}"
             )
-        if isinstance(exploration, bool) or not isinstance(exploration, int | float) or not 0 < exploration <= 1:
-            raise ValueError(f"exploration must be a number above 0 and at most 1, not {exploration!r}")
         self._markups: FloatArray = np.array(markups, dtype=np.float64)
-        self._exploration = float(exploration)
+        self._exploration = in_range("exploration", exploration, 0, 1, above=True)
 
     def begin(self, setting: Setting) -> None:
         self._key = draw_key(setting.seed, "behaviour")

@@ -7,13 +7,14 @@ reports: services see the reports, and training uses what is there.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.errors import InputError, RunError
+from flmarket.core.errors import RunError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
@@ -219,11 +220,9 @@ BUILTIN = built_in("des.behaviours")
 """The modules of the behaviours that come with flmarket, by name; imported when used."""
 
 
-def _problem(thing: Any) -> str | None:
-    return subclass_problem(thing, Behaviour, "flmarket.Behaviour")
-
-
-BEHAVIOURS: Registry[type[Behaviour]] = Registry("behaviour", "flmarket.behaviours", BUILTIN, _problem)
+BEHAVIOURS: Registry[type[Behaviour]] = Registry(
+    "behaviour", "flmarket.behaviours", BUILTIN, partial(subclass_problem, base=Behaviour, name="flmarket.Behaviour")
+)
 
 
 B = TypeVar("B", bound=type[Behaviour])
@@ -238,15 +237,11 @@ def behaviour(name: str) -> Callable[[B], B]:
     return BEHAVIOURS.decorator(name)
 
 
-class BehaviourOptionsError(InputError):
-    """A scenario's ``clients.behaviour.options`` are not what the behaviour takes."""
-
-
 def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
     """Return a new behaviour, for one market.
 
     Raises:
         UnknownPluginError, PluginError: no behaviour has that name, or it cannot be used.
-        BehaviourOptionsError: it does not take these options, or fails with them.
+        OptionsError: it does not take these options, or fails with them.
     """
-    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}", BehaviourOptionsError)
+    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}")

@@ -9,6 +9,7 @@ from des.behaviours.behaviour import Behaviour, Setting
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import FloatArray
+from flmarket.core.options import is_number
 
 __all__ = ["Markup"]
 
@@ -50,4 +51,4 @@ def marked_up(costs: MicroArray, share: float | FloatArray) -> MicroArray:
 
 def is_share(value: object) -> bool:
     """Whether a value of a scenario file is a markup: a number from 0 to ``LARGEST``."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return is_number(value) and 0 <= value <= LARGEST

@@ -7,7 +7,7 @@ from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arithmetic.elementary import rounded
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.options import is_number
+from flmarket.core.options import in_range
 
 __all__ = ["Misreport"]
 
@@ -26,15 +26,10 @@ class Misreport(Behaviour):
         # the probability that a client misreports, drawn for each client once; the others tell the truth
         share: float = 1.0,
     ) -> None:
-        for name, value, least in (("size", size, -1.0), ("emd", emd, -1.0)):
-            if not is_number(value) or not least <= value <= LARGEST or (name == "size" and value == least):
-                limits = f"above {least:g} and at most" if name == "size" else f"from {least:g} to"
-                raise ValueError(f"{name} must be a number {limits} {LARGEST:g}, not {value!r}")
-        if not is_number(share) or not 0 <= share <= 1:
-            raise ValueError(f"share must be a number from 0 to 1, not {share!r}")
+        self._size = in_range("size", size, -1, LARGEST, above=True)
+        self._emd, self._share = in_range("emd", emd, -1, LARGEST), in_range("share", share, 0, 1)
         if size == 0 and emd == 0:
             raise ValueError("nothing is misreported; set size or emd to a bias other than 0")
-        self._size, self._emd, self._share = float(size), float(emd), float(share)
         self._liars: BoolArray = np.zeros(0, dtype=np.bool_)
 
     def begin(self, setting: Setting) -> None:

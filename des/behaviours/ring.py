@@ -3,10 +3,11 @@
 import numpy as np
 
 from des.behaviours.behaviour import Behaviour, Setting
-from des.behaviours.markup import LARGEST, is_share, marked_up
+from des.behaviours.markup import LARGEST, marked_up
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import BoolArray, IntArray
+from flmarket.core.options import in_range, whole
 
 __all__ = ["Ring"]
 
@@ -29,11 +30,7 @@ class Ring(Behaviour):
         size: int = 4,  # members of a ring, at least 2; the last ring has what is left
         cover: float = 0.2,  # how much more cover bids ask, as a share of the ring's highest cost, 0 to 5
     ) -> None:
-        if not isinstance(size, int) or isinstance(size, bool) or size < 2:
-            raise ValueError(f"size must be a whole number of at least 2, not {size!r}")
-        if not is_share(cover):
-            raise ValueError(f"cover must be a number from 0 to {LARGEST:g}, not {cover!r}")
-        self._size, self._cover = size, float(cover)
+        self._size, self._cover = whole("size", size, 2), in_range("cover", cover, 0, LARGEST)
         self._ring: IntArray = np.zeros(0, dtype=np.int64)
         self._highest: MicroArray | None = None
 

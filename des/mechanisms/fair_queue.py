@@ -9,7 +9,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanisms.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO
 from fl.arrays import IntArray
-from flmarket.core.options import is_number
+from flmarket.core.options import in_range
 
 __all__ = ["FairQueue"]
 
@@ -43,9 +43,7 @@ class FairQueue(Mechanism):
         # (nearly ``pay-as-offered``)
         weight: float = 0.2,
     ) -> None:
-        if not is_number(weight) or not 0 <= weight <= 1000:
-            raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
-        self._weight = weight
+        self._weight = in_range("weight", weight, 0, 1000)
         self._queues: IntArray | None = None
 
     def clear(self, book: Book) -> Clearing:

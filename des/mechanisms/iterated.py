@@ -1,6 +1,7 @@
 """Iterated offers: services whose offers were refused may offer again in the same slot."""
 
 from des.mechanisms.pay_as_offered import PayAsOffered
+from flmarket.core.options import whole
 
 __all__ = ["Iterated"]
 
@@ -22,9 +23,7 @@ class Iterated(PayAsOffered):
         *,
         steps: int = 3,  # how many times a service may offer in a round, from 1 (as ``pay-as-offered``) to 1000
     ) -> None:
-        if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 1000:
-            raise ValueError(f"steps must be a whole number from 1 to 1000, not {steps!r}")
-        self._steps = steps
+        self._steps = whole("steps", steps, 1, 1000)
 
     @property
     def steps(self) -> int:

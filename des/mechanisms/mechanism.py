@@ -8,6 +8,7 @@ what came of it (``close``), for the prices of the next round.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, ClassVar, TypeVar
 
@@ -16,7 +17,7 @@ import numpy as np
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.errors import InputError, RunError
+from flmarket.core.errors import RunError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
@@ -270,11 +271,9 @@ BUILTIN = built_in("des.mechanisms")
 _BUILTIN_MODULES = frozenset(BUILTIN.values())
 
 
-def _problem(thing: Any) -> str | None:
-    return subclass_problem(thing, Mechanism, "flmarket.Mechanism")
-
-
-MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", "flmarket.mechanisms", BUILTIN, _problem)
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "mechanism", "flmarket.mechanisms", BUILTIN, partial(subclass_problem, base=Mechanism, name="flmarket.Mechanism")
+)
 
 
 M = TypeVar("M", bound=type[Mechanism])
@@ -289,15 +288,11 @@ def mechanism(name: str) -> Callable[[M], M]:
     return MECHANISMS.decorator(name)
 
 
-class MechanismOptionsError(InputError):
-    """A scenario's ``market.options`` are not what the mechanism takes."""
-
-
 def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
     """Return a new mechanism, for one market.
 
     Raises:
         UnknownPluginError, PluginError: no mechanism has that name, or it cannot be used.
-        MechanismOptionsError: it does not take these options, or fails with them.
+        OptionsError: it does not take these options, or fails with them.
     """
-    return created(MECHANISMS.load(name), options, f"mechanism {name!r}", MechanismOptionsError)
+    return created(MECHANISMS.load(name), options, f"mechanism {name!r}")

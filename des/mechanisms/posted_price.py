@@ -7,7 +7,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanisms.mechanism import Asks, Book, Clearing, Mechanism
 from des.money import MICRO, MicroArray, text, to_micro
 from fl.arrays import IntArray
-from flmarket.core.options import is_number
+from flmarket.core.options import in_range
 
 __all__ = ["PostedPrice"]
 
@@ -36,20 +36,12 @@ class PostedPrice(Mechanism):
         most: float = 1000.0,  # and at or below this
     ) -> None:
         amounts = {"price_per_sample": price_per_sample, "least": least, "most": most}
-        for name, value in {**amounts, "step": step}.items():
-            if not is_number(value):
-                raise ValueError(f"{name} must be a number, not {value!r}")
-        if not 0 <= least <= price_per_sample <= most <= MICRO:
-            raise ValueError(
-                f"price_per_sample must be between least and most, which are 0 to {MICRO}; "
-                f"not {price_per_sample}, between {least} and {most}"
-            )
-        for name, amount in amounts.items():
-            if round(amount, 6) != amount:
-                raise ValueError(f"{name} has more than six decimals: {amount!r}")
-        if not 0 <= step < 1:
-            raise ValueError(f"step must be in [0, 1), not {step}")
-        self._step = step
+        for name, value in amounts.items():
+            if round(in_range(name, value, 0, MICRO), 6) != value:
+                raise ValueError(f"{name} has more than six decimals: {value!r}")
+        if not least <= price_per_sample <= most:
+            raise ValueError(f"price_per_sample must be between least and most, not {price_per_sample}")
+        self._step = in_range("step", step, 0, 1, below=True)
         self._least, self._most = to_micro(least), to_micro(most)
         self.price = to_micro(price_per_sample)
         self._supply = 0

@@ -4,6 +4,7 @@ import numpy as np
 
 from des.mechanisms.mechanism import Book, Clearing, Mechanism, choose
 from des.money import Micro, MicroArray
+from flmarket.core.options import one_of
 
 __all__ = ["ScoreAuction"]
 
@@ -34,9 +35,7 @@ class ScoreAuction(Mechanism):
         *,
         payment: str = "second-score",  # ``first-score`` or ``second-score``
     ) -> None:
-        if payment not in PAYMENTS:
-            raise ValueError(f"payment must be {' or '.join(PAYMENTS)}, not {payment!r}")
-        self._second = payment == PAYMENTS[1]
+        self._second = one_of("payment", payment, PAYMENTS) == PAYMENTS[1]
 
     def clear(self, book: Book) -> Clearing:
         price = np.zeros(len(book.clients), dtype=np.int64)

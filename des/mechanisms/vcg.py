@@ -8,6 +8,7 @@ from des.allocation import NO_CORE
 from des.mechanisms.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO, Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
+from flmarket.core.options import one_of
 
 __all__ = ["VCG"]
 
@@ -33,9 +34,7 @@ class VCG(Mechanism):
     largest = 400
 
     def __init__(self, *, side: str = "clients") -> None:
-        if side not in SIDES:
-            raise ValueError(f"side must be {' or '.join(SIDES)}, not {side!r}")
-        self._side = side
+        self._side = one_of("side", side, SIDES)
 
     def clear(self, book: Book) -> Clearing:
         count = len(book.clients)

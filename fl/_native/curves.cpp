@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "elementary_lanes.h"
-#include "rounds.h"
+#include "functions.h"
 
 namespace {
 

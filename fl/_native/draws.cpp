@@ -1,11 +1,11 @@
-// Draws of the world: Philox4x32-10 (see fl/philox.py) for arrays of keys and counters, and what is made of its words.
+// Draws of the world: Philox4x32-10 (see fl/arithmetic/draws.py) for arrays of keys and counters, and what is made of its words.
 // Integers alone, but for uniforms(), whose operations are exact.
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
 #include "lanes.h"
-#include "world.h"
+#include "functions.h"
 
 namespace {
 

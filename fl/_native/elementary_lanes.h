@@ -1,4 +1,4 @@
-// exp, log and the square root of eight numbers, in the operations of fl/elementary.py: the same bits.
+// exp, log and the square root of eight numbers, in the operations of fl/arithmetic/elementary.py: the same bits.
 #pragma once
 #include <cmath>
 

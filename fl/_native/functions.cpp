@@ -1,9 +1,9 @@
-// Functions of numbers and arrays, operation by operation those of fl/elementary.py: the same bits.
+// Functions of numbers and arrays, operation by operation those of fl/arithmetic/elementary.py: the same bits.
 #include <cmath>
 #include <cstring>
 
 #include "elementary_lanes.h"
-#include "world.h"
+#include "functions.h"
 
 namespace {
 
@@ -42,23 +42,8 @@ FL_INLINE void exponentials_in(const double *x, Py_ssize_t count, double *result
 FL_INLINE void logarithms_in(const double *x, Py_ssize_t count, double *result) {
     each_in(x, count, result, [](Doubles v) __attribute__((always_inline)) { return logarithm_of(v); });
 }
-FL_INLINE void powers_in(const double *base, const double *exponent, Py_ssize_t count, double *result) {
-    const auto power_of = [](Doubles b, Doubles e) __attribute__((always_inline)) {
-        return exponential_of(e * logarithm_of(b));
-    };
-    Py_ssize_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        store_lanes(result + i, power_of(load_lanes<Doubles>(base + i), load_lanes<Doubles>(exponent + i)));
-    double rest[2][LANES] = {};
-    memcpy(rest[0], base + i, sizeof(double) * size_t(count - i));
-    memcpy(rest[1], exponent + i, sizeof(double) * size_t(count - i));
-    store_lanes(rest[0], power_of(load_lanes<Doubles>(rest[0]), load_lanes<Doubles>(rest[1])));
-    memcpy(result + i, rest[0], sizeof(double) * size_t(count - i));
-}
 FL_VARIANTS(exponentials, (const double *x, Py_ssize_t count, double *result), (x, count, result))
 FL_VARIANTS(logarithms, (const double *x, Py_ssize_t count, double *result), (x, count, result))
-FL_VARIANTS(powers, (const double *base, const double *exponent, Py_ssize_t count, double *result),
-            (base, exponent, count, result))
 
 constexpr double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                            1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
@@ -186,18 +171,6 @@ PyObject *round_by_scaling(PyObject *, PyObject *args) {
         all = all && sure;
     }
     return PyBool_FromLong(all);
-}
-
-PyObject *powers(PyObject *, PyObject *args) {
-    Buffer base, exponent, result;
-    if (!PyArg_ParseTuple(args, "y*y*w*", &base.view, &exponent.view, &result.view)) return nullptr;
-    if (base.view.len != result.view.len || exponent.view.len != result.view.len) {
-        PyErr_SetString(PyExc_ValueError, "the result has another length");
-        return nullptr;
-    }
-    const DefaultArithmetic arithmetic;
-    ::powers(base.as<const double>(), exponent.as<const double>(), base.count<double>(), result.as<double>());
-    Py_RETURN_NONE;
 }
 
 PyObject *natural_logarithms(PyObject *, PyObject *args) { return each(args, ::logarithms); }

@@ -1,9 +1,7 @@
-// The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/fused.py is the
+// The Python module fl._fused: buffers in, buffers out, the GIL released while a kernel works. fl/training/fused.py is the
 // interface to use; it checks types and shapes. Here lengths and numbers are checked again: a kernel trusts them.
+#include "functions.h"
 #include "kernel.h"
-#include "rounds.h"
-#include "selection.h"
-#include "world.h"
 
 namespace {
 
@@ -198,7 +196,6 @@ PyMethodDef methods[] = {
     {"log", fl::natural_logarithm, METH_O, nullptr},
     {"exponentials", fl::exponentials, METH_VARARGS, nullptr},
     {"logarithms", fl::natural_logarithms, METH_VARARGS, nullptr},
-    {"powers", fl::powers, METH_VARARGS, nullptr},
     {"quantiles", fl::normal_quantiles, METH_VARARGS, nullptr},
     {"rounded", fl::round_by_scaling, METH_VARARGS, nullptr},
     {"follow", fl::follow, METH_VARARGS, nullptr},
@@ -207,7 +204,7 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef_Slot slots[] = {{0, nullptr}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fused", "The compiled part; use fl.fused, fl.draws and fl.elementary.", 0, methods, slots,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fused", "The compiled part; use fl.training.fused and fl.arithmetic.", 0, methods, slots,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

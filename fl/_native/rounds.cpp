@@ -1,4 +1,4 @@
-#include "rounds.h"
+#include "functions.h"
 
 #include <cstdlib>
 

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "lanes.h"
-#include "rounds.h"
+#include "functions.h"
 
 namespace {
 

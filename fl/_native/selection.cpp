@@ -1,4 +1,4 @@
-#include "selection.h"
+#include "functions.h"
 
 #include <algorithm>
 #include <cmath>

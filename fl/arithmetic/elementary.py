@@ -14,7 +14,7 @@ import numpy as np
 from fl.arithmetic.native import extension
 from fl.arrays import BoolArray, FloatArray
 
-_native = extension("exp", "log", "exponentials", "logarithms", "powers", "quantiles", "rounded")
+_native = extension("exp", "log", "exponentials", "logarithms", "quantiles", "rounded")
 
 _LN2_HIGH = float.fromhex("0x1.62e42feep-1")  # ln 2 to 32 bits, so that its product with a small whole number is exact
 
@@ -126,8 +126,6 @@ def power(base: FloatArray, exponent: FloatArray) -> FloatArray: ...
 def power(base: Any, exponent: Any) -> Any:
     """Return base^exponent, for a base above 0. Raises as ``log``."""
     if isinstance(base, np.ndarray):
-        if _native is not None and isinstance(exponent, np.ndarray) and base.shape == exponent.shape:
-            return _each(_native.powers, base, exponent)
         with np.errstate(invalid="ignore"):  # 0 * inf
             return exp(exponent * log(base))
     return exp(exponent * log(base))
@@ -171,11 +169,11 @@ def normal_quantile(p: FloatArray) -> FloatArray:
     return value
 
 
-def _each(function: Callable[..., None], *arrays: FloatArray) -> FloatArray:
-    """Return what a function of the extension makes of each number, or of those in the same places of many arrays."""
-    numbers = [np.asarray(x, dtype=np.float64, order="C") for x in arrays]
-    result = np.empty_like(numbers[0])
-    function(*numbers, result)
+def _each(function: Callable[[FloatArray, FloatArray], None], array: FloatArray) -> FloatArray:
+    """Return what a function of the extension makes of each number."""
+    numbers = np.asarray(array, dtype=np.float64, order="C")
+    result = np.empty_like(numbers)
+    function(numbers, result)
     return result
 
 

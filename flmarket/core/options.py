@@ -1,8 +1,9 @@
 """The options of a plug-in: the keyword arguments of its class, checked before it is created."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from math import inf
+from typing import Any, TypeGuard, TypeVar
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
@@ -14,21 +15,41 @@ _NAMED = frozenset({Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD})
 _CHECKPOINT = "checkpoint"  # the one keyword that a scenario gives by a key of its own
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a value of a scenario file is a number: ``true`` and texts are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_count(value: object) -> bool:
-    """Whether a value of a scenario file is a whole number of at least 1."""
-    return is_number(value) and isinstance(value, int) and value >= 1
-
-
-def in_range(name: str, value: object, low: float, high: float) -> float:
-    """Return an option that must be a number from ``low`` to ``high``."""
-    if not is_number(value) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+def in_range(
+    name: str, value: object, low: float, high: float = inf, *, above: bool = False, below: bool = False
+) -> float:
+    """Return an option that must be a number from ``low`` to ``high``, or strictly ``above`` or ``below`` them."""
+    excluded = {inf, low if above else None, high if below else None}
+    if not is_number(value) or not low <= value <= high or value in excluded:
+        least = f"above {low:g}" if above else f"of at least {low:g}"
+        most = "" if high == inf else f" and {'below' if below else 'at most'} {high:g}"
+        limits = f"{least}{most}" if above or below or high == inf else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be a {'finite ' if high == inf else ''}number {limits}, not {value!r}")
     return float(value)
+
+
+def whole(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return an option that must be a whole number of at least ``low``, and at most ``high``, if there is a limit."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < low or (high is not None and value > high):
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be a whole number {limits}, not {value!r}")
+    return value
+
+
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return an option that must be one of some words."""
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(choices)}, not {value!r}")
+    return str(value)
+
+
+class OptionsError(InputError):
+    """The options that a scenario gives a policy, a mechanism or a behaviour are not what it takes."""
 
 
 def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given: int = 0) -> Iterator[tuple[str, str]]:
@@ -54,15 +75,14 @@ def created(
     thing: Callable[..., Thing],  # its class
     options: Mapping[str, Any] | None,  # keyword arguments; None for none
     what: str,  # what messages call it
-    error: type[InputError],  # raised where it does not take the options, or fails with them
     *given: object,  # the arguments that flmarket itself passes before them
 ) -> Thing:
-    """Create a plug-in with the options that a scenario gives it."""
+    """Create a plug-in with the options that a scenario gives it, or raise an ``OptionsError``."""
     for _, problem in option_problems(thing, options or {}, given=len(given)):
-        raise error(f"{what} {problem}")
-    with plugin_code(what, error):
+        raise OptionsError(f"{what} {problem}")
+    with plugin_code(what, OptionsError):
         try:
             return thing(*given, **(options or {}))
         except (TypeError, ValueError) as refused:
             where = place(refused) or definition(getattr(thing, "__init__", thing))
-            raise error(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused
+            raise OptionsError(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused

@@ -107,7 +107,7 @@ class Gains:
             return
         row = np.array([1.0, -log(1.0 + self._served), *(-self._shown / self._served)])
         self._gram = self._gram + np.outer(row, row)
-        self._moment = self._moment + row * log(1 - min(feedback.accuracy, LARGEST_ACCURACY))
+        self._moment = self._moment + row * log_error(feedback.accuracy)
 
     def state(self) -> dict[str, FloatArray]:
         """Return what is known, as arrays by name; see ``Policy.state``."""
@@ -131,6 +131,11 @@ class Gains:
         same = max(1 - (self._apart + apart) / (self._pairs + pairs + 1), 0.0)  # 1 where no client can be compared
         whole = SPEED * self._steepness
         return np.array([0.0, SPEED, whole * same, whole * (1 - same + self._trust * max(agreement, 0.0)), 0.0])
+
+
+def log_error(accuracy: float) -> float:
+    """Return log(1 - accuracy), whose fall is a round's progress; finite for every accuracy."""
+    return log(1 - min(accuracy, LARGEST_ACCURACY))
 
 
 def _within(

@@ -54,7 +54,7 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         Raises:
             ValueError: ``service`` and ``rivals`` are not exactly the market's services.
             UnknownPluginError, PluginError: a policy is unknown, or cannot be used.
-            PolicyOptionsError: a policy does not take its options.
+            OptionsError: a policy does not take its options.
         """
         self._service = service
         self._rivals = dict(rivals)

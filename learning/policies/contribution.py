@@ -6,17 +6,15 @@ import numpy as np
 
 from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
-from fl.arithmetic.elementary import log
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import AnyArray, FloatArray
-from flmarket.core.options import is_number
+from flmarket.core.options import in_range
 from learning.client_selection.checks import require_finite
+from learning.client_selection.client_values import log_error
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Contribution"]
-
-LARGEST_ACCURACY = 1 - 1e-6  # accuracies are cut to this, so that progress stays finite
 
 
 class Contribution(Policy):
@@ -53,11 +51,7 @@ class Contribution(Policy):
         bonus: float = 0.1,  # the part of the budget that is divided by contribution, in [0, 1)
     ) -> None:
         super().__init__(context)
-        if not is_number(rate) or not 0 < rate <= 1:
-            raise ValueError(f"rate must be in (0, 1], not {rate!r}")
-        if not is_number(bonus) or not 0 <= bonus < 1:
-            raise ValueError(f"bonus must be in [0, 1), not {bonus!r}")
-        self._rate, self._bonus = rate, bonus
+        self._rate, self._bonus = in_range("rate", rate, 0, 1, above=True), in_range("bonus", bonus, 0, 1, below=True)
         self.worth = np.full(context.clients, np.nan)
         self._error: float | None = None  # log(1 - accuracy) after the last round
 
@@ -65,7 +59,7 @@ class Contribution(Policy):
         """Offer the clients with the highest contributions their bids and a bonus."""
         require_finite(observation)
         if self._error is None:
-            self._error = _log_error(observation.accuracy)
+            self._error = log_error(observation.accuracy)
         bids, budget = observation.own_bids, to_micro(observation.budget)
         order = ranked(observation, -np.where(np.isnan(self.worth), np.inf, self.worth))
         held = to_micro(self._bonus * observation.budget)
@@ -75,7 +69,7 @@ class Contribution(Policy):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Credit the clients that served with the progress that their estimates do not explain."""
-        before, self._error = self._error, _log_error(feedback.accuracy)
+        before, self._error = self._error, log_error(feedback.accuracy)
         assert before is not None  # noqa: S101 - act sets it
         served = offer.clients[feedback.served]
         if not len(served):
@@ -103,7 +97,3 @@ class Contribution(Policy):
         # A little less than all, so that rounding up cannot exceed it.
         parts: AnyArray = np.floor(left * (good / whole) * (1 - 1e-12)).astype(np.int64)
         return parts
-
-
-def _log_error(accuracy: float) -> float:
-    return log(1 - min(accuracy, LARGEST_ACCURACY))

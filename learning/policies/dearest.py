@@ -1,7 +1,7 @@
 """Dearest: offers the clients that ask for the most exactly what they ask; a baseline that learns nothing."""
 
 from des.observation import Observation, Offer
-from flmarket.core.options import is_count
+from flmarket.core.options import whole
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
@@ -27,9 +27,7 @@ class Dearest(Policy):
         k: int | None = None,
     ) -> None:
         super().__init__(context)
-        if k is not None and not is_count(k):
-            raise ValueError(f"k must be a whole number of at least 1, not {k!r}")
-        self._most = k
+        self._most = None if k is None else whole("k", k, 1)
 
     def act(self, observation: Observation) -> Offer:
         """Offer the dearest clients their bids; those that no longer fit into the budget are skipped."""

@@ -6,7 +6,7 @@ from des.mechanisms.score_auction import PAYMENTS, auction
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
-from flmarket.core.options import is_count, is_number
+from flmarket.core.options import in_range, one_of, whole
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
@@ -48,13 +48,9 @@ class FMore(Policy):
         winners: int | None = None,
     ) -> None:
         super().__init__(context)
-        if not is_number(weight) or not 0 <= weight <= 1000:
-            raise ValueError(f"weight must be a number from 0 to 1000, not {weight!r}")
-        if payment not in PAYMENTS:
-            raise ValueError(f"payment must be {' or '.join(PAYMENTS)}, not {payment!r}")
-        if winners is not None and not is_count(winners):
-            raise ValueError(f"winners must be a whole number of at least 1, not {winners!r}")
-        self._weight, self._second, self._winners = weight, payment == PAYMENTS[1], winners
+        self._weight = in_range("weight", weight, 0, 1000)
+        self._second = one_of("payment", payment, PAYMENTS) == PAYMENTS[1]
+        self._winners = None if winners is None else whole("winners", winners, 1)
 
     def act(self, observation: Observation) -> Offer:
         require_finite(observation)

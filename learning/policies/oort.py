@@ -8,6 +8,7 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import log, power
 from fl.arithmetic.ordered_sums import quantile
 from fl.arrays import AnyArray, FloatArray, IntArray
+from flmarket.core.options import in_range
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
@@ -49,9 +50,7 @@ class OortLike(Policy):
         exploration: float = 0.9,
     ) -> None:
         super().__init__(context)
-        if not 0 <= exploration <= 1:
-            raise ValueError(f"exploration must be in [0, 1], not {exploration}")
-        self._exploration = exploration
+        self._exploration = in_range("exploration", exploration, 0, 1)
         self._losses = np.full(context.clients, np.nan)
         self._served = np.zeros(context.clients, dtype=np.int64)  # the last round in which each served
 

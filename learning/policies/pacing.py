@@ -6,6 +6,7 @@ import numpy as np
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
+from flmarket.core.options import in_range
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
@@ -41,13 +42,9 @@ class RefusalPacing(Policy):
         limit: float = 1.0,  # highest markup, as a part of the bid; at least 0
     ) -> None:
         super().__init__(context)
-        if not 0 < rate < float("inf"):
-            raise ValueError(f"rate must be a finite number above 0, not {rate}")
-        if not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be in [0, 1), not {tolerance}")
-        if not 0 <= limit < float("inf"):
-            raise ValueError(f"limit must be a finite number of at least 0, not {limit}")
-        self._rate, self._tolerance, self._limit = rate, tolerance, limit
+        self._rate = in_range("rate", rate, 0, above=True)
+        self._tolerance = in_range("tolerance", tolerance, 0, 1, below=True)
+        self._limit = in_range("limit", limit, 0)
         self.markup = 0.0
 
     def act(self, observation: Observation) -> Offer:

@@ -7,7 +7,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.elementary import log
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import FloatArray
-from flmarket.core.options import is_number
+from flmarket.core.options import in_range
 from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
@@ -45,9 +45,7 @@ class Stackelberg(Policy):
         weight: float = 10.0,  # what quality is worth in money: of the first client, about this many mean bids; above 0
     ) -> None:
         super().__init__(context)
-        if not is_number(weight) or not 0 < weight < float("inf"):
-            raise ValueError(f"weight must be a finite number above 0, not {weight!r}")
-        self._weight = weight
+        self._weight = in_range("weight", weight, 0, above=True)
 
     def act(self, observation: Observation) -> Offer:
         """Offer the price of their quality to all clients that take part at the best price."""

@@ -6,10 +6,11 @@ import numpy as np
 
 from des.money import to_micro
 from des.observation import Feedback, Observation, Offer
-from fl.arithmetic.elementary import log
 from fl.arithmetic.ordered_sums import column_sums, inverse, product, standardised
 from fl.arrays import FloatArray
+from flmarket.core.options import in_range
 from learning.client_selection.checks import require_finite
+from learning.client_selection.client_values import log_error
 from learning.client_selection.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
 
@@ -19,8 +20,6 @@ RIDGE = 1.0  # weight of the prior that no feature matters, counted in rounds
 
 LEAST_WORTH = 1e-9
 """Worth of a client that looks harmful: unspent money lapses, so that even such a client is better than none."""
-
-LARGEST_ACCURACY = 1 - 1e-6  # accuracies are cut to this, so that progress stays finite
 
 
 class BudgetedUCB(Policy):
@@ -50,11 +49,8 @@ class BudgetedUCB(Policy):
         discount: float = 0.95,  # what a round still counts in the next one, in (0, 1]
     ) -> None:
         super().__init__(context)
-        if not 0 <= exploration < float("inf"):
-            raise ValueError(f"exploration must be a finite number of at least 0, not {exploration}")
-        if not 0 < discount <= 1:
-            raise ValueError(f"discount must be in (0, 1], not {discount}")
-        self._exploration, self._discount = exploration, discount
+        self._exploration = in_range("exploration", exploration, 0)
+        self._discount = in_range("discount", discount, 0, 1, above=True)
         self._gram = np.zeros((4, 4))
         self._gram_squared = np.zeros((4, 4))  # with squared weights, for the noise in the bounds (Russac et al.)
         self._moment = np.zeros(4)
@@ -65,7 +61,7 @@ class BudgetedUCB(Policy):
         """Offer their bids to the affordable set of clients with the largest sum of upper confidence bounds."""
         require_finite(observation)
         if self._error is None:
-            self._error = _log_error(observation.accuracy)
+            self._error = log_error(observation.accuracy)
         bounds = self._bounds(features(observation))
         bids = observation.own_bids
         worth = np.maximum(bounds, LEAST_WORTH) * observation.available
@@ -74,7 +70,7 @@ class BudgetedUCB(Policy):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Add the round to the regression of progress on the sum of the served clients' features."""
-        before, self._error = self._error, _log_error(feedback.accuracy)
+        before, self._error = self._error, log_error(feedback.accuracy)
         assert before is not None  # noqa: S101 - act sets it
         total = column_sums(features(observation)[offer.clients[feedback.served]])
         outer = np.outer(total, total)
@@ -116,7 +112,3 @@ def features(observation: Observation) -> FloatArray:
     """Return what the bandit knows of each client, [C, 4]: 1, and DQI, bid and its square, standardised."""
     quality, bid = standardised(observation.dqi), standardised(observation.own_bids)
     return np.stack([np.ones_like(bid), quality, bid, bid**2], axis=1)
-
-
-def _log_error(accuracy: float) -> float:
-    return log(1 - min(accuracy, LARGEST_ACCURACY))

@@ -9,6 +9,7 @@ from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import BoolArray, FloatArray, IntArray
+from flmarket.core.options import in_range
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 
@@ -48,9 +49,7 @@ class Worth(Policy):
         values: Sequence[float] | None = None,  # [C] what each client is worth in every round, money, whatever its DQI
     ) -> None:
         super().__init__(context)
-        if not 0 < markup < float("inf"):
-            raise ValueError(f"markup must be a finite number above 0, not {markup}")
-        self._markup = markup
+        self._markup = in_range("markup", markup, 0, above=True)
         self._values = None if values is None else _checked(values, context.clients)
 
     def act(self, observation: Observation) -> Offer:

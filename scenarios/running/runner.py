@@ -12,16 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from des.behaviours.behaviour import BehaviourOptionsError
 from des.log_records import RoundReport
-from des.mechanisms.mechanism import MechanismOptionsError
 from fl.data.registry import info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
+from flmarket.core.options import OptionsError
 from flmarket.core.plugin_errors import PluginFailed, blame
 from flmarket.core.plugins import PluginError
 from learning.episode import Observer, Stopped, play
-from learning.policy import PolicyOptionsError
 from scenarios.build import (
     CreatePolicy,
     Shelf,
@@ -120,7 +118,7 @@ def _play(
     clock = time.perf_counter()
     try:
         setup = build(run.scenario, run.seed, shelf, workers=workers, create=create)
-    except (PluginError, PolicyOptionsError, MechanismOptionsError, BehaviourOptionsError) as error:
+    except (PluginError, OptionsError) as error:
         raise RunError(str(error)) from error  # it could be created when that was tried
     try:
         meta["kernel"] = dict(setup.federation.kernels)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from des.market import MarketError
+from flmarket.core.options import OptionsError
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.policy import PolicyOptionsError, names
+from learning.policy import names
 from learning.seats import context, seat
 from support.evaluation import compare
 
@@ -127,7 +128,7 @@ def test_markets_are_closed_even_when_a_run_fails(make_market):
         made.append(make_market(seed=seed))
         return made[-1]
 
-    with pytest.raises(PolicyOptionsError):
+    with pytest.raises(OptionsError):
         evaluate(factory, {"x": everywhere("ucb", {"discount": 0})}, [0])
     assert [market._federation.closed for market in made] == [True]
 

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from des.money import to_micro
 from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
+from flmarket.core.options import OptionsError
 from learning.client_selection.checks import ObservationError
 from learning.episode import play, play_round
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead
-from learning.policy import PolicyOptionsError, create
+from learning.policy import create
 from learning.seats import seat
 
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
@@ -48,22 +49,22 @@ def outcome(offer, served, accuracy):
         ("fmore", {"weight": "much"}, "weight must be a number from 0 to 1000, not 'much'"),
         ("fmore", {"payment": "third"}, "payment must be first-score or second-score, not 'third'"),
         ("fmore", {"winners": 0}, "winners must be a whole number of at least 1, not 0"),
-        ("contribution", {"rate": 0}, "rate must be in (0, 1], not 0"),
-        ("contribution", {"rate": "fast"}, "rate must be in (0, 1], not 'fast'"),
-        ("contribution", {"bonus": 1}, "bonus must be in [0, 1), not 1"),
+        ("contribution", {"rate": 0}, "rate must be a number above 0 and at most 1, not 0"),
+        ("contribution", {"rate": "fast"}, "rate must be a number above 0 and at most 1, not 'fast'"),
+        ("contribution", {"bonus": 1}, "bonus must be a number of at least 0 and below 1, not 1"),
         ("stackelberg", {"weight": 0}, "weight must be a finite number above 0, not 0"),
         ("stackelberg", {"weight": float("inf")}, "weight must be a finite number above 0, not inf"),
     ],
     ids=str,
 )
 def test_impossible_options(make_context, policy, options, problem) -> None:
-    with pytest.raises(PolicyOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create(policy, make_context(), options)
     assert str(caught.value) == f"policy {policy!r} of service 's0': {problem}"
 
 
 def test_outbid_takes_no_options(make_context) -> None:
-    with pytest.raises(PolicyOptionsError, match="policy 'outbid' of service 's0'"):
+    with pytest.raises(OptionsError, match="policy 'outbid' of service 's0'"):
         create("outbid", make_context(), {"step": 1})
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from des.observation import Observation, Offer
 from flmarket.core.errors import InputError
+from flmarket.core.options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
 from learning.policy import (
@@ -18,7 +19,6 @@ from learning.policy import (
     POLICIES,
     Policy,
     PolicyContext,
-    PolicyOptionsError,
     create,
     load,
     names,
@@ -129,7 +129,7 @@ def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
     ],
 )
 def test_options_a_policy_does_not_take(context, name: str, options: dict[str, int], said: str) -> None:
-    with pytest.raises(PolicyOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create(name, context, options)
     assert str(caught.value).startswith(f"policy {name!r} of service 'own'{said}")
 
@@ -176,7 +176,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
 
     monkeypatch.setattr(POLICIES, "_registered", {})
     POLICIES.register("moody", Moody)
-    with pytest.raises(PolicyOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create("moody", replace(make_context(), service="alpha"))
     assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2}, in Moody.__init__)"
 
@@ -217,5 +217,5 @@ def test_a_method_that_cannot_be_called_as_flmarket_calls_it_is_named_with_its_l
 def test_so_is_a_class_that_cannot_be_created(context: PolicyContext) -> None:
     line = inspect.getsourcelines(NothingKnown.__init__)[1]
     POLICIES.register("nothing-known", NothingKnown)
-    with pytest.raises(PolicyOptionsError, match=rf"takes 1 positional argument but 2 were given \(.*:{line}\)$"):
+    with pytest.raises(OptionsError, match=rf"takes 1 positional argument but 2 were given \(.*:{line}\)$"):
         create("nothing-known", context)

@@ -16,7 +16,6 @@ from des.behaviours.behaviour import (
     BUILTIN,
     Behaviour,
     BehaviourError,
-    BehaviourOptionsError,
     Outcomes,
     Setting,
     Truthful,
@@ -30,6 +29,7 @@ from des.clients.population import Population
 from des.market import Market
 from des.money import MicroArray
 from fl.data.dqi import PUBLISHED, dqi, largest_emd
+from flmarket.core.options import OptionsError
 from support.tiers import examples
 
 MakeMarket = Callable[..., Market]
@@ -288,7 +288,7 @@ def test_a_market_that_is_restored_bids_as_the_one_that_went_on(
     ],
 )
 def test_options_that_a_behaviour_does_not_take(kind: str, options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(BehaviourOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create(kind, options)
     assert str(caught.value).startswith(f"behaviour '{kind}'{'' if problem[0] == ' ' else ': '}{problem}")
 

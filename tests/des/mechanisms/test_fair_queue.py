@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.mechanisms.fair_queue import FairQueue
-from des.mechanisms.mechanism import MechanismOptionsError, clear, create
+from des.mechanisms.mechanism import clear, create
 from des.money import MICRO
+from flmarket.core.options import OptionsError
 from support.books import book_of
 
 TWO = (100.0, 100.0)
@@ -79,5 +80,5 @@ def test_queues_lose_nothing(rounds) -> None:
 
 @pytest.mark.parametrize("weight", [-1, 1001, float("nan"), "much", True])
 def test_impossible_weights(weight) -> None:
-    with pytest.raises(MechanismOptionsError, match="weight must be a number from 0 to 1000"):
+    with pytest.raises(OptionsError, match="weight must be a number from 0 to 1000"):
         create("fair-queue", {"weight": weight})

@@ -13,7 +13,6 @@ from des.mechanisms.mechanism import (
     Clearing,
     ClearingError,
     Mechanism,
-    MechanismOptionsError,
     ask,
     clear,
     create,
@@ -23,6 +22,7 @@ from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
+from flmarket.core.options import OptionsError
 from support.books import book_of, cleared
 from support.tiers import examples
 
@@ -325,13 +325,25 @@ def test_every_mechanism_clears_a_round_without_offers(name) -> None:
     ("name", "options", "problem"),
     [
         ("posted-price", {}, "needs the option 'price_per_sample'"),
-        ("posted-price", {"price_per_sample": -1}, "price_per_sample must be between least and most"),
-        ("posted-price", {"price_per_sample": 0.1, "step": 1}, "step must be in [0, 1), not 1"),
-        ("posted-price", {"price_per_sample": "x"}, "price_per_sample must be a number, not 'x'"),
-        ("posted-price", {"price_per_sample": True}, "price_per_sample must be a number, not True"),
-        ("posted-price", {"price_per_sample": 0.1, "step": [0.5]}, "step must be a number, not [0.5]"),
-        ("posted-price", {"price_per_sample": 0.1, "least": "0"}, "least must be a number, not '0'"),
-        ("posted-price", {"price_per_sample": 0.1, "most": {"a": 1}}, "most must be a number, not {'a': 1}"),
+        ("posted-price", {"price_per_sample": 2, "most": 1}, "price_per_sample must be between least and most, not 2"),
+        (
+            "posted-price",
+            {"price_per_sample": 0.1, "step": 1},
+            "step must be a number of at least 0 and below 1",
+        ),
+        ("posted-price", {"price_per_sample": "x"}, "price_per_sample must be a number from 0 to 1e+06, not 'x'"),
+        ("posted-price", {"price_per_sample": True}, "price_per_sample must be a number from 0 to 1e+06, not True"),
+        (
+            "posted-price",
+            {"price_per_sample": 0.1, "step": [0.5]},
+            "at least 0 and below 1, not [0.5]",
+        ),
+        ("posted-price", {"price_per_sample": 0.1, "least": "0"}, "least must be a number from 0 to 1e+06, not '0'"),
+        (
+            "posted-price",
+            {"price_per_sample": 0.1, "most": {"a": 1}},
+            "most must be a number from 0 to 1e+06, not",
+        ),
         ("posted-price", {"price_per_sample": 0.0123456}, "price_per_sample has more than six decimals: 0.0123456"),
         ("posted-price", {"price_per_sample": 0.1, "least": 1e-7}, "least has more than six decimals: 1e-07"),
         ("iterated", {"steps": 0}, "steps must be a whole number from 1 to 1000, not 0"),
@@ -343,7 +355,7 @@ def test_every_mechanism_clears_a_round_without_offers(name) -> None:
     ],
 )
 def test_impossible_options(name, options, problem) -> None:
-    with pytest.raises(MechanismOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create(name, options)
     assert problem in str(caught.value)
 

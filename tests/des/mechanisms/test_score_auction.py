@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms.mechanism import MechanismOptionsError, create
+from des.mechanisms.mechanism import create
 from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
+from flmarket.core.options import OptionsError
 from support.books import book_of, cleared
 
 
@@ -60,7 +61,7 @@ def test_nothing_is_cleared_without_offers_or_money() -> None:
 
 
 def test_an_unknown_payment_is_named() -> None:
-    with pytest.raises(MechanismOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create("score-auction", {"payment": "third"})
     assert str(caught.value) == "mechanism 'score-auction': payment must be first-score or second-score, not 'third'"
 

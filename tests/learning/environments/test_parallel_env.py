@@ -22,11 +22,11 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
+from flmarket.core.options import OptionsError
 from flmarket.core.plugins import UnknownPluginError
 from learning.client_selection.checks import ObservationError
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
-from learning.policy import PolicyOptionsError
 
 
 @pytest.fixture(params=[False, True], ids=["dict", "flat"])
@@ -396,7 +396,7 @@ def test_unknown_rivals_and_options_are_named(make_market):
     factory = partial(_by_seed, make_market)
     with pytest.raises(UnknownPluginError, match="did you mean 'lcfa'"):
         ServiceEnv(factory, "beta", {"alpha": "lcfaa", "gamma": "lcfa"})
-    with pytest.raises(PolicyOptionsError, match="'alpha'"):
+    with pytest.raises(OptionsError, match="'alpha'"):
         ServiceEnv(factory, "beta", {"alpha": "ucb", "gamma": "lcfa"}, rival_options={"alpha": {"exploration": -1}})
 
 

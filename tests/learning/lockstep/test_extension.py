@@ -100,7 +100,6 @@ def test_the_extension_refuses_arrays_that_do_not_fit() -> None:
         lambda: native.decode(parts, flags, flags, 2.0, flags, parts),
         lambda: native.observe(1, 1, whole + 3, np.zeros(3, "f4"), np.zeros(3, "f4"), flags[:1], np.zeros(9, "f4")),
         lambda: native.observe(1, 1, whole, np.zeros(3, "f4"), np.zeros(3, "f4"), flags[:1], np.zeros(5, "f4")),
-        lambda: native.powers(parts, parts[:2], parts.copy()),
         lambda: native.quantiles(parts, parts[:2].copy()),
         lambda: native.rounded(parts, parts.copy(), flags[:2].copy()),
     ):

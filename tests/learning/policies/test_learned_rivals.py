@@ -14,6 +14,7 @@ from des.mechanisms.mechanism import MECHANISMS
 from des.money import to_micro
 from des.observation import Feedback, Offer, Status
 from des.offer_checks import check_offer
+from flmarket.core.options import OptionsError
 from learning.client_selection.budget_spreading import share_of_rounds_left
 from learning.client_selection.checks import ObservationError
 from learning.client_selection.client_values import FIRST, Gains, contexts
@@ -23,7 +24,7 @@ from learning.evaluation import evaluate, everywhere, lineup
 from learning.policies.bwk import ContextualKnapsack
 from learning.policies.mirror import Mirror, isotonic
 from learning.policies.resolving import Resolving, price_of_money
-from learning.policy import PolicyOptionsError, create, load
+from learning.policy import create, load
 from learning.seats import seat
 from support.evaluation import compare
 
@@ -61,13 +62,13 @@ def offer_to(clients, payments):
     ids=str,
 )
 def test_impossible_options(make_context, policy, options, problem) -> None:
-    with pytest.raises(PolicyOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create(policy, make_context(), options)
     assert str(caught.value) == f"policy {policy!r} of service 's0': {problem}"
 
 
 def test_bwk_has_bounds_of_a_finite_width(make_context) -> None:
-    with pytest.raises(PolicyOptionsError, match=r"exploration must be a number from 0 to 10, not -0\.1"):
+    with pytest.raises(OptionsError, match=r"exploration must be a number from 0 to 10, not -0\.1"):
         create("bwk", make_context(), {"exploration": -0.1})
 
 

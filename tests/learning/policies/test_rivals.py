@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from des.observation import Feedback, Offer, Status
+from flmarket.core.options import OptionsError
 from learning.client_selection.checks import ObservationError
 from learning.episode import play
 from learning.evaluation import evaluate, everywhere
 from learning.policies.oort import OortLike
 from learning.policies.pacing import RefusalPacing
 from learning.policies.ucb import BudgetedUCB, features
-from learning.policy import PolicyOptionsError, create
+from learning.policy import create
 
 
 def feedback(served, losses=None, *, dropped=None, accuracy=0.5, round_=1):
@@ -49,7 +50,7 @@ def offer(clients, payments=None):
     ids=str,
 )
 def test_bad_options_name_policy_service_and_option(make_context, policy, options):
-    with pytest.raises(PolicyOptionsError, match=f"{policy!r} of service 's0'.*") as caught:
+    with pytest.raises(OptionsError, match=f"{policy!r} of service 's0'.*") as caught:
         create(policy, make_context(), options)
     assert next(iter(options)) in str(caught.value) or "much" in options.values()
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from learning.policy import PolicyOptionsError, create
+from flmarket.core.options import OptionsError
+from learning.policy import create
 
 
 def test_it_offers_money_in_proportion_to_quality(observe, context) -> None:
@@ -37,7 +38,7 @@ def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
 
 @pytest.mark.parametrize("markup", [0, -1, float("inf"), float("nan")])
 def test_impossible_markups(context, markup) -> None:
-    with pytest.raises(PolicyOptionsError, match="markup must be a finite number above 0"):
+    with pytest.raises(OptionsError, match="markup must be a finite number above 0"):
         create("worth", context, {"markup": markup})
 
 
@@ -67,6 +68,6 @@ def test_with_given_values_too_nobody_is_named_who_is_offline(observe, context) 
     ],
 )
 def test_impossible_values(context, values, problem: str) -> None:
-    with pytest.raises(PolicyOptionsError) as caught:
+    with pytest.raises(OptionsError) as caught:
         create("worth", replace(context, clients=3), {"values": values})
     assert str(caught.value) == f"policy 'worth' of service {context.service!r}: {problem}"
