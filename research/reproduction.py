@@ -56,7 +56,7 @@ def collected(runs: Sequence[RunResult]) -> pd.DataFrame:
     for run in runs:
         ((sweep, value),) = run.setting.sweep.items() or [("", "")]
         entrant, training = _entrant(run.policy)
-        area, final = 100 * run.reported.mean(axis=0), 100 * run.reported[-1]
+        area, final = 100 * run["test_accuracy"].mean(axis=0), 100 * run["test_accuracy"][-1]
         rows += [
             (sweep, value, entrant, training, run.seed, name, f"{area[m]:.4f}", f"{final[m]:.2f}",
              int(run.to_target.rounds[m]), int(run.to_target.reached[m]))
@@ -85,8 +85,10 @@ def curves(runs: Sequence[RunResult]) -> pd.DataFrame:
         entrant, training = _entrant(run.policy)
         if entrant not in SHOWN or not (sweep or training in ("", str(SHIPPED.get(entrant)))):
             continue
+        front = sweep, value, entrant, training, run.seed
+        accuracy = 100 * run["test_accuracy"]
         rows += [
-            (sweep, value, entrant, training, run.seed, name, *(f"{100 * value:.2f}" for value in run.reported[:, m]))
+            (*front, name, *(f"{value:.2f}" for value in accuracy[:, m]))
             for m, name in enumerate(run.setting.services)
             if not sweep or OWN[sweep] == name
         ]

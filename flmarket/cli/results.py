@@ -1,15 +1,21 @@
 """The end of ``flmarket run``'s output: a table of the results and where the logs are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from flmarket.analysis.results.summary import SHOWN, ServiceSummary, summarise
+from flmarket.analysis.results.measures import MARKET, MEASURES
+from flmarket.analysis.results.report import Report, make_report
+from flmarket.analysis.results.run_results import read_runs
 from flmarket.cli.console import note, program, stdout
 from scenarios.running.runner import Run
 
 FEW = 5  # runs whose logs are named one by one; of more, their scenarios' folders are
+
+SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
 
 
 def print_results(
@@ -17,14 +23,17 @@ def print_results(
     changes: Sequence[str] = (),  # what the user set in the scenarios
 ) -> None:
     """Print the table of complete runs and where their logs are; nothing if there are none."""
+    if not complete:
+        return
     console = stdout()
-    if complete:
-        console.print(results_table(summarise(complete), changes))
-        places = [run.directory.path / "rounds.csv" for run in complete]
-        if len(places) > FEW:
-            places = list(dict.fromkeys(path.parents[2] for path in places))
-        for path in places:
-            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    measures = [measure for measure in MEASURES if measure.name in SHOWN]
+    report = make_report(read_runs(run.directory for run in complete), measures=measures)
+    console.print(results_table(report, {run.directory.path.parent: run.group for run in complete}, changes))
+    places = [run.directory.path / "rounds.csv" for run in complete]
+    if len(places) > FEW:
+        places = list(dict.fromkeys(path.parents[2] for path in places))
+    for path in places:
+        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_next_steps(first: Run) -> None:
@@ -44,29 +53,28 @@ What next?
     )
 
 
-def results_table(summaries: Sequence[ServiceSummary], changes: Sequence[str] = ()) -> Table:
+def results_table(
+    report: Report,
+    groups: Mapping[Path, str],  # names of runs that differ in the seed alone, by the folder in which they are
+    changes: Sequence[str] = (),
+) -> Table:
     """Return the results of services as a table, one row for each; a lower bound in it is explained below."""
     table = Table(title=Text("\n".join(["Results (means over seeds)", *changes])))
     for name in ("scenario", "service", "policy"):
         table.add_column(name, overflow="fold")
-    for name in ("seeds", "final accuracy", "rounds to target", "spent", "served", "refused"):
+    for name in ("seeds", *SHOWN):
         table.add_column(name, justify="right")
-    group = None
-    for row in summaries:
-        if group not in {None, row.group}:
-            table.add_section()
-        texts = {measure.name: measure.text(row.means[measure.name]) for measure in SHOWN}
-        table.add_row(
-            "" if row.group == group else row.group,
-            row.service,
-            row.policy,
-            str(row.seeds),
-            f"{texts['final accuracy']} %",
-            row.to_target.text(),
-            *(texts[name] for name in ("spent", "served", "refused")),
-        )
-        group = row.group
-    some = next((row.to_target for row in summaries if 0 < row.to_target.reached.sum() < row.seeds), None)
+    for place, rows in groupby(report.estimates, key=lambda row: row.setting.folder / row.policy):
+        group, own = groups[place], [row for row in rows if row.service != MARKET]
+        for service in own[0].setting.services:
+            found = {row.measure.name: row for row in own if row.service == service}
+            first = found[SHOWN[0]]
+            cells = [found[name].mean() + (" %" if name == "final accuracy" else "") for name in SHOWN]
+            table.add_row(group, service, first.played, str(first.seeds), *cells)
+            group = ""
+        table.add_section()
+    bounds = [row.to_target for row in report.estimates if row.service != MARKET and row.to_target is not None]
+    some = next((it for it in bounds if it.reached.any() and not it.reached.all()), None)
     if some is not None:
         table.caption = (
             f"{some.text()}: a lower bound; {some.reached.sum()} of {some.reached.size} runs met the target, "

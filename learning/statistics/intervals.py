@@ -13,6 +13,8 @@ import numpy.typing as npt
 from fl.arrays import FloatArray
 from learning.statistics.area_under_curve import finite
 
+_SAME = 1e-12  # the relative difference up to which numbers are the same
+
 FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 
 
@@ -65,6 +67,8 @@ def paired_interval(
     _require_level(level)
     difference = _paired(first, second)
     estimate, size = float(difference.mean()), difference.size
+    if abs(estimate) <= _SAME * np.abs(difference).max():  # differences that cancel each other leave their rounding
+        estimate = 0.0
     sides = [count for count in difference.shape if count > 1]
     if not sides or min(sides) < FEWEST:
         return Interval(estimate, float("nan"), float("nan"), level)
@@ -123,7 +127,8 @@ def _paired(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
     untrained = 1 in (a.shape[0], b.shape[0])
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
         raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
-    return a - b
+    # What agrees to twelve digits is the same: money and accuracies that were summed in another order.
+    return np.where(np.isclose(a, b, rtol=_SAME, atol=0.0), 0.0, a - b)
 
 
 def _mean_squares(values: FloatArray) -> tuple[list[float], list[int]]:

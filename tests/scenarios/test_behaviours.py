@@ -148,7 +148,7 @@ def test_a_screen_that_cannot_know_the_bids_says_so(played: Callable[[str], Path
 def test_measures_of_what_clients_earn(played: Callable[[str], Path]) -> None:
     for kind in ("truthful", *OWN):
         [run] = read([played(kind)])
-        spent = run.spent.sum(axis=0)
+        spent = run["spent"].sum(axis=0)
         offers = pd.read_csv(played(kind) / "offers.csv")
         assert run.income.sum() == pytest.approx(spent.sum())
         if kind == "truthful":

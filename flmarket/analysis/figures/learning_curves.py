@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from flmarket.analysis.figures.drawing import SETTINGS
@@ -79,7 +79,7 @@ def _panel(axes: Any, runs: Sequence[RunResult], m: int, what: str, styles: Styl
     if what == "accuracy":
         draw_accuracy(axes, m, runs, styles)
     else:
-        draw_service(axes, m, runs, attrgetter(what), styles)
+        draw_service(axes, m, runs, itemgetter(what), styles)
     if head:
         axes.set_title(f"{setting.label}\n{setting.services[m]}")
     if label:

@@ -78,7 +78,7 @@ def draw_service(
 
 def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
     """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
-    draw_service(axes, m, runs, lambda run: 100 * run.reported, styles)
+    draw_service(axes, m, runs, lambda run: 100 * run["test_accuracy"], styles)
     axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
@@ -106,16 +106,10 @@ def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
     return figure
 
 
-def _normalised(run: RunResult) -> FloatArray:
-    """Return [N] reward / Omega^target, mean over services."""
-    means: FloatArray = (run.reward / run.setting.reward_at_target).mean(axis=1)
-    return means
-
-
 def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, [axes] = _panels(1, width=4.5, height=3.2)
     for policy, own in by_policy(runs).items():
-        _curves(axes, policy, styles[policy], np.array([_normalised(run) for run in own]))
+        _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in own]))
     axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
     axes.legend()
     return figure
@@ -174,8 +168,8 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
         for policy, own in by_policy(runs).items():
             index = styles[policy]
             axes.scatter(
-                [run.spent[:, m].sum() for run in own],
-                [100 * run.reported[-1, m] for run in own],
+                [run["spent"][:, m].sum() for run in own],
+                [100 * run["test_accuracy"][-1, m] for run in own],
                 color=colour(index),
                 marker=mark(index),
                 label=policy,
@@ -208,7 +202,7 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
     for policy in dict.fromkeys(run.policy for runs in points for run in runs):
         index, found = styles[policy], []
         for runs in points:
-            scores = np.array([_normalised(run).mean() for run in runs if run.policy == policy])
+            scores = np.array([run.normalised_reward.mean(axis=1).mean() for run in runs if run.policy == policy])
             if len(scores):
                 interval = mean_interval(scores)
                 found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))

@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
 
@@ -23,8 +21,6 @@ from learning.statistics.intervals import FEWEST
 from scenarios.file.differences import values_text
 
 Table = list[list[str]]  # rows of cells; the first row is the header
-
-_Row = TypeVar("_Row", Estimate, Difference)
 
 DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "price of anarchy")
 """The measures that tables show first."""
@@ -112,7 +108,7 @@ def introduction(report: Report) -> list[str]:
             "point is better than one of the first."
         )
     text += _bound_marks(report)
-    if any(row.interval.known for row in (*report.differences, *report.points)):
+    if any(row.interval.known for row in report.compared):
         text.append(
             "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
             "Holm's correction)."
@@ -128,7 +124,7 @@ def _bound_marks(report: Report) -> list[str]:
     found = []
     if any(row.to_target is not None and not row.to_target.reached.all() for row in report.estimates):
         found.append("`>` in front of a mean is a lower bound")
-    if any(row.bound for row in (*report.differences, *report.points)):
+    if any(row.bound for row in report.compared):
         found.append(
             "in front of a difference, `<` says that the true one is below it, because the baseline or first point has "
             "such runs, `>` that it is above, because the other side has, and `?` that both have"
@@ -149,9 +145,9 @@ def tables(report: Report) -> Iterator[Part]:
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield _part(setting if service == MARKET else None, title, own, attrgetter("text"), report.measures)
+            yield _part(setting if service == MARKET else None, title, own, report.measures)
             if against := [row for row in differences if row.service == service]:
-                yield _part(None, f"{title}, against {report.baseline}", against, _compared, report.measures)
+                yield _part(None, f"{title}, against {report.baseline}", against, report.measures)
     for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
         title = f"Sweep of {name}, policy {policy}: whole market"
         means = [
@@ -159,61 +155,61 @@ def tables(report: Report) -> Iterator[Part]:
             for row in report.estimates
             if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
         ]
-        yield _part(None, title, means, attrgetter("text"), report.measures, "point", _point)
+        yield _part(None, title, means, report.measures, "point", lambda row: row.setting.label)
         title += ", against the first point"
-        yield _part(None, title, list(points), _compared, report.measures, "point", _point)
+        yield _part(None, title, list(points), report.measures, "point", lambda row: row.setting.label)
 
 
 def _part(
     setting: Setting | None,
     title: str,
-    rows: Sequence[_Row],
-    write: Callable[[_Row], str],
+    rows: Sequence[Estimate],
     measures: Sequence[Measure],
     head: str = "policy",
-    named: Callable[[_Row], str] | None = None,
+    named: Callable[[Estimate], str] | None = None,  # returns a row's name; policies, if not given
 ) -> Part:
     """Return a table in two: the measures that decide, and the others."""
     few = [measure for measure in measures if measure.name in DECIDING]
     others = [measure for measure in measures if measure.name not in DECIDING]
-    more = _table(rows, write, others, head, named)
-    return Part(setting, title, _table(rows, write, few, head, named), more if len(more[0]) > 2 else None)
+    more = _table(rows, others, head, named or _named)
+    return Part(setting, title, _table(rows, few, head, named or _named), more if len(more[0]) > 2 else None)
 
 
 def _table(
-    rows: Sequence[_Row],  # the cells
-    write: Callable[[_Row], str],  # returns the text of one
+    rows: Sequence[Estimate],
     measures: Sequence[Measure],  # in the order of the columns
     head: str,  # what names a row of the table
-    named: Callable[[_Row], str] | None,  # returns a row's name; policies, if not given
+    named: Callable[[Estimate], str],
 ) -> Table:
-    name = named or _named
-    measures = [measure for measure in measures if any(row.measure is measure for row in rows)]
-    cells: dict[tuple[str, str], _Row] = {(name(row), row.measure.name): row for row in rows}
-    table = [[head, "seeds", *(measure.name for measure in measures)]]
-    for label in dict.fromkeys(name(row) for row in rows):
-        own: list[_Row | None] = [cells.get((label, measure.name)) for measure in measures]
-        first = next(row for row in rows if name(row) == label)
-        table.append([label, _seeds(first), *("" if row is None else write(row) for row in own)])
+    present = {row.measure.name for row in rows}
+    columns = [measure.name for measure in measures if measure.name in present]
+    lines: dict[str, dict[str, Estimate]] = {}
+    for row in rows:
+        lines.setdefault(named(row), {})[row.measure.name] = row
+    table = [[head, "seeds", *columns]]
+    for label, own in lines.items():
+        cells = [_cell(own[name]) if name in own else "" for name in columns]
+        table.append([label, _seeds(next(iter(own.values()))), *cells])
     return table
 
 
-def _seeds(row: Estimate | Difference) -> str:
+def _cell(row: Estimate) -> str:
+    if not isinstance(row, Difference):
+        return row.text
+    mark = "†" if row.holds else ""
+    return f"{row.text}{mark}" + ("" if row.improvement is None else f" P {row.improvement:.2f}")
+
+
+def _seeds(row: Estimate) -> str:
     return str(row.seeds) if row.seeds == 1 or row.interval.known else f"{row.seeds} (no interval)"
 
 
-def _named(row: Estimate | Difference) -> str:
+def _named(row: Estimate) -> str:
     """Return the policy of a row, and the one that played for the service where that is another."""
-    if isinstance(row, Difference):
-        return row.policy + ("*" if _privileged(row.policy) else "")
-    played = row.played + ("*" if _privileged(row.played) else "")
-    if row.policy.partition("@")[0] == row.played:  # the label also names the agent
-        return row.policy + played.removeprefix(row.played)
-    return f"{row.policy}: {played}"
-
-
-def _point(row: Estimate | Difference) -> str:
-    return row.setting.label
+    mark = "*" if _privileged(row.played) else ""
+    if row.played in (row.policy, row.policy.partition("@")[0]):  # the label also names the agent
+        return row.policy + mark
+    return f"{row.policy}: {row.played}{mark}"
 
 
 def _privileged(policy: str) -> bool:
@@ -223,12 +219,7 @@ def _privileged(policy: str) -> bool:
         return False
 
 
-def _compared(row: Difference) -> str:
-    text = row.text + ("†" if row.holds else "")
-    return text if row.improvement is None else f"{text} P {row.improvement:.2f}"
-
-
-def _key(row: Estimate | Difference) -> tuple[Path, str, str, str]:
+def _key(row: Estimate) -> tuple[Path, str, str, str]:
     return row.setting.folder, row.policy, row.service, row.measure.name
 
 

@@ -69,25 +69,13 @@ def hhi(values: npt.ArrayLike) -> float:
 
 
 def _final(run: RunResult) -> FloatArray:
-    final: FloatArray = 100 * run.reported[-1]
+    final: FloatArray = 100 * run["test_accuracy"][-1]
     return final
 
 
-def _area(run: RunResult) -> FloatArray:
-    return 100 * area_under_curve(run.reported, run.setting.arrivals)
-
-
-def _reward(run: RunResult) -> FloatArray:
-    return area_under_curve(run.reward / run.setting.reward_at_target, run.setting.arrivals)
-
-
-def _rounds(run: RunResult) -> FloatArray:
-    return run.to_target.rounds.astype(np.float64)
-
-
-def _wasted(run: RunResult) -> FloatArray:
-    wasted: FloatArray = (run.offered - run.spent).sum(axis=0)
-    return wasted
+def _total(column: str) -> Services:
+    """Return what gives a run's sums of a column of rounds.csv."""
+    return lambda run: run[column].sum(axis=0)
 
 
 def _misreport_profit(run: RunResult) -> FloatArray:
@@ -103,7 +91,7 @@ def _overstated(run: RunResult) -> FloatArray:
 
 def _core_use(run: RunResult) -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
-    return float(100 * run.served.sum() / (run.setting.clients * run.setting.cores[:rounds].sum()))
+    return float(100 * run["served"].sum() / (run.setting.clients * run.setting.cores[:rounds].sum()))
 
 
 def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
@@ -130,14 +118,15 @@ ROUNDS_TO_TARGET = averaged(
     "In front of a difference, `<` says that the baseline has such runs, so that the true difference is below it; `>` "
     "that the policy has; `?` that both have",
     -1,
-    _rounds,
+    lambda run: run.to_target.rounds.astype(np.float64),
     digits=1,
 )
 """Tables show ``learning.statistics.time_to_target.RoundsToTarget.text``, which marks a lower bound."""
 
 MEASURES = (
     averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),
-    averaged("AUC", "mean accuracy over all rounds, %", 1, _area, limits=PERCENT),
+    averaged("AUC", "mean accuracy over all rounds, %", 1,
+        lambda run: 100 * area_under_curve(run["test_accuracy"], run.setting.arrivals), limits=PERCENT),
     averaged(
         "target met", "share of runs that met the target, %", 1,
         lambda run: np.where(run.to_target.reached, 100.0, 0.0), digits=1, limits=PERCENT,
@@ -145,22 +134,22 @@ MEASURES = (
     ROUNDS_TO_TARGET,
     averaged(
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
-        _reward, digits=4, limits=SHARE,
+        lambda run: area_under_curve(run.normalised_reward, run.setting.arrivals), digits=4, limits=SHARE,
     ),
     Measure(
         "spent", "money paid to clients in the whole run", 0,
-        lambda run: run.spent.sum(axis=0), lambda run: float(run.spent.sum()),
+        _total("spent"), lambda run: float(run["spent"].sum()),
     ),
     Measure(
         "cost per point", "money paid for each percentage point of final accuracy", -1,
-        lambda run: run.spent.sum(axis=0) / np.maximum(_final(run), 1e-9),  # what gets nothing right has no price
-        lambda run: float(run.spent.sum() / max(_final(run).sum(), 1e-9)),
+        lambda run: run["spent"].sum(axis=0) / np.maximum(_final(run), 1e-9),  # what gets nothing right has no price
+        lambda run: float(run["spent"].sum() / max(_final(run).sum(), 1e-9)),
     ),
-    _summed("served", "offers that were served", 0, lambda run: run.served.sum(axis=0), digits=1),
-    _summed("refused", "offers that were outbid or dropped", -1, lambda run: run.refused.sum(axis=0), digits=1),
+    _summed("served", "offers that were served", 0, _total("served"), digits=1),
+    _summed("refused", "offers that were outbid or dropped", -1, _total("refused"), digits=1),
     _summed(
         "wasted", "money offered and not spent: in refused offers, and what winners offered above their price", -1,
-        _wasted,
+        lambda run: (run["offered"] - run["spent"]).sum(axis=0),
     ),
     of_market(
         "income Jain", "Jain index of the clients' income", 1, lambda run: jain(run.income), digits=3, limits=SHARE
@@ -172,7 +161,7 @@ MEASURES = (
     of_market(
         "spending HHI",
         "Herfindahl-Hirschman index of the services' spending: 1/M if all spend alike, 1 if one alone spends", 0,
-        lambda run: hhi(run.spent.sum(axis=0)), digits=3, limits=SHARE,
+        lambda run: hhi(run["spent"].sum(axis=0)), digits=3, limits=SHARE,
     ),
     _summed(
         "client profit", "what served clients were paid above their costs; truthful clients' costs are their bids", 0,
@@ -189,7 +178,7 @@ MEASURES = (
     ),
     of_market(
         "services Jain", "Jain index over services of final accuracy / target, at most 1", 1,
-        lambda run: jain(np.minimum(1.0, run.reported[-1] / run.setting.targets)), digits=4, limits=SHARE,
+        lambda run: jain(np.minimum(1.0, run["test_accuracy"][-1] / run.setting.targets)), digits=4, limits=SHARE,
     ),
     of_market(
         "core use", "client cores that worked, % of all, in the rounds until the last service left", 0,

@@ -8,6 +8,7 @@ The p-values of a table's differences are corrected for how many there are, by H
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -29,37 +30,40 @@ class Estimate:
     setting: Setting  # the scenario, with its sweep values
     policy: str  # the runs' label
     service: str  # its name, or ``market``
-    played: str  # the policy that played for the service; for the market, the label again
+    played: str  # the policy that played for the service; for the market, that of the label
     measure: Measure
     seeds: int  # the number of runs
     interval: Interval  # the mean and its 95 % interval
     to_target: RoundsToTarget | None = None  # when the runs met the target, if that is the measure
 
     @property
+    def ends(self) -> str:
+        """The interval as it follows a mean; nothing for too few seeds."""
+        low, high = self.measure.text(self.interval.low), self.measure.text(self.interval.high)
+        return f" [{low}, {high}]" if self.interval.known else ""
+
+    def mean(self, ends: str = "") -> str:
+        """Return the mean as text, with these ends; that of rounds to target is marked where it is a lower bound."""
+        if self.to_target is not None:
+            return self.to_target.text(ends)
+        return self.measure.text(self.interval.estimate) + ends
+
+    @property
     def text(self) -> str:
         """The mean with its interval, as tables show it."""
-        interval = interval_text(self.measure, self.interval)
-        if self.to_target is not None:
-            return self.to_target.text(interval)
-        return self.measure.text(self.interval.estimate) + interval
+        return self.mean(self.ends)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A policy against the baseline, or a point of a sweep against the first one, paired by seed."""
+class Difference(Estimate):
+    """A policy against the baseline, or a point of a sweep against the first one, over the seeds that both have."""
 
-    setting: Setting  # as in ``Estimate``, like the next three
-    policy: str
-    service: str
-    measure: Measure
-    seeds: int  # the number of seeds that both have
-    interval: Interval  # mean of policy minus baseline, and its 95 % interval
     # probability that a run of the policy is better than one of the baseline; None where neither more nor less is
     # better
-    improvement: float | None
+    improvement: float | None = None
     # the p-value of the interval's test, by Holm's method for all differences of the table in which it stands; NaN
     # where there is none
-    adjusted: float = float("nan")
+    adjusted: float = nan
     # of rounds to target, where runs missed it, which count with their last round: ``<`` if the true difference is
     # below this one (the baseline missed it), ``>`` if it is above, ``?`` if both missed it
     bound: str = ""
@@ -72,8 +76,7 @@ class Difference:
     @property
     def text(self) -> str:
         """The mean with its interval, as tables show it."""
-        mark = f"{self.bound} " if self.bound else ""
-        return mark + self.measure.text(self.interval.estimate, "+") + interval_text(self.measure, self.interval)
+        return f"{self.bound} {self.measure.text(self.interval.estimate, '+')}{self.ends}".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +92,27 @@ class Report:
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
 
+    @property
+    def compared(self) -> Sequence[Difference]:
+        """All differences."""
+        return [*self.differences, *self.points]
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Runs that differ in their seed alone."""
 
     runs: Sequence[RunResult]
-    # of each measure, by its name: the values by service and seed
-    scores: Mapping[str, Mapping[str, Mapping[int, float]]]
+    scores: Mapping[str, Mapping[str, Mapping[int, float]]]  # by measure, service and seed
 
     @classmethod
     def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure]) -> "Group":
-        return cls(runs, {measure.name: _scores(runs, measure) for measure in measures})
+        scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        for measure in measures:
+            for run in runs:
+                for service, value in values(run, measure).items():
+                    scores[measure.name][service][run.seed] = value
+        return cls(runs, scores)
 
     @property
     def setting(self) -> Setting:
@@ -109,50 +121,6 @@ class Group:
     @property
     def policy(self) -> str:
         return self.runs[0].policy
-
-
-def make_report(
-    runs: Sequence[RunResult],  # as ``results.read`` returns them
-    baseline: str | None = None,  # the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``
-    measures: Sequence[Measure] = MEASURES,
-    notes: Sequence[str] = (),  # shown below the tables, a line each
-) -> Report:
-    if baseline is not None and ":" in baseline:
-        baseline = PolicyChoice.parse(baseline).label
-    groups = {
-        (folder, policy): Group.of(own, measures)
-        for folder, members in by_setting(runs).items()
-        for policy, own in by_policy(members).items()
-    }
-    known = sorted({group.policy for group in groups.values()})
-    if baseline is not None and baseline not in known:
-        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
-    means = [row for group in groups.values() for row in estimates(group, measures)]
-    tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
-    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)
-    for (folder, policy), group in groups.items():
-        base = groups.get((folder, baseline or ""))
-        if base is not None and policy != baseline:
-            for row in differences(group, base, measures):
-                tables[folder, row.service].append(row)
-        if group.setting.sweep:
-            sweeps[group.setting.name, policy].append(group)
-    if baseline is not None and not tables:
-        raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
-    judged = [measure for measure in measures if measure.better]
-    points = [
-        [row for other in others for row in differences(other, first, judged, MARKET)]
-        for first, *others in sweeps.values()
-    ]
-    return Report(runs, means, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
-
-
-def _scores(runs: Sequence[RunResult], measure: Measure) -> Mapping[str, Mapping[int, float]]:
-    scores: dict[str, dict[int, float]] = defaultdict(dict)
-    for run in runs:
-        for service, value in values(run, measure).items():
-            scores[service][run.seed] = value
-    return scores
 
 
 def estimates(group: Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
@@ -170,6 +138,7 @@ def differences(
     group: Group, base: Group, measures: Sequence[Measure], only: str | None = None
 ) -> Iterator[Difference]:
     """Yield how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
+    setting, policy = group.setting, group.policy
     for measure in measures:
         own, other = group.scores[measure.name], base.scores[measure.name]
         for service in own if only is None else [only]:
@@ -183,26 +152,58 @@ def differences(
             if measure.better:
                 improvement = probability_of_improvement(measure.better * first, measure.better * second)
             if measure is ROUNDS_TO_TARGET:
-                sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
-                met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
-                bound = _BOUNDS[met, met_by_base]
+                bound = _bound(group, base, service, seeds)
             yield Difference(
-                group.setting, group.policy, service, measure, len(seeds), interval, improvement, bound=bound
+                setting, policy, service, policy, measure, len(seeds), interval, improvement=improvement, bound=bound
             )
 
 
-_BOUNDS = {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}  # who reached the target
+def _bound(group: Group, base: Group, service: str, seeds: Sequence[int]) -> str:
+    sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
+    met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
+    return {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}[met, met_by_base]
 
 
-def interval_text(measure: Measure, interval: Interval) -> str:
-    """Return an interval as it follows a mean; nothing for too few seeds."""
-    return f" [{measure.text(interval.low)}, {measure.text(interval.high)}]" if interval.known else ""
+def make_report(
+    runs: Sequence[RunResult],  # as ``run_results.read`` returns them
+    baseline: str | None = None,  # the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``
+    measures: Sequence[Measure] = MEASURES,
+    notes: Sequence[str] = (),  # shown below the tables, a line each
+) -> Report:
+    if baseline is not None and ":" in baseline:
+        baseline = PolicyChoice.parse(baseline).label
+    groups = {
+        (folder, policy): Group.of(own, measures)
+        for folder, members in by_setting(runs).items()
+        for policy, own in by_policy(members).items()
+    }
+    known = sorted({group.policy for group in groups.values()})
+    if baseline is not None and baseline not in known:
+        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+    tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
+    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    for (folder, policy), group in groups.items():
+        base = groups.get((folder, baseline or ""))
+        if base is not None and policy != baseline:
+            for row in differences(group, base, measures):
+                tables[folder, row.service].append(row)
+        if group.setting.sweep:
+            sweeps[group.setting.name, policy].append(group)
+    if baseline is not None and not tables:
+        raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
+    judged = [measure for measure in measures if measure.better]
+    points = [
+        [row for other in others for row in differences(other, first, judged, MARKET)]
+        for first, *others in sweeps.values()
+    ]
+    means = [row for group in groups.values() for row in estimates(group, measures)]
+    return Report(runs, means, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:
     """Return the differences of tables with their p-values adjusted within each."""
     found = []
     for table in tables:
-        judged = [row.interval.p if row.measure.better else float("nan") for row in table]  # the others are not shown
+        judged = [row.interval.p if row.measure.better else nan for row in table]  # the others are not shown
         found += [replace(row, adjusted=adjusted) for row, adjusted in zip(table, holm(judged), strict=True)]
     return found

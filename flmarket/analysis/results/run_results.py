@@ -1,10 +1,10 @@
-"""Results of complete runs, read from their logs: the numbers behind reports and figures.
+"""Runs as measures and figures see them: arrays by round and service, and what clients earned, from the logs' frames.
 
 A service that left early counts until the last round of its scenario, with accuracy and reward held and nothing spent.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,49 +12,83 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from des.behaviours.behaviour import TRUTHFUL
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import FloatArray
 from flmarket.analysis.results.setting import Setting, settings_of
-from flmarket.analysis.tables import TableName, read_table
+from flmarket.analysis.tables import Tables
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.logs.arithmetic import arithmetic, mixtures
-from scenarios.logs.columns import CLIENTS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _HELD = ("accuracy", "test_accuracy", "reward")
-_MONEY = ("offered", "spent")
-_COUNTS = ("wanted", "served", "refused")
+_MONEY = ("budget", "offered", "spent")
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run. Arrays have the axes [round, service], over all N rounds; money is in units."""
+    """A run over the N rounds of its setting, or as many of its rounds as the frames hold."""
 
-    directory: RunDirectory  # the directory of its logs
     setting: Setting  # what it shares with other runs
     policy: str  # the run's label
-    policies: tuple[str, ...]  # [M] the services' policies
-    seed: int  # the run's seed
-    accuracy: FloatArray  # after each round, in [0, 1]; rewards and exits follow from it
-    reported: FloatArray  # the accuracy on test images, which tables and figures show
-    reward: FloatArray  # Omega^accuracy, as in the paper
-    offered: FloatArray  # money in each round
-    spent: FloatArray  # money in each round
-    wanted: FloatArray  # offers in each round
-    served: FloatArray  # offers in each round
-    refused: FloatArray  # offers in each round
-    to_target: RoundsToTarget  # [M] when each target was met, counted from the service's arrival
+    seed: int
+    directory: RunDirectory  # where its logs are
+    tables: Mapping[str, pd.DataFrame]  # its frames, by name
+
+    def __post_init__(self) -> None:
+        services = self.setting.services
+        if tuple(self.tables["rounds"]["service"]) != services * self.played or not 0 < self.played <= self.rounds:
+            raise InputError(f"{self.directory.path}: rounds.csv does not have one row for each round and service")
+
+    def __getitem__(self, column: str) -> FloatArray:
+        """Return [N, M] a column of rounds.csv over all rounds, money in units."""
+        played = self.tables["rounds"][column].to_numpy(dtype=np.float64).reshape(self.played, -1)
+        after = played[-1:] if column in _HELD else np.zeros_like(played[-1:])
+        values = np.concatenate([played, np.repeat(after, self.rounds - self.played, axis=0)])
+        return values / MICRO if column in _MONEY else values
+
+    @property
+    def rounds(self) -> int:
+        """N."""
+        return self.setting.scenario.rounds
+
+    @property
+    def played(self) -> int:
+        """The rounds that were played: fewer than N where all services have left."""
+        return len(self.tables["rounds"]) // len(self.setting.services)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """[M] the services' policies."""
+        return tuple(self.tables["rounds"]["policy"].iloc[: len(self.setting.services)])
+
+    @cached_property
+    def exits(self) -> list[int | None]:
+        """[M] the round in which each service met its target; None if it did not."""
+        rounds = self.tables["rounds"]
+        reached = rounds[rounds["status"] == Status.REACHED].set_index("service")["round"].to_dict()
+        return [reached.get(service) for service in self.setting.services]
+
+    @cached_property
+    def to_target(self) -> RoundsToTarget:
+        """[M] when each target was met, counted from the service's arrival."""
+        return RoundsToTarget.of(self.exits, self.rounds).since(self.setting.arrivals)
+
+    @property
+    def normalised_reward(self) -> FloatArray:
+        """[N, M] reward / Omega^target, as in the paper."""
+        normalised: FloatArray = self["reward"] / self.setting.reward_at_target
+        return normalised
 
     @cached_property
     def offers(self) -> pd.DataFrame:
-        """The run's offers. Like ``earnings``, read when it is first asked for."""
-        return self._read("offers")
+        return self._known("offers")
 
     @cached_property
     def earnings(self) -> pd.DataFrame:
@@ -67,11 +101,16 @@ class RunResult:
             found = self.offers[self.offers["outcome"] == Outcome.SERVED]
             found = found.assign(cost=found["bid"], reported_size=0, missing=0, misreported=False)
         else:
-            found = self._read("clients").dropna(subset="paid")
+            found = self._known("clients").dropna(subset="paid")
             missing = found["reported_size"] - found["data_size"]
             found = found.assign(missing=missing, misreported=missing.ne(0) | (found["emd"] != found["reported_emd"]))
         paid, cost = found["paid"] / MICRO, found["cost"] / MICRO
         return found.assign(paid=paid, cost=cost, profit=paid - cost)
+
+    @property
+    def truthful(self) -> bool:
+        """Whether the clients are: they bid what the work costs them, and report what they have."""
+        return self.setting.scenario.clients.behaviour.kind == TRUTHFUL
 
     def by_service(self, values: pd.Series) -> FloatArray:
         """Return [M] sums of a column of ``earnings``, or of one like it."""
@@ -84,17 +123,13 @@ class RunResult:
         clients, paid = self.earnings["client"], self.earnings["paid"]
         return np.bincount(clients, paid, self.setting.clients).astype(np.float64)
 
-    def _read(self, name: TableName) -> pd.DataFrame:
-        found = read_table(self.directory, name)
+    def _known(self, name: str) -> pd.DataFrame:
+        """Return a table whose services and clients are the scenario's."""
+        found = self.tables[name]
         known = found["service"].isin(self.setting.services) & found["client"].between(0, self.setting.clients - 1)
         if not known.all():
             raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
         return found
-
-    @cached_property
-    def truthful(self) -> bool:
-        """Whether the clients are: they bid what the work costs them, and report what they have."""
-        return not CLIENTS.path(self.directory.path).exists()
 
 
 def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunResult]:
@@ -108,19 +143,22 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
         key = result.setting.folder.name, result.policy, result.seed
         if (other := seen.setdefault(key, result)) is not result:
             raise InputError(f"{result.directory.path} and {other.directory.path} are the same run; name one of them")
-    return sorted(results, key=_order)
 
+    def order(result: RunResult) -> tuple[str, int, str, str, int]:
+        setting = result.setting
+        return setting.name, setting.point, str(setting.folder), result.policy, result.seed
 
-def _order(result: RunResult) -> tuple[str, int, str, str, int]:
-    setting = result.setting
-    return setting.name, setting.point, str(setting.folder), result.policy, result.seed
+    return sorted(results, key=order)
 
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
-    """Read complete runs, in their order."""
-    runs = list(runs)
+    """Read complete runs, in their order. Offers and clients are read when they are first looked at."""
+    runs, found = list(runs), []
     settings = settings_of(runs)
-    return [_result(run, settings[run.path.parent.parent]) for run in tracked(runs, "runs read")]
+    for run in tracked(runs, "runs read"):
+        meta = run.meta()
+        found.append(RunResult(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, Tables(run)))
+    return found
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:
@@ -152,32 +190,3 @@ def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
     for run in runs:
         groups[run.policy].append(run)
     return groups
-
-
-def extended(rounds: pd.DataFrame, column: str, count: int, services: int) -> FloatArray:
-    """Return [count, M] a column of rounds.csv, as it is in further rounds once all services have left."""
-    values = rounds[column].to_numpy(dtype=np.float64).reshape(-1, services)
-    after = values[-1:] if column in _HELD else np.zeros((1, services))
-    return np.concatenate([values, np.repeat(after, count - len(values), axis=0)])
-
-
-def _result(run: RunDirectory, setting: Setting) -> RunResult:
-    meta, rounds, m = run.meta(), read_table(run, "rounds"), len(setting.services)
-    played = len(rounds) // m
-    if tuple(rounds["service"]) != setting.services * played or not 0 < played <= setting.rounds:
-        raise InputError(f"{run.path}: rounds.csv does not have one row for each round and service")
-    found = {column: extended(rounds, column, setting.rounds, m) for column in (*_HELD, *_MONEY, *_COUNTS)}
-    for column in _MONEY:
-        found[column] /= MICRO
-    met = np.zeros((setting.rounds, m), dtype=np.bool_)
-    met[:played] = (rounds["status"] == Status.REACHED).to_numpy().reshape(played, m)
-    return RunResult(
-        directory=run,
-        setting=setting,
-        policy=meta["policy"],
-        policies=tuple(rounds["policy"].iloc[:m]),
-        seed=meta["seed"],
-        to_target=RoundsToTarget.first(met.T).since(setting.arrivals),
-        reported=found.pop("test_accuracy"),
-        **found,
-    )

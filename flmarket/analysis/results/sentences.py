@@ -1,6 +1,7 @@
 """A report's comparisons in words, one sentence for each policy."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
@@ -21,10 +22,8 @@ def sentences(report: Report, setting: Setting) -> Iterator[str]:
         if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC))):
             yield f"{reached}, {_apart(rounds, report.baseline)}; its AUC is {_higher(area)}."
         else:
-            digits = auc.measure.digits
-            ends = _ends(auc.interval, auc.seeds, digits)
-            share = f"{ends} %" if auc.interval.known else f" %{ends}"
-            yield f"{reached}; its AUC is {auc.interval.estimate:.{digits}f}{share}."
+            share = f"{auc.ends} %" if auc.interval.known else f" %{_ends(auc)}"
+            yield f"{reached}; its AUC is {auc.mean()}{share}."
 
 
 def ranked(report: Report, setting: Setting) -> list[str]:
@@ -37,7 +36,7 @@ def ranked(report: Report, setting: Setting) -> list[str]:
     return sorted(found, key=lambda policy: -found[policy])
 
 
-def _of_market(row: Estimate | Difference, setting: Setting) -> bool:
+def _of_market(row: Estimate, setting: Setting) -> bool:
     return row.setting.folder == setting.folder and row.service == MARKET
 
 
@@ -51,38 +50,35 @@ def _reached(met: RoundsToTarget | None) -> str:
 
 def _apart(row: Difference, baseline: str | None) -> str:
     """Return how many rounds before or after the baseline targets are met."""
-    estimate, digits = row.interval.estimate, row.measure.digits
+    estimate = row.interval.estimate
     counted = " (targets that were missed count with the last round)" if row.bound else ""
     if not estimate:
         return f"in the same rounds as {baseline}{'' if row.bound == '?' else counted}"
     if row.interval.known and not row.interval.excludes_zero:
-        ends = _ends(row.interval, row.seeds, digits)
-        return f"not clearly before or after {baseline} ({estimate:+.{digits}f}{ends} rounds){counted}"
+        return f"not clearly before or after {baseline} ({_signed(row)} rounds){counted}"
     when, further = ("before", "<") if estimate < 0 else ("after", ">")
     least, counted = ("at least ", "") if row.bound == further else ("", counted)
-    rounds = f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} rounds"
-    return f"{least}{rounds} {when} {baseline}{counted}"
+    return f"{least}{_amount(row)} rounds {when} {baseline}{counted}"
 
 
 def _higher(row: Difference) -> str:
-    estimate, digits = row.interval.estimate, row.measure.digits
-    if not estimate:
+    if not row.interval.estimate:
         return "the same"
     if row.interval.known and not row.interval.excludes_zero:
-        return f"not clearly different ({estimate:+.{digits}f}{_ends(row.interval, row.seeds, digits)} points)"
-    which = "higher" if estimate > 0 else "lower"
-    return f"{abs(estimate):.{digits}f}{_ends(_positive(row.interval), row.seeds, digits)} points {which}"
+        return f"not clearly different ({_signed(row)} points)"
+    return f"{_amount(row)} points {'higher' if row.interval.estimate > 0 else 'lower'}"
 
 
-def _positive(interval: Interval) -> Interval:
-    """Return the interval of the opposite difference if that is the positive one."""
-    if interval.estimate > 0:
-        return interval
-    return Interval(-interval.estimate, -interval.high, -interval.low, interval.level, interval.p)
+def _signed(row: Estimate) -> str:
+    return row.measure.text(row.interval.estimate, "+") + _ends(row)
 
 
-def _ends(interval: Interval, seeds: int, digits: int) -> str:
-    """Return an interval as it follows a mean, or that there is none."""
-    if interval.known:
-        return f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
-    return f" (n = {seeds}: no interval)"
+def _amount(row: Difference) -> str:
+    """Return a difference, or its opposite if that is the positive one."""
+    it = row.interval
+    positive = it if it.estimate > 0 else Interval(-it.estimate, -it.high, -it.low, it.level, it.p)
+    return row.measure.text(positive.estimate) + _ends(replace(row, interval=positive))
+
+
+def _ends(row: Estimate) -> str:
+    return row.ends or f" (n = {row.seeds}: no interval)"

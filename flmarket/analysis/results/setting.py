@@ -3,7 +3,7 @@
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,19 +31,16 @@ class Setting:
     scenario: Scenario  # what is played
     # what names it in tables: its name with the values in ``differing``, and of a fork with its changes; with its hash
     # where these would not tell the scenarios that were read together apart
-    label: str
-    folder: Path  # the directory of its runs, named after scenario and hash
-    sweep: Mapping[str, Any]  # values of the sweep point, by key
-    point: int  # the place of the sweep point in its scenario, from 0
-    differing: Mapping[str, Any]  # the sweep's values, and those that distinguish it from others of its name, by key
+    label: str = ""
+    folder: Path = Path()  # the directory of its runs, named after scenario and hash
+    sweep: Mapping[str, Any] = field(default_factory=dict)  # values of the sweep point, by key
+    point: int = 0  # the place of the sweep point in its scenario, from 0
+    # the sweep's values, and those that distinguish it from others of its name, by key
+    differing: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.scenario.name
-
-    @property
-    def rounds(self) -> int:
-        return self.scenario.rounds
 
     @property
     def clients(self) -> int:
@@ -82,7 +79,7 @@ class Setting:
     @cached_property
     def cores(self) -> IntArray:
         """[N] K in each round."""
-        found = np.full(self.rounds, self.scenario.clients.cores, dtype=np.int64)
+        found = np.full(self.scenario.rounds, self.scenario.clients.cores, dtype=np.int64)
         for change in sorted(self.scenario.interventions, key=lambda change: change.round):
             if change.key == "clients.cores":
                 found[change.round - 1 :] = change.value

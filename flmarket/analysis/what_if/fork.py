@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from des.observation import Status
-from flmarket.analysis.results.comparison import Comparison, Tables
-from flmarket.analysis.tables import read_table
+from flmarket.analysis.results.comparison import Comparison
+from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.tables import Tables
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
@@ -45,11 +46,11 @@ class Original:
 
     Attributes:
         run: the run; its directory is only read.
-        tables: the rounds that are compared: all, or of an interrupted run those up to its last checkpoint.
+        result: the rounds that are compared: all, or of an interrupted run those up to its last checkpoint.
     """
 
     run: Run
-    tables: Tables
+    result: RunResult
 
     @classmethod
     def open(cls, directory: RunDirectory) -> "Original":
@@ -66,7 +67,9 @@ class Original:
         if complete:  # what differs is to come from the changes alone
             require_same_inputs(directory, run.scenario, Shelf())
         marks = {} if complete or known is None else known.marks
-        return cls(run, _tables(directory, {name: mark.size for name, mark in marks.items()}))
+        tables = Tables(directory, {name: mark.size for name, mark in marks.items()})
+        played = run.scenario.rounds if complete else int(tables["rounds"]["round"].max())
+        return cls(run, _result(run, tables, played))
 
     def changed(self, round_: int, changes: Changes) -> Scenario:
         """Return the scenario of a fork.
@@ -74,13 +77,13 @@ class Original:
         Raises:
             InputError: there is no such round, or the changes cannot be made or would change nothing.
         """
-        count = self.tables.last
+        count = self.result.played
         if not (isinstance(round_, int) and 1 <= round_ <= count):
             raise InputError(f"round {round_}: {self.run.directory.path} has rounds 1 to {count}; choose one")
         if not changes:
             raise InputError("nothing is changed; name at least one key and its new value")
-        before = self.tables.rounds[self.tables.rounds["round"] == round_ - 1]
-        left = set(before["service"][before["status"].isin([Status.REACHED, Status.LEFT])])
+        exits = zip(self.result.setting.services, self.result.exits, strict=True)
+        left = {service for service, number in exits if number is not None and number < round_}
         scenario, problems = forked(self.run.scenario, round_, changes, left)
         if scenario is None:
             raise InputError(f"{named(changes)}: {problems[0]}")
@@ -184,14 +187,14 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
     path = run.directory.path
     shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
-    complete, count = original.run.directory.state is State.COMPLETE, original.tables.last
-    count = run.scenario.rounds if complete else count
-    tables = _tables(run.directory, {}).until(count)
-    return Fork(changes, run, Comparison(run.scenario, original.tables, tables, rounds=count))
+    return Fork(changes, run, Comparison(original.result, _result(run, Tables(run.directory), original.result.rounds)))
 
 
-def _tables(directory: RunDirectory, sizes: Mapping[str, int]) -> Tables:
-    return Tables(*(read_table(directory, name, sizes.get(name)) for name in ("rounds", "offers")))
+def _result(run: Run, tables: Mapping[str, "DataFrame"], rounds: int) -> RunResult:
+    """Return the first rounds of a run, as what is judged."""
+    setting = Setting(run.scenario.model_copy(update={"rounds": rounds}))
+    until = {name: tables[name][tables[name]["round"] <= rounds] for name in ("rounds", "offers")}
+    return RunResult(setting, run.policy, run.seed, run.directory, until)
 
 
 def _until(content: bytes, round_: int) -> bytes:

@@ -128,7 +128,7 @@ def _table(fork: "Fork") -> "Table":
 
 
 def _text(measure: str, value: float, sign: str = "") -> str:
-    from flmarket.analysis.results.comparison import DIGITS
+    from flmarket.analysis.results.measures import MEASURES
 
-    digits = DIGITS.get(measure, 2)
+    digits = {it.name: it.digits for it in MEASURES}.get(measure, 2 if measure == "income" else 0)
     return "-" if value != value else f"{round(value, digits) + 0.0:{sign}.{digits}f}"

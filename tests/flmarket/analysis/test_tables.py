@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flmarket.analysis.results.summary import summarise
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read_runs
 from flmarket.analysis.tables import TableName, in_units, read_table, written
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
@@ -46,7 +47,8 @@ def test_a_table_is_written_as_it_was_read_to_the_last_digit(name: TableName, ru
 def test_services_may_be_called_na_and_null(run: Run, tmp_path: Path) -> None:
     assert set(read_table(run.directory, "rounds")["service"]) == {"NA", "null"}
     assert set(read_table(run.directory, "events")["service"].dropna()) == {"NA", "null"}
-    assert [row.service for row in summarise([run])] == ["NA", "null"]
+    estimates = make_report(read_runs([run.directory])).estimates
+    assert {row.service for row in estimates} == {"NA", "null", "market"}
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
     from flmarket.analysis.results.export import export_parquet
 

@@ -8,23 +8,44 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flmarket.analysis.results.summary import ServiceSummary
+from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET
+from flmarket.analysis.results.report import Estimate, Report
+from flmarket.analysis.results.setting import Setting
 from flmarket.cli.results import results_table
+from learning.statistics.intervals import mean_interval
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.loader import parse
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
-MEANS = {"final accuracy": 90.0, "spent": 1.0, "served": 2.0, "refused": 3.0}
+MARKET = """
+name = "market"
+rounds = 80
+clients = { count = 2, cores = 1, data_size = [100], emd = [0.2], cost = { per_sample = 0.05, per_emd = 0.5 } }
+"""
+SERVICE = """
+[[services]]
+name = "{}"
+dataset = "mnist"
+budget = 20
+target_accuracy = 0.5
+reward_base = 16.0
+policy = "hqfa"
+"""
 
 
 def shown(*to_target: list[int | None]) -> str:
     """The table of services whose runs met their targets in these rounds of 80."""
+    met = {f"s{n}": RoundsToTarget.of(rounds, 80) for n, rounds in enumerate(to_target)}
+    setting = Setting(parse(MARKET + "".join(map(SERVICE.format, met))))
     rows = [
-        ServiceSummary("market (hqfa)", f"s{n}", "hqfa", len(rounds), RoundsToTarget.of(rounds, 80), MEANS)
-        for n, rounds in enumerate(to_target)
+        Estimate(setting, "hqfa", name, "hqfa", measure, 1, mean_interval([1.0]), found)
+        for measure in MEASURES
+        for name, rounds in met.items()
+        for found in [rounds if measure is ROUNDS_TO_TARGET else None]
     ]
     console = Console(file=io.StringIO(), width=200)
-    console.print(results_table(rows))
+    console.print(results_table(Report([], rows, [], None), {setting.folder / "hqfa": "market (hqfa)"}))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

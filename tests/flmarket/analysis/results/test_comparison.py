@@ -1,15 +1,19 @@
 """What a fork came to: sums and their rounds, and in words what happened first."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from flmarket.analysis.results.comparison import Comparison, Tables
+from flmarket.analysis.results.comparison import Comparison
+from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import spans
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
+from scenarios.logs.directory import RunDirectory
 
 SCENARIO = """\
 name = "two"
@@ -42,6 +46,9 @@ def scenario() -> Scenario:
     return parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion"))
 
 
+Tables = dict[str, pd.DataFrame]
+
+
 def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str = "training") -> Tables:
     """A round as it is read; services gain accuracy alike."""
     made = pd.DataFrame(
@@ -56,11 +63,13 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
         for own in [served[served["service"] == name]]
     ]
     columns = ["round", "service", "status", "test_accuracy", "reward", "spent", "served"]
-    return Tables(pd.DataFrame(rounds, columns=columns), made)
+    return {"rounds": pd.DataFrame(rounds, columns=columns), "offers": made}
 
 
-def compared(scenario: Scenario, one: list[Tables], other: list[Tables], **options: Any) -> Comparison:
-    return Comparison(scenario, *(Tables(*map(pd.concat, zip(*run, strict=True))) for run in (one, other)), **options)
+def compared(scenario: Scenario, one: list[Tables], other: list[Tables], rounds: int = 4) -> Comparison:
+    setting = Setting(scenario.model_copy(update={"rounds": rounds}))
+    tables = ({name: pd.concat([part[name] for part in run]) for name in ("rounds", "offers")} for run in (one, other))
+    return Comparison(*(RunResult(setting, "lcfa", 0, RunDirectory(Path()), run) for run in tables))
 
 
 def rows_of(comparison: Comparison) -> dict[tuple[str, str], Any]:
