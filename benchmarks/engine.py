@@ -427,7 +427,7 @@ def bench_memory(report: Report, choice: Choice) -> None:
     # The peak comes early: data sets are loaded and evaluated before the first round.
     program = (
         "import resource, sys, tempfile\nfrom pathlib import Path\n"
-        "from scenarios.running.batch import plan\nfrom scenarios.build import Shelf\n"
+        "from scenarios.running.planning import plan\nfrom scenarios.build import Shelf\n"
         "from scenarios.loader import load\nfrom scenarios.running.runner import execute\n"
         "shelf = Shelf()\n"
         "with tempfile.TemporaryDirectory() as out:\n"

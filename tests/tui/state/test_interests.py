@@ -7,7 +7,7 @@ import pytest
 from des.behaviours.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.state.export import write_csv
 from tui.state.log_follower import DirectoryFeed

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.state.batch_folder import RunsFolder
 from tui.state.run_names import market_name, name_of

@@ -16,7 +16,7 @@ from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
 from support.scenarios import three_services

@@ -17,7 +17,7 @@ from learning.mahdrl.settings import Settings
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 

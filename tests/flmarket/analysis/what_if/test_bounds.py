@@ -23,7 +23,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import builtin_names, load, parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.scenarios import three_services
 from support.tiers import examples, slow

@@ -16,7 +16,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.scenarios import three_services
 

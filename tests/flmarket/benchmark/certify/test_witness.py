@@ -14,7 +14,7 @@ from flmarket.benchmark.certify.sampling import Shape, sample
 from flmarket.benchmark.certify.search import Gain
 from scenarios.build import Shelf
 from scenarios.loader import load, parse, points
-from scenarios.running.batch import plan
+from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 
