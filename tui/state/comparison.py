@@ -18,8 +18,8 @@ from flmarket.analysis.results.report import Difference, Estimate
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import Setting
 from learning.statistics.intervals import FEWEST, mean_band
-from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import FIGURES
 from tui.state.run_names import market_name
 from tui.state.watched_run import Phase, Session
 
@@ -139,22 +139,14 @@ def result_at(session: Session, last: int) -> RunResult:
     assert scenario is not None  # noqa: S101 - known before the first round
     directory = session.directory or Path(session.hash8)
     setting = Setting(scenario, scenario.name, directory.parent.parent, session.sweep, 0, session.sweep)
-    met = [history.exit_of(m, last) for m in range(len(scenario.services))]
     return RunResult(
-        directory=RunDirectory(directory),
         setting=setting,
         policy=session.policy,
         policies=tuple(row.policy for row in history[last].services),
         seed=session.seed,
-        accuracy=history.column("accuracy", last),
-        reported=history.column("test_accuracy", last),
-        reward=history.column("reward", last),
-        offered=history.column("offered", last),
-        spent=history.column("spent", last),
-        wanted=history.column("wanted", last),
-        served=history.column("served", last),
-        refused=history.column("refused", last),
-        to_target=RoundsToTarget.of(met, last).since(setting.arrivals),
+        directory=RunDirectory(directory),
+        curves={figure: history.column(figure, last) for figure in FIGURES},
+        exits=[history.exit_of(m, last) for m in range(len(scenario.services))],
     )
 
 

@@ -42,7 +42,7 @@ class Comparison:
         return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"first_round": "Int64"})
 
     def _of_services(self) -> Iterator[tuple[object, ...]]:
-        last = max(run.played for run in self._runs)
+        last = max(map(_last, self._runs))
         found = {it.name: [values(run, it) for run in self._runs] for it in MEASURES if it.name in COMPARED}
         for m, service in enumerate(self._runs[0].setting.services):
             for measure, column in COMPARED.items():
@@ -83,7 +83,7 @@ class Comparison:
 
     def _happened(self, number: int) -> Iterator[str]:
         """Yield what differs in a round: who lost and won which client, and what was paid."""
-        if number > min(run.played for run in self._runs):
+        if number > min(map(_last, self._runs)):
             yield "one run had ended"
             return
         before, after = (
@@ -121,19 +121,25 @@ class Comparison:
                 yield f"{service} wanted client {client}, which refused"
 
     def _first(self) -> int | None:
-        last = min(run.played for run in self._runs)
+        ends = [_last(run) for run in self._runs]
+        last = min(ends)
         offers = (run.tables["offers"] for run in self._runs)
         lines = (it[it["round"] <= last].fillna(-1).itertuples(index=False, name=None) for it in offers)
         for one, other in zip_longest(*lines):
             if one != other:
                 return min(int(line[0]) for line in (one, other) if line is not None)
-        return last + 1 if len({run.played for run in self._runs}) > 1 else None
+        return last + 1 if ends[0] != ends[1] else None
 
 
 def _row(kind: str, name: str, measure: str, one: Any, other: Any, rounds: Any) -> tuple[object, ...]:
     amount = None if one is None or other is None else other - one
     values = (None if it is None else round(float(it), 6) + 0.0 for it in (one, other, amount))
     return kind, name, measure, *values, int(rounds[0]) if len(rounds) else None, spans([int(n) for n in rounds])
+
+
+def _last(run: RunResult) -> int:
+    """Return the last round that was played."""
+    return int(run.tables["rounds"]["round"].max())
 
 
 def _left(round_: int | None) -> str:

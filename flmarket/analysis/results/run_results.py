@@ -5,7 +5,7 @@ A service that left early counts until the last round of its scenario, with accu
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -28,57 +28,52 @@ from scenarios.logs.finding import complete_runs
 from scenarios.logs.versions import mixed_versions, played_by
 
 _HELD = ("accuracy", "test_accuracy", "reward")
-_MONEY = ("budget", "offered", "spent")
+_MONEY = ("offered", "spent")
+_COUNTS = ("wanted", "served", "refused")
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run over the N rounds of its setting, or as many of its rounds as the frames hold."""
+    """One run, over the N rounds of its setting."""
 
     setting: Setting  # what it shares with other runs
     policy: str  # the run's label
+    policies: tuple[str, ...]  # [M] the services' policies
     seed: int
     directory: RunDirectory  # where its logs are
-    tables: Mapping[str, pd.DataFrame]  # its frames, by name
+    curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units
+    exits: Sequence[int | None]  # [M] the round in which each service met its target; None if it did not
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # its frames, by name
 
-    def __post_init__(self) -> None:
-        services = self.setting.services
-        if tuple(self.tables["rounds"]["service"]) != services * self.played or not 0 < self.played <= self.rounds:
-            raise InputError(f"{self.directory.path}: rounds.csv does not have one row for each round and service")
+    @classmethod
+    def of(
+        cls, setting: Setting, policy: str, seed: int, directory: RunDirectory, tables: Mapping[str, pd.DataFrame]
+    ) -> "RunResult":
+        """Return a run from its frames; its rounds may be fewer than N, as all services have left."""
+        rounds, services, count = tables["rounds"], setting.services, setting.scenario.rounds
+        played = len(rounds) // len(services)
+        if tuple(rounds["service"]) != services * played or not 0 < played <= count:
+            raise InputError(f"{directory.path}: rounds.csv does not have one row for each round and service")
+        curves = {}
+        for column in (*_HELD, *_MONEY, *_COUNTS):
+            values = rounds[column].to_numpy(dtype=np.float64).reshape(played, -1)
+            after = values[-1:] if column in _HELD else np.zeros_like(values[-1:])
+            curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
+            if column in _MONEY:
+                curves[column] /= MICRO
+        reached = rounds[rounds["status"] == Status.REACHED].set_index("service")["round"].to_dict()
+        policies = tuple(rounds["policy"].iloc[: len(services)])
+        exits = [reached.get(service) for service in services]
+        return cls(setting, policy, policies, seed, directory, curves, exits, tables)
 
     def __getitem__(self, column: str) -> FloatArray:
-        """Return [N, M] a column of rounds.csv over all rounds, money in units."""
-        played = self.tables["rounds"][column].to_numpy(dtype=np.float64).reshape(self.played, -1)
-        after = played[-1:] if column in _HELD else np.zeros_like(played[-1:])
-        values = np.concatenate([played, np.repeat(after, self.rounds - self.played, axis=0)])
-        return values / MICRO if column in _MONEY else values
-
-    @property
-    def rounds(self) -> int:
-        """N."""
-        return self.setting.scenario.rounds
-
-    @property
-    def played(self) -> int:
-        """The rounds that were played: fewer than N where all services have left."""
-        return len(self.tables["rounds"]) // len(self.setting.services)
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """[M] the services' policies."""
-        return tuple(self.tables["rounds"]["policy"].iloc[: len(self.setting.services)])
-
-    @cached_property
-    def exits(self) -> list[int | None]:
-        """[M] the round in which each service met its target; None if it did not."""
-        rounds = self.tables["rounds"]
-        reached = rounds[rounds["status"] == Status.REACHED].set_index("service")["round"].to_dict()
-        return [reached.get(service) for service in self.setting.services]
+        """Return [N, M] a column of rounds.csv."""
+        return self.curves[column]
 
     @cached_property
     def to_target(self) -> RoundsToTarget:
         """[M] when each target was met, counted from the service's arrival."""
-        return RoundsToTarget.of(self.exits, self.rounds).since(self.setting.arrivals)
+        return RoundsToTarget.of(self.exits, len(self["accuracy"])).since(self.setting.arrivals)
 
     @property
     def normalised_reward(self) -> FloatArray:
@@ -157,7 +152,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
         meta = run.meta()
-        found.append(RunResult(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, Tables(run)))
+        found.append(RunResult.of(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, Tables(run)))
     return found
 
 

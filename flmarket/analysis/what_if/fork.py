@@ -77,7 +77,7 @@ class Original:
         Raises:
             InputError: there is no such round, or the changes cannot be made or would change nothing.
         """
-        count = self.result.played
+        count = int(self.result.tables["rounds"]["round"].max())
         if not (isinstance(round_, int) and 1 <= round_ <= count):
             raise InputError(f"round {round_}: {self.run.directory.path} has rounds 1 to {count}; choose one")
         if not changes:
@@ -187,14 +187,15 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
     path = run.directory.path
     shared = {name: table.path(path).read_bytes() for name, table in tables_in(path).items()}
     require_same_rounds({name: _until(content, round_) for name, content in shared.items()}, original.run.directory)
-    return Fork(changes, run, Comparison(original.result, _result(run, Tables(run.directory), original.result.rounds)))
+    last = original.result.setting.scenario.rounds
+    return Fork(changes, run, Comparison(original.result, _result(run, Tables(run.directory), last)))
 
 
 def _result(run: Run, tables: Mapping[str, "DataFrame"], rounds: int) -> RunResult:
     """Return the first rounds of a run, as what is judged."""
     setting = Setting(run.scenario.model_copy(update={"rounds": rounds}))
     until = {name: tables[name][tables[name]["round"] <= rounds] for name in ("rounds", "offers")}
-    return RunResult(setting, run.policy, run.seed, run.directory, until)
+    return RunResult.of(setting, run.policy, run.seed, run.directory, until)
 
 
 def _until(content: bytes, round_: int) -> bytes:
