@@ -36,21 +36,33 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 1),
     ("scarce", SURROGATE | MIXED, ("hqfa",), 2),
     ("changing", MIXED | {"rounds": 25, "clients.label_mix.dirichlet": 2.5}, ("hqfa",), 1),
-    ("quickstart", ON_DIGITS | TEST_IMAGES_ALONE, (), 1),
     ("quickstart", ON_DIGITS | {"training.validation": 0.2, "training.eval_samples": 200}, (), 1),
     ("quickstart", ON_DIGITS | MIXED | {"clients.data_size": [40, 60, 80]}, (), 1),
+)
+"""Scenario, changes that make it last seconds, policies (or its own), and how many seeds: the fast tier plays one."""
+TRAINED_LONGER: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
+    ("quickstart", ON_DIGITS | TEST_IMAGES_ALONE, (), 1),
     ("quickstart", ON_DIGITS | {"clients.lasting.persistence": 0.7, "clients.lasting.drift": 0.3}, (), 1),
     ("quickstart", {"rounds": 4}, ("lcfa",), 1),
     ("quickstart", TEST_IMAGES_ALONE | {"rounds": 4}, ("lcfa",), 1),
 )
-"""Scenario, changes that make it last seconds, policies (or the scenario's own), and how many seeds."""
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """All runs, ordered by their path."""
+    """The runs of the fast tier, ordered by their path."""
     out = tmp_path_factory.mktemp("audited")
-    for scenario, changes, policies, seeds in PLAYED:
+    for scenario, changes, policies, _ in PLAYED:
+        flmarket.run(flmarket.load(scenario, changes), policies, 1, out=out, workers=0, progress=False)
+    return [Run(path.parent) for path in sorted(out.glob("*/*/*/meta.json"))]
+
+
+@pytest.fixture(scope="session")
+def more_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Those of the slow tier: of the other seeds, and with more real training."""
+    out = tmp_path_factory.mktemp("audited-too")
+    others = [(*row[:3], range(1, row[3])) for row in PLAYED if row[3] > 1]
+    for scenario, changes, policies, seeds in [*others, *TRAINED_LONGER]:
         flmarket.run(flmarket.load(scenario, changes), policies, seeds, out=out, workers=0, progress=False)
     return [Run(path.parent) for path in sorted(out.glob("*/*/*/meta.json"))]
 

@@ -37,7 +37,10 @@ Dirichlet distribution; with EMDs, and so labels, that last."""
 @pytest.fixture(scope="module", params=["mixed", *slow("paper", "split", "lasting")])
 def run(request: pytest.FixtureRequest, runs: list[Run]) -> Run:
     """Real training of three services on the digits."""
-    trained = [run for run in runs if run.meta["scenario"] == "quickstart" and "strokes" not in run.meta["data"]]
+    more = request.getfixturevalue("more_runs") if request.param in ("paper", "lasting") else []
+    trained = [
+        run for run in [*runs, *more] if run.meta["scenario"] == "quickstart" and "strokes" not in run.meta["data"]
+    ]
     return next(run for run in trained if WORLDS[request.param](run.scenario))
 
 

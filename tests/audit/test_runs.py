@@ -18,6 +18,11 @@ def test_no_column_is_wrong(runs: list[Run]) -> None:
     assert {run.path: found for run in runs if (found := wrong(run))} == {}
 
 
+@pytest.mark.slow
+def test_no_column_is_wrong_of_other_seeds_and_longer_trainings(more_runs: list[Run]) -> None:
+    assert {run.path: found for run in more_runs if (found := wrong(run))} == {}
+
+
 def test_what_is_checked_happens_in_the_runs(runs: list[Run]) -> None:
     """A check of what never happens would pass for ever."""
     files = resources.files("scenarios.builtin").iterdir()

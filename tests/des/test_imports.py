@@ -9,7 +9,15 @@ import pytest
 from fl.training import fused
 
 ROOT = Path(__file__).parents[2]
-MODULES = ["des.market", "learning.policy", "learning.policies.lcfa", "fl.training.jobs", "fl.data.registry"]
+HEAVY = ("torch", "textual", "pettingzoo", "gymnasium")
+MODULES = [
+    "des.market",
+    "learning.policy",
+    "learning.policies.lcfa",
+    "learning.evaluation",
+    "fl.training.jobs",
+    "fl.data.registry",
+]
 
 
 def test_federated_learning_alone_loads_the_base_and_nothing_of_the_market() -> None:
@@ -21,7 +29,7 @@ def test_federated_learning_alone_loads_the_base_and_nothing_of_the_market() -> 
 
 
 def test_no_torch() -> None:
-    loaded = "[m for m in sys.modules if m.partition('.')[0] in ('torch', 'textual')]"
+    loaded = f"[m for m in sys.modules if m.partition('.')[0] in {HEAVY}]"
     code = f"import sys, {', '.join(MODULES)}; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

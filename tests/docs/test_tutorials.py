@@ -13,7 +13,6 @@ from support.shell import flmarket
 pytestmark = pytest.mark.slow
 
 PAGES = Path(__file__).parents[2] / "docs" / "tutorials"
-PAGE = PAGES / "interests.md"
 
 
 def labels(table: str) -> list[list[str]]:
@@ -22,54 +21,32 @@ def labels(table: str) -> list[list[str]]:
     return [rows[0], *(row[:2] for row in rows[2:])]
 
 
-def test_the_program_on_interests_makes_a_table_and_a_figure_like_the_pages(tmp_path: Path) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    done = flmarket("run", "interests", "--seeds", "2", "--rounds", "20", "--quiet", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    [program] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    command = [sys.executable, "-W", "error", "-c", program]
-    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert made.returncode == 0, made.stderr
-    answer = text.partition("## The answer")[2].partition("```\n")[2]
-    assert labels(made.stdout) == labels(answer)
-    assert (tmp_path / "interests.svg").read_text().startswith("<?xml")
-    assert (PAGE.parent / "interests.svg").exists()
-
-
-def test_the_programs_on_changing_make_a_table_and_a_figure_like_the_pages(tmp_path: Path) -> None:
-    text = (PAGES / "changing.md").read_text(encoding="utf-8")
-    policy, program = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    (tmp_path / "paced.py").write_text(policy)
-    [command] = re.findall(r"^\$ flmarket (run .*?)\n\$", text, re.MULTILINE | re.DOTALL)
-    words = [word for word in shlex.split(command) if word.strip()]
-    words[words.index("--seeds") + 1] = "3"
-    done = flmarket(*words, "--rounds", "24", "--quiet", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("name", "shorter", "columns"),
+    [
+        ("interests", "--seeds 2 --rounds 20", 2),
+        ("changing", "--seeds 3 --rounds 24", 1),
+        ("mechanisms", "--seeds 3 --rounds 10", 1),
+    ],
+)
+def test_the_program_makes_a_table_and_a_figure_like_the_pages(
+    name: str, shorter: str, columns: int, tmp_path: Path
+) -> None:
+    """Of fewer runs, each shorter: the same rows and columns."""
+    text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    *policy, program = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    for source in policy:
+        (tmp_path / "paced.py").write_text(source)
+    command = re.findall(r"^\$ flmarket (run (?:.*\\\n)*.*)$", text, re.MULTILINE)[0].replace("\\\n", "")
+    done = flmarket(*shlex.split(command), *shorter.split(), "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     made = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
     )
     assert made.returncode == 0, made.stderr
     answer = text.partition("## The answer")[2].partition("```\n")[2]
-    assert [row[:1] for row in labels(made.stdout)[1:]] == [row[:1] for row in labels(answer)[1:]]
-    assert labels(made.stdout)[0] == labels(answer)[0]
-    assert (tmp_path / "changing.svg").read_text().startswith("<?xml")
-    assert (PAGES / "changing.svg").exists()
-
-
-def test_the_program_on_mechanisms_makes_a_table_and_a_figure_like_the_pages(tmp_path: Path) -> None:
-    text = (PAGES / "mechanisms.md").read_text(encoding="utf-8")
-    [program] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    [command] = re.findall(r"^\$ flmarket (run .*?)\n\$", text, re.MULTILINE | re.DOTALL)
-    words = [word for word in shlex.split(command) if word.strip()]
-    words[words.index("--seeds") + 1], words[words.index("--rounds") + 1] = "3", "10"
-    done = flmarket(*words, "--quiet", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    made = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
-    )
-    assert made.returncode == 0, made.stderr
-    answer = text.partition("## The answer")[2].partition("```\n")[2]
-    assert [row[:1] for row in labels(made.stdout)] == [row[:1] for row in labels(answer)]
-    assert labels(made.stdout)[0] == labels(answer)[0]
-    assert (tmp_path / "mechanisms.svg").read_text().startswith("<?xml")
-    assert (PAGES / "mechanisms.svg").exists()
+    found, shown = labels(made.stdout), labels(answer)
+    assert found[0] == shown[0]
+    assert [row[:columns] for row in found[1:]] == [row[:columns] for row in shown[1:]]
+    assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+    assert (PAGES / f"{name}.svg").exists()

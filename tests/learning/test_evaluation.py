@@ -8,7 +8,6 @@ import pytest
 from des.market import MarketError
 from flmarket.core.options import OptionsError
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.policy import names
 from learning.seats import context, seat
 from support.evaluation import compare
 
@@ -143,17 +142,3 @@ def test_a_policy_knows_its_market(make_market):
     known = context(make_market(["alpha", "beta"], cores=3, count=7, budget=12_500_000), "beta")
     assert (known.service, known.services, known.clients, known.cores, known.rounds) == ("beta", 2, 7, 3, 6)
     assert (known.budget, known.target_accuracy, known.reward_base) == (12.5, 0.97, 100.0)
-
-
-# mahdrl-paper has agents for the services of the paper's market alone; tests/learning/mahdrl plays it there.
-@pytest.mark.parametrize("policy", [name for name in names() if name != "mahdrl-paper"])
-@pytest.mark.parametrize(
-    "market",
-    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}],
-    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1"],
-)
-def test_every_policy_plays_every_market(make_market, policy, market):
-    results = evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0])
-    again = evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0])
-    np.testing.assert_array_equal(results.accuracy, again.accuracy)
-    assert (results.wanted.sum() > 0) == ("budget" not in market)

@@ -1,14 +1,12 @@
 """A scenario chooses its market's mechanism, by name; mechanisms are plug-ins."""
 
-import inspect
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from des.allocation import allocate
-from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism, create
-from flmarket.core.options import OptionsError
+from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
 from flmarket.core.plugins import PluginError
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
@@ -57,19 +55,6 @@ def test_an_unknown_mechanism_is_named_with_its_line(two_services: str) -> None:
     assert "did you mean" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"share": 2}, "mechanism 'discount': share must be 0 to 1, not 2"),
-        ({"shares": 1}, "mechanism 'discount' takes no option 'shares'; did you mean 'share'?"),
-    ],
-)
-def test_options_that_it_does_not_take(discount: str, options: dict[str, int], problem: str) -> None:
-    with pytest.raises(OptionsError) as caught:
-        create("discount", options)
-    assert str(caught.value).startswith(problem)
-
-
 def test_an_option_that_it_does_not_have_is_a_problem_of_its_line(two_services: str, discount: str) -> None:
     with pytest.raises(ScenarioError) as error:
         parse(two_services + '\n[market]\nmechanism = "discount"\noptions = { shares = 1 }\n', "mine.toml")
@@ -100,28 +85,6 @@ def test_a_bad_value_is_one_problem_at_its_option(two_services: str, name: str, 
     with pytest.raises(ScenarioError) as error:
         parse(f'{two_services}\n[market]\nmechanism = "{name}"\noptions = {{ {options} }}\n', "mine.toml")
     assert str(error.value) == f"mine.toml:{len(two_services.splitlines()) + 4}: market.options{problem}"
-
-
-@pytest.mark.parametrize(
-    ("error", "problem"),
-    [
-        (KeyError("share"), "mechanism 'mine': KeyError: 'share'"),
-        (SystemExit(3), "mechanism 'mine': SystemExit: 3"),
-        (ValueError("share is missing"), "mechanism 'mine': share is missing"),
-    ],
-)
-def test_whatever_its_constructor_raises_is_a_wrong_option(
-    monkeypatch: pytest.MonkeyPatch, error: BaseException, problem: str
-) -> None:
-    class Mine(Discount):
-        def __init__(self) -> None:
-            raise error
-
-    monkeypatch.setattr(MECHANISMS, "_registered", {})
-    MECHANISMS.register("mine", Mine)
-    with pytest.raises(OptionsError) as caught:
-        create("mine")
-    assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Mine)[1] + 2}, in Mine.__init__)"
 
 
 def test_what_is_no_mechanism_is_refused() -> None:

@@ -82,7 +82,7 @@ def test_a_bid_must_follow_from_the_clients_cost_in_that_round(copy_of: Callable
 
 def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:
     """One core, so that it pays more than the bid now and then; a rival's bid would have been the number to beat."""
-    changes = ["training.backend=surrogate", "rounds=8", "market.bids=own", "market.dqi_noise=0.1"]
+    changes = ["training.backend=surrogate", "rounds=4", "market.bids=own", "market.dqi_noise=0.1"]
     logs = Logs.read(played(load("scarce", changes), tmp_path, "mahdrl"))
     words = [
         line
@@ -108,7 +108,7 @@ def test_the_order_book_shows_true_bids_and_quality(good: Path) -> None:
 
 def test_an_agent_can_be_trained_on_it(tmp_path: Path) -> None:
     scenario = load("private", ["rounds=5"])
-    schedule = Plan(episodes=4, epsilon_episodes=2, evaluate_every=2, evaluation_seeds=(900_001,))
+    schedule = Plan(episodes=2, epsilon_episodes=1, evaluate_every=2, evaluation_seeds=(900_001,))
     for policy in ("mahdrl", "mahdrl-paper"):
         out = tmp_path / f"{policy}.safetensors"
         train(Training(scenarios=(scenario,), policy=policy, options={}, plan=schedule), 0, out, Shelf())

@@ -195,21 +195,10 @@ def test_all_kernels_give_the_same_bytes(
 ) -> None:
     """Gradient, loss, trained weights and hits, with short last batches, and where training diverges."""
     parameters, pixels, labels = draw(arch, n, seed)
-    found = set()
+    found, step = set(), {"batch_size": batch_size, "learning_rate": rate, "momentum": momentum}
     for kernel in fused.kernels():
         gradient, loss = fused.gradient(arch, parameters, pixels, labels, **SCALING, kernel=kernel)
-        trained, mean = fused.train(
-            arch,
-            parameters,
-            pixels,
-            labels,
-            visits(2, n),
-            batch_size=batch_size,
-            learning_rate=rate,
-            momentum=momentum,
-            **SCALING,
-            kernel=kernel,
-        )
+        trained, mean = fused.train(arch, parameters, pixels, labels, visits(2, n), **step, **SCALING, kernel=kernel)
         hits = fused.correct(arch, trained, pixels, labels, **SCALING, kernel=kernel)
         found.add((gradient.tobytes(), struct.pack("<d", loss), trained.tobytes(), struct.pack("<d", mean), hits))
     assert len(found) == 1
@@ -273,6 +262,7 @@ GOLDEN = {
 }
 """SHA-256 of the weights that two epochs on 60 images end with, of the mean loss (a double) and of the hits."""
 IMAGES, EPOCHS, BATCH, RATE, MOMENTUM = 60, 2, 25, 0.05, 0.5
+STEP: dict[str, Any] = {"batch_size": BATCH, "learning_rate": RATE, "momentum": MOMENTUM}
 
 
 def digest(trained: Float32Array, mean_loss: float, hits: int) -> str:
@@ -286,16 +276,7 @@ def test_trained_weights_have_the_digest_that_is_written_down(kernel: str, case:
     arch = CASES[case]
     parameters, pixels, labels = draw(arch, IMAGES)
     trained, loss = fused.train(
-        arch,
-        parameters,
-        pixels,
-        labels,
-        visits(EPOCHS, IMAGES),
-        batch_size=BATCH,
-        learning_rate=RATE,
-        momentum=MOMENTUM,
-        **SCALING,
-        kernel=kernel,
+        arch, parameters, pixels, labels, visits(EPOCHS, IMAGES), **STEP, **SCALING, kernel=kernel
     )
     hits = fused.correct(arch, trained, pixels, labels, **SCALING, kernel=kernel)
     assert digest(trained, loss, hits) == GOLDEN[case]
@@ -318,18 +299,8 @@ def arm_driver(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_kernel_for_arm64_gives_the_same_digest(arm_driver: list[str], case: str) -> None:
     arch = CASES[case]
     parameters, pixels, labels = draw(arch, IMAGES)
-    sizes = (
-        arch.kind == "cnn",
-        arch.shape.channels,
-        arch.inputs,
-        len(arch.widths),
-        len(parameters),
-        IMAGES,
-        EPOCHS,
-        IMAGES,
-        BATCH,
-        IMAGES,
-    )
+    images = (arch.kind == "cnn", arch.shape.channels, arch.inputs, len(arch.widths), len(parameters), IMAGES)
+    sizes = (*images, EPOCHS, IMAGES, BATCH, IMAGES)
     given_to_it = b"".join(
         [
             struct.pack("<10i", *sizes),

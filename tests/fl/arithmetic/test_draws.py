@@ -75,22 +75,6 @@ def test_integers_are_equally_likely() -> None:
     assert (integers(KEY, 1, np.arange(50)) == 0).all()
 
 
-def test_uniforms_are_uniform_and_unrelated() -> None:
-    one, other = uniforms(KEY, np.arange(50_000))
-    for numbers in (one, other):
-        assert 0 <= numbers.min() < numbers.max() < 1
-        assert np.histogram(numbers, 10, (0, 1))[0].tolist() == pytest.approx([5000] * 10, abs=300)  # deviation 67
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02  # 0.0045
-    assert abs(np.corrcoef(one[:-1], one[1:])[0, 1]) < 0.02
-    assert len(set(one.tolist())) == 50_000
-
-
-def test_neighbouring_words_of_a_counter_are_unrelated() -> None:
-    at = np.arange(20_000)
-    columns = [uniforms(KEY, *[at if i == j else 0 for j in range(4)])[0][1:] for i in range(4)]
-    assert np.abs(np.corrcoef(columns) - np.eye(4)).max() < 0.04  # standard deviation 0.007
-
-
 def test_normals_are_the_quantiles_of_uniforms() -> None:
     numbers = normals(KEY, np.arange(20_000))
     assert abs(numbers.mean()) < 0.03  # standard deviation 0.007

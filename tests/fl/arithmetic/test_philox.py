@@ -56,25 +56,6 @@ def test_the_plain_version_is_numpy_s_with_words_of_64_bits() -> None:
     assert drawn[4:] == plain([9, 11, 13, 17], [3, 5], 64)
 
 
-def test_any_counters_and_keys_are_those_of_the_plain_version() -> None:
-    drawn = np.random.PCG64(1).random_raw(6 * 200).reshape(6, 200) & np.uint64(0xFFFFFFFF)
-    found = blocks(drawn[4:].T.astype(np.uint32), *drawn[:4])
-    for n in range(200):
-        column = drawn[:, n].tolist()
-        assert found[:, n].tolist() == plain(column[:4], column[4:], 32)
-
-
-def test_keys_and_counters_broadcast() -> None:
-    keys = np.array([[[1, 2]], [[3, 4]]], dtype=np.uint32)  # [2, 1] keys
-    found = blocks(keys, np.arange(5), 9, np.arange(5), 0)
-    assert found.shape == (4, 2, 5)
-    for i in range(2):
-        for n in range(5):
-            assert found[:, i, n].tolist() == blocks(keys[i, 0], n, 9, n, 0).tolist()
-    assert blocks(keys, 0, 0, 0, 0).shape == (4, 2, 1)
-    assert blocks(keys[0, 0], 0, 0, 0, 0).shape == (4,)
-
-
 @pytest.mark.parametrize("bad", [-1, 2**32, np.array([3, -(2**40)])])
 def test_a_word_of_a_counter_has_32_bits(bad: int) -> None:
     with pytest.raises(ValueError, match=r"the words of a counter must be in \[0, 2\^32\)"):

@@ -85,14 +85,6 @@ def test_known_bytes(concentration: float, digest: str) -> None:
     assert hashlib.sha256(drawn.astype("<f8").tobytes()).hexdigest()[:16] == digest
 
 
-def test_known_first_counts() -> None:
-    drawn = label_mixes(draw_key(0, "labels"), 0.3, 10, 1, 0, np.arange(2))
-    assert mixed_counts(np.array([100, 200]), drawn).T.tolist() == [
-        [1, 0, 5, 23, 13, 0, 0, 0, 51, 7],
-        [3, 4, 90, 57, 0, 2, 29, 1, 8, 6],
-    ]
-
-
 @given(
     sizes=st.lists(st.integers(1, 1_000_000), min_size=1, max_size=5),
     labels=st.integers(2, 60),

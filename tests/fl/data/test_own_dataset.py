@@ -1,8 +1,6 @@
 """Data sets of a user's own: a function that returns arrays, what follows from them, and what can be wrong with it."""
 
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -188,14 +186,3 @@ def test_the_listing_loads_no_images_and_names_what_is_broken(install_package: C
     assert listed["mnist"] == ("flmarket", "handwritten digits")
     assert listed["stripes"] == ("acme_images 1.5", "Stripes, upright or lying.")
     assert listed["broken"][1].endswith("cannot be imported: ModuleNotFoundError: No module named 'no_such_package'")
-
-
-def test_data_sets_of_ones_own_need_no_torch() -> None:
-    code = (
-        "import sys, numpy as np\nfrom fl.data.registry import dataset, info\n"
-        "images = np.arange(48).reshape(4, 3, 2, 2).astype(np.uint8)\n"
-        "dataset('own')(lambda: (images, [0, 1, 0, 1], images, [0, 1, 0, 1]))\n"
-        "assert str(info('own').shape) == '3 x 2 x 2'\n"
-        "assert not {'torch', 'torchvision', 'sklearn', 'scipy'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -69,13 +69,6 @@ def test_images_of_a_label_are_found_by_label() -> None:
     assert loaded.by_label[0].dtype == np.int64
 
 
-def test_scale_and_offset_standardise_the_training_split() -> None:
-    loaded = load("strokes")
-    values = loaded.train_images * loaded.scale + loaded.offset
-    assert values.mean() == pytest.approx(0, abs=1e-9)
-    assert values.std() == pytest.approx(1)
-
-
 @pytest.mark.parametrize("brightest", [False, True])
 def test_scale_and_offset_are_exact_to_the_last_bit(brightest: bool) -> None:
     """The sums are integers, taken here without any limit: a single pixel more or less would show, or an overflow."""

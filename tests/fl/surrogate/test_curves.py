@@ -42,14 +42,6 @@ def path(curve: Curve, sizes: list[int], emd: float, rounds: int, seed: int = 0)
     return [federation.train_round(n, jobs_of("s", sizes, emd))["s"].accuracy for n in range(1, rounds + 1)]
 
 
-def test_it_starts_where_an_untrained_model_does_and_learns() -> None:
-    federation = SurrogateFederation({"s": QUIET}, 0)
-    assert federation.accuracy("s") == pytest.approx(0.1)
-    accuracies = path(QUIET, [200, 200], 0.4, 60)
-    assert accuracies == sorted(accuracies)
-    assert 0.9 < accuracies[-1] < 0.99
-
-
 def test_more_data_and_evener_labels_learn_faster() -> None:
     base = path(QUIET, [200] * 4, 0.6, 30)
     assert path(QUIET, [400] * 4, 0.6, 30)[-1] > base[-1]
@@ -66,11 +58,6 @@ def test_whatever_is_trained_accuracies_and_losses_are_possible(rounds: list[lis
         assert outcome.losses.shape == (len(own),)
         assert (outcome.losses > 0).all()
         assert np.isfinite(outcome.losses).all()
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_one_does_not() -> None:
-    assert path(CURVE, [100, 300], 0.8, 20, seed=3) == path(CURVE, [100, 300], 0.8, 20, seed=3)
-    assert path(CURVE, [100, 300], 0.8, 20, seed=3) != path(CURVE, [100, 300], 0.8, 20, seed=4)
 
 
 def test_without_noise_rounds_follow_from_their_data_alone() -> None:

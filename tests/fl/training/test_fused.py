@@ -170,18 +170,8 @@ def test_fifty_steps_stay_with_torch(kernel: str, arch: Architecture, batch_size
             optimiser.step()
             seen.append(loss.item() * len(batch))
 
-    parameters, mean_loss = fused.train(
-        arch,
-        start,
-        pixels,
-        labels,
-        order,
-        batch_size=batch_size,
-        learning_rate=0.02,
-        momentum=momentum,
-        **SCALING,
-        kernel=kernel,
-    )
+    step = {"batch_size": batch_size, "learning_rate": 0.02, "momentum": momentum}
+    parameters, mean_loss = fused.train(arch, start, pixels, labels, order, **step, **SCALING, kernel=kernel)
 
     assert len(seen) == 50
     assert np.abs(parameters - start).max() > 1e-2
@@ -216,18 +206,8 @@ def test_training_is_one_gradient_step_per_batch(
         velocity = fused.elementary("fma", keep, velocity, gradient, kernel=kernel)
         expected = fused.elementary("fma", down, velocity, expected, kernel=kernel)
 
-    parameters, _ = fused.train(
-        arch,
-        start,
-        pixels,
-        labels,
-        order[None],
-        batch_size=batch_size,
-        learning_rate=0.01,
-        momentum=momentum,
-        **SCALING,
-        kernel=kernel,
-    )
+    step = {"batch_size": batch_size, "learning_rate": 0.01, "momentum": momentum}
+    parameters, _ = fused.train(arch, start, pixels, labels, order[None], **step, **SCALING, kernel=kernel)
 
     assert parameters.tobytes() == expected.tobytes()
 
@@ -254,20 +234,6 @@ def test_evaluation_counts_what_torch_counts_however_it_is_split(
     ]
 
     assert whole == sum(parts) == int((logits.argmax(1).numpy() == labels).sum())
-
-
-@needs_extension
-@every_kernel
-def test_every_image_trains_alike_wherever_it_stands_in_the_batch(kernel: str) -> None:
-    """Losses of single images, weighted, are the loss of the batch: no lane, block or group boundary matters."""
-    pixels, labels = draw(CNN, 69)
-    start = flat(build(CNN))
-    whole, loss = fused.gradient(CNN, start, pixels, labels, **SCALING, kernel=kernel)
-    singles = [
-        fused.gradient(CNN, start, pixels[i : i + 1], labels[i : i + 1], **SCALING, kernel=kernel) for i in range(69)
-    ]
-    assert np.mean([g for g, _ in singles], axis=0) == pytest.approx(whole, abs=1e-7)
-    assert np.mean([s for _, s in singles]) == pytest.approx(loss, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -301,17 +267,6 @@ def test_order_may_name_some_images_and_the_start_stays_untouched(kernel: str) -
     assert some.tobytes() == own.tobytes()
     assert loss == own_loss
     assert start.tobytes() == before.tobytes()
-
-
-@needs_extension
-@every_kernel
-def test_divergence_comes_back_as_a_loss_that_is_not_finite(kernel: str) -> None:
-    pixels, labels = draw(CNN, 60)
-    order = np.arange(60, dtype=np.int32)[None]
-    _, loss = fused.train(
-        CNN, flat(build(CNN)), pixels, labels, order, **{**PLAIN, "learning_rate": 1e6}, kernel=kernel
-    )
-    assert not np.isfinite(loss)
 
 
 @needs_extension
@@ -402,12 +357,6 @@ def test_what_a_kernel_could_trip_over_is_a_value_error(name: str, value: Callab
             fused.correct(CNN, **shared)
 
 
-@thorough
-@given(arch=architectures)
-def test_parameter_count_is_torchs(arch: Architecture) -> None:
-    assert arch.parameter_count == sum(p.numel() for p in build(arch).parameters())
-
-
 @pytest.mark.parametrize(
     ("kind", "labels", "hidden"), [("cnn", 1, ()), ("cnn", 256, ()), ("mlp", 10, (1, 65536)), ("mlp", 10, (1,) * 15)]
 )
@@ -435,14 +384,6 @@ def test_the_largest_and_the_smallest_architectures(kind: Any, labels: int, hidd
 def test_an_impossible_architecture_is_refused(kind: Any, labels: int, hidden: tuple[int, ...], shape: Shape) -> None:
     with pytest.raises(ValueError, match=r"must be|hidden|trains"):
         Architecture(kind, labels, hidden, shape)
-
-
-@needs_extension
-@pytest.mark.parametrize("size", [(3, 28, 28), (32, 32), (1, 32, 32), (3, 32, 31)])
-def test_images_of_another_shape_than_the_architectures_are_refused(size: tuple[int, ...]) -> None:
-    pixels, labels = np.zeros((5, *size), dtype=np.uint8), np.zeros(5, dtype=np.uint8)
-    with pytest.raises(ValueError, match=r"pixels must have shape \[n, 3, 32, 32\], n at least 1"):
-        fused.correct(COLOUR, flat(build(COLOUR)), pixels, labels, **SCALING)
 
 
 @needs_extension

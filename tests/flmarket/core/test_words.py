@@ -2,7 +2,6 @@
 
 import pytest
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.words import in_python, pythonic
 from scenarios.file.problems import Problem, ScenarioError
@@ -46,8 +45,3 @@ def test_every_error_is_reworded_on_its_way_to_python() -> None:
     assert str(problems.value) == "policies='x': unknown (flmarket.load_plugin(FILE) loads your own)"
     with pytest.raises(ValueError, match=r"^--fresh$"):
         refuse(ValueError("--fresh"))
-
-
-@pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds"), (1000, "1,000 rounds")])
-def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
-    assert counted(number, "round") == text

@@ -1,11 +1,9 @@
 """The market as a PettingZoo and as a Gymnasium environment."""
 
 import re
-import sys
 import warnings
 from dataclasses import replace
 from functools import partial
-from subprocess import run
 
 import numpy as np
 import pytest
@@ -22,8 +20,6 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from flmarket.core.options import OptionsError
-from flmarket.core.plugins import UnknownPluginError
 from learning.client_selection.checks import ObservationError
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
@@ -289,16 +285,6 @@ def test_the_last_round_truncates_who_is_left(make_env):
     assert observations["beta"]["bids"][0].min() > 0  # what a next round would bring
 
 
-def test_all_services_may_leave_in_the_first_round(make_env):
-    env = make_env(target=0.05, rounds=3, gamma=1.0)
-    env.reset(seed=1)
-    _, rewards, terminated, truncated, _ = env.step(dict.fromkeys(env.agents, nobody()))
-    assert all(terminated.values())
-    assert not any(truncated.values())
-    assert rewards["alpha"] == pytest.approx(3 * 100**0.05)
-    assert env.agents == []
-
-
 def test_a_target_met_in_the_last_round_terminates_without_a_rest(make_env):
     env = make_env(["only"], target=0.09, rounds=1)
     env.reset(seed=1)
@@ -390,20 +376,6 @@ def test_a_privileged_rival_sees_the_learning_service_s_offer(make_market):
 def test_every_other_service_needs_a_rival_policy(make_market, rivals):
     with pytest.raises(ValueError, match=r"services are \['alpha', 'beta', 'gamma'\], not 'beta' and the rivals \["):
         ServiceEnv(partial(_by_seed, make_market), "beta", rivals)
-
-
-def test_unknown_rivals_and_options_are_named(make_market):
-    factory = partial(_by_seed, make_market)
-    with pytest.raises(UnknownPluginError, match="did you mean 'lcfa'"):
-        ServiceEnv(factory, "beta", {"alpha": "lcfaa", "gamma": "lcfa"})
-    with pytest.raises(OptionsError, match="'alpha'"):
-        ServiceEnv(factory, "beta", {"alpha": "ucb", "gamma": "lcfa"}, rival_options={"alpha": {"exploration": -1}})
-
-
-def test_policies_need_no_pettingzoo():
-    found = "bool({'pettingzoo', 'gymnasium'} & set(sys.modules))"
-    code = f"import sys, learning.episode, learning.evaluation; sys.exit({found})"
-    assert run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def _by_seed(make_market, seed):

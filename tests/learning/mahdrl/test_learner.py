@@ -177,6 +177,7 @@ def test_the_same_seed_learns_the_same_interrupted_or_not(make_market, monkeypat
         np.testing.assert_array_equal(values, resumed[name])
 
 
+@pytest.mark.slow
 def test_it_learns_which_clients_are_worth_it(make_market, make_context):
     """With FormulaFederation only large data sets make progress: who sees that clearly does better than the blind."""
     names = ("alpha", "beta")

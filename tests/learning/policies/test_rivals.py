@@ -5,63 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from des.observation import Feedback, Offer, Status
-from flmarket.core.options import OptionsError
-from learning.client_selection.checks import ObservationError
+from des.observation import Offer
 from learning.episode import play
 from learning.evaluation import evaluate, everywhere
 from learning.policies.oort import OortLike
 from learning.policies.pacing import RefusalPacing
 from learning.policies.ucb import BudgetedUCB, features
-from learning.policy import create
-
-
-def feedback(served, losses=None, *, dropped=None, accuracy=0.5, round_=1):
-    served = np.array(served, dtype=np.bool_)
-    dropped = np.zeros_like(served) if dropped is None else np.array(dropped)
-    losses = np.where(served, 1.0 if losses is None else losses, np.nan)
-    return Feedback(round_, accuracy, 1.0, served, dropped, served.astype(np.float64), losses, Status.TRAINING)
+from support.feedback import feedback_on
 
 
 def offer(clients, payments=None):
     clients = np.array(clients, dtype=np.int64)
     return Offer(clients, np.ones(len(clients)) if payments is None else np.array(payments))
-
-
-# ---- options and input
-
-
-@pytest.mark.parametrize(
-    ("policy", "options"),
-    [
-        ("ucb", {"exploration": -0.1}),
-        ("ucb", {"exploration": float("nan")}),
-        ("ucb", {"discount": 0}),
-        ("ucb", {"discount": 1.01}),
-        ("ucb", {"discount": "much"}),
-        ("ucb", {"gamma": 0.9}),
-        ("oort", {"exploration": 1.5}),
-        ("oort", {"exploration": float("nan")}),
-        ("pacing", {"rate": 0}),
-        ("pacing", {"tolerance": 1}),
-        ("pacing", {"limit": -1}),
-        ("oracle", {"value": "dqi"}),
-    ],
-    ids=str,
-)
-def test_bad_options_name_policy_service_and_option(make_context, policy, options):
-    with pytest.raises(OptionsError, match=f"{policy!r} of service 's0'.*") as caught:
-        create(policy, make_context(), options)
-    assert next(iter(options)) in str(caught.value) or "much" in options.values()
-
-
-@pytest.mark.parametrize("policy", ["ucb", "oort", "pacing"])
-@pytest.mark.parametrize("field", ["dqi", "bids", "accuracy"])
-def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field):
-    seen = make_observation([[1.0, 2.0, 3.0]])
-    broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
-    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
-        create(policy, make_context()).act(broken)
 
 
 # ---- bandit
@@ -79,7 +34,7 @@ def test_the_bandit_s_bounds_by_hand(make_context, make_observation):
     seen = make_observation([[2.0, 2.0, 2.0]], accuracy=0.0)
     bandit.act(seen)
     accuracy = 1 - np.exp(-0.3)  # progress y = 0.3
-    bandit.learn(seen, offer([0, 1, 2]), feedback([True, False, True], accuracy=accuracy))
+    bandit.learn(seen, offer([0, 1, 2]), feedback_on(offer([0, 1, 2]), [True, False, True], accuracy=accuracy))
     # Width: sqrt of x V^-1 V~ V^-1 x with V~ = V after a single round, so sqrt(1 / 5); noise sqrt(y^2) = 0.3.
     expected = 2 * 0.3 / 5 + 0.5 * 0.3 * np.sqrt(1 / 5)
     np.testing.assert_allclose(bandit._bounds(features(seen)), [expected] * 3)
@@ -97,7 +52,9 @@ def test_the_bandit_learns_which_clients_bring_progress(make_context, make_obser
         good = (dqi[made.clients] == 0.8).sum()
         hits.append(good / 2)
         error -= 0.05 * good
-        bandit.learn(seen, made, feedback([True] * len(made.clients), accuracy=1 - np.exp(error), round_=round_))
+        bandit.learn(
+            seen, made, feedback_on(made, [True] * len(made.clients), accuracy=1 - np.exp(error), round_=round_)
+        )
     assert np.mean(hits[20:]) == 1.0
 
 
@@ -112,9 +69,9 @@ def test_the_bandit_forgets(make_context, make_observation):
         for round_ in range(60):
             good = 0 if round_ < 30 else 1
             error -= 0.1
-            bandit.learn(seen, offer([good]), feedback([True], accuracy=1 - np.exp(error)))
+            bandit.learn(seen, offer([good]), feedback_on(offer([good]), [True], accuracy=1 - np.exp(error)))
             error -= 0.0
-            bandit.learn(seen, offer([1 - good]), feedback([True], accuracy=1 - np.exp(error)))
+            bandit.learn(seen, offer([1 - good]), feedback_on(offer([1 - good]), [True], accuracy=1 - np.exp(error)))
         low, high = bandit._bounds(features(seen))
         return high - low
 
@@ -126,14 +83,15 @@ def test_rounds_without_clients_teach_the_bandit_nothing(make_context, make_obse
     bandit = BudgetedUCB(make_context(2))
     seen = make_observation([[2.0, 2.0]])
     bandit.act(seen)
-    bandit.learn(seen, Offer.none(), feedback([]))
+    bandit.learn(seen, Offer.none(), feedback_on(Offer.none(), []))
     assert not bandit._moment.any()
 
 
 def test_the_bandit_takes_an_accuracy_of_one(make_context, make_observation):
     bandit = BudgetedUCB(make_context(2))
     seen = make_observation([[2.0, 2.0]], accuracy=1.0)
-    bandit.learn(seen, bandit.act(seen), feedback([True, True], accuracy=1.0))
+    chosen = bandit.act(seen)
+    bandit.learn(seen, chosen, feedback_on(chosen, [True, True], 1.0))
     assert np.isfinite(bandit._bounds(features(seen))).all()
 
 
@@ -152,7 +110,7 @@ def test_oort_s_utility_by_hand(make_context):
 def test_oort_prefers_loss_times_bid_once_all_are_known(make_context, make_observation):
     oort = OortLike(make_context())
     seen = make_observation([[2.0, 2.0, 2.0]], budget=6.0)
-    oort.learn(seen, offer([0, 1, 2]), feedback([True] * 3, [0.5, 3.0, 1.0]))
+    oort.learn(seen, offer([0, 1, 2]), feedback_on(offer([0, 1, 2]), [True] * 3, losses=[0.5, 3.0, 1.0]))
     made = oort.act(replace(seen, budget=4.0, round=2))
     assert made.clients.tolist() == [1, 2]
     dear = oort.act(make_observation([[9.0, 1.0, 1.0]], budget=9.0, round_=2))  # 0.5 * 9 beats 3.0 * 1
@@ -162,7 +120,7 @@ def test_oort_prefers_loss_times_bid_once_all_are_known(make_context, make_obser
 def test_oort_explores_with_a_falling_share_of_the_budget(make_context, make_observation):
     oort = OortLike(make_context(4), exploration=0.5)
     seen = make_observation([[1.0] * 4], budget=2.0)
-    oort.learn(seen, offer([0, 1]), feedback([True, True], [1.0, 2.0]))
+    oort.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [True, True], losses=[1.0, 2.0]))
     made = oort.act(seen)
     assert len(set(made.clients.tolist()) & {2, 3}) == 1  # half the budget for one of the unknown
     assert 1 in made.clients
@@ -174,7 +132,7 @@ def test_oort_explores_with_a_falling_share_of_the_budget(make_context, make_obs
 
 def test_refused_clients_stay_unknown_to_oort(make_context, make_observation):
     oort = OortLike(make_context())
-    oort.learn(make_observation([[1.0] * 3]), offer([0, 2]), feedback([False, True]))
+    oort.learn(make_observation([[1.0] * 3]), offer([0, 2]), feedback_on(offer([0, 2]), [False, True]))
     assert np.isnan(oort._losses).tolist() == [True, True, False]
     assert oort._served.tolist() == [0, 0, 1]
 
@@ -192,7 +150,7 @@ def test_pacing_follows_the_refusals(make_context, make_observation):
     seen = make_observation([[2.0] * 3])
     markups = []
     for served in ([True, False], [False, False], [True, True], [False, False], [True] * 2):
-        pacing.learn(seen, offer([0, 1]), feedback(served))
+        pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), served))
         markups.append(pacing.markup)
     # + 0.2 * (1/2 - 0.1); + 0.2 * 0.9; - 0.02; up against the limit; - 0.02
     assert markups == pytest.approx([0.08, 0.26, 0.24, 0.3, 0.28])
@@ -201,9 +159,9 @@ def test_pacing_follows_the_refusals(make_context, make_observation):
 def test_pacing_does_not_pay_more_for_clients_that_left(make_context, make_observation):
     pacing = RefusalPacing(make_context(), rate=0.2, tolerance=0.1)
     seen = make_observation([[2.0] * 3])
-    pacing.learn(seen, offer([0, 1]), feedback([False, False], dropped=[True, True]))
+    pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [False, False], dropped=[True, True]))
     assert pacing.markup == 0
-    pacing.learn(seen, offer([0, 1]), feedback([False, False], dropped=[True, False]))
+    pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [False, False], dropped=[True, False]))
     assert pacing.markup == pytest.approx(0.2 * (1 / 2 - 0.1))
 
 
@@ -218,10 +176,10 @@ def test_pacing_stays_at_the_bid_where_nobody_competes_and_clients_leave(make_ma
 def test_pacing_never_goes_below_the_bid_and_learns_nothing_from_silence(make_context, make_observation):
     pacing = RefusalPacing(make_context())
     seen = make_observation([[2.0] * 3])
-    pacing.learn(seen, offer([0]), feedback([True]))
+    pacing.learn(seen, offer([0]), feedback_on(offer([0]), [True]))
     assert pacing.markup == 0
     pacing.markup = 0.4
-    pacing.learn(seen, Offer.none(), feedback([]))
+    pacing.learn(seen, Offer.none(), feedback_on(Offer.none(), []))
     assert pacing.markup == 0.4
 
 

@@ -36,12 +36,6 @@ def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
     assert create("worth", context).act(observe([4, 2], [0.0, 0.0])).clients.tolist() == []
 
 
-@pytest.mark.parametrize("markup", [0, -1, float("inf"), float("nan")])
-def test_impossible_markups(context, markup) -> None:
-    with pytest.raises(OptionsError, match="markup must be a finite number above 0"):
-        create("worth", context, {"markup": markup})
-
-
 def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes(observe, context) -> None:
     seen, four = observe([2, 1, 1, 1.5], budget=6), replace(context, clients=4)
     offer = create("worth", four, {"values": [4, 3.0, 2.0, 1.0]}).act(seen)

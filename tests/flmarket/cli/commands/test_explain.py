@@ -1,6 +1,5 @@
 """`flmarket explain`: words on stdout, a table in a file, and one line for whatever is wrong."""
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -48,13 +47,3 @@ def test_one_line_for_whatever_is_wrong(
     assert done.returncode == 2
     assert problem in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_log_that_has_changed_is_not_explained(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
-    run = shutil.copytree(next((batch / "runs").rglob("rounds.csv")).parent, tmp_path / "seed-0000")
-    service = pd.read_csv(run / "rounds.csv").service[0]
-    lines = (run / "offers.csv").read_text().splitlines(keepends=True)
-    (run / "offers.csv").write_text("".join([*lines, lines[-1]]))
-    done = flmarket("explain", str(run), "--round", "2", "--service", service)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "offers.csv: is damaged: it has " in done.stderr

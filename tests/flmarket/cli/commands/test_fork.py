@@ -80,12 +80,6 @@ def test_a_fork_is_what_its_scenario_plays_from_the_first_round_on(
     assert flmarket("verify", str(fork), "--rerun").returncode == 0
 
 
-def test_the_original_is_only_read(original: Path, tmp_path: Path, flmarket: Flmarket) -> None:
-    before = {path.name: path.read_bytes() for path in original.iterdir()}
-    flmarket("fork", str(original), "--round", "3", "--set", "clients.cores=3", "--out", str(tmp_path))
-    assert {path.name: path.read_bytes() for path in original.iterdir()} == before
-
-
 def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(
     original: Path, tmp_path: Path, flmarket: Flmarket
 ) -> None:
@@ -299,21 +293,6 @@ def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
     assert whole.returncode == 0, whole.stderr
     [other] = forks_in(tmp_path / "whole")
     assert content(other) == content(made)
-
-
-@pytest.mark.slow
-def test_real_training_in_two_processes(quick_run: tuple[Path, Done], tmp_path: Path, process: Flmarket) -> None:
-    """Networks, in a process of its own: the command as a shell starts it."""
-    [run] = [path.parent for path in quick_run[0].rglob("meta.json")]
-    changes = ("--set", "services.digits.budget=6", "--set", "services.strokes.policy=hqfa", "--each", "--jobs", "2")
-    done = process("fork", str(run), "--round", "3", *changes, "--out", str(tmp_path / "forks"))
-    assert done.returncode == 0, done.stderr
-    forks = forks_in(tmp_path / "forks")
-    assert len(forks) == 2
-    again = process("run", str(forks[0] / "scenario.toml"), "--out", str(tmp_path / "again"))
-    assert again.returncode == 0, again.stderr
-    [whole] = forks_in(tmp_path / "again")
-    assert content(whole) == content(forks[0])
 
 
 def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path, flmarket: Flmarket) -> None:

@@ -5,22 +5,18 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from des.money import to_micro
-from des.observation import Feedback, Offer, Status
-from des.offer_checks import check_offer
+from des.observation import Offer
 from flmarket.core.options import OptionsError
-from learning.client_selection.checks import ObservationError
-from learning.episode import play, play_round
+from learning.episode import play
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead
 from learning.policy import create
 from learning.seats import seat
+from support.feedback import feedback_on
 
-FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
 MICRO = 1_000_000
 
 
@@ -28,120 +24,9 @@ def by_client(offer):
     return dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
 
 
-def outcome(offer, served, accuracy):
-    served = np.array(served, dtype=np.bool_)
-    paid = np.where(served, offer.payments, 0.0)
-    losses = np.where(served, 1.0, np.nan)
-    return Feedback(1, accuracy, 1.0, served, np.zeros_like(served), paid, losses, Status.TRAINING)
-
-
-# ---- all of them
-
-
-@pytest.mark.parametrize(
-    ("policy", "options", "problem"),
-    [
-        ("dearest", {"k": 0}, "k must be a whole number of at least 1, not 0"),
-        ("dearest", {"k": 1.5}, "k must be a whole number of at least 1, not 1.5"),
-        ("dearest", {"k": True}, "k must be a whole number of at least 1, not True"),
-        ("fmore", {"weight": -1}, "weight must be a number from 0 to 1000, not -1"),
-        ("fmore", {"weight": float("nan")}, "weight must be a number from 0 to 1000, not nan"),
-        ("fmore", {"weight": "much"}, "weight must be a number from 0 to 1000, not 'much'"),
-        ("fmore", {"payment": "third"}, "payment must be first-score or second-score, not 'third'"),
-        ("fmore", {"winners": 0}, "winners must be a whole number of at least 1, not 0"),
-        ("contribution", {"rate": 0}, "rate must be a number above 0 and at most 1, not 0"),
-        ("contribution", {"rate": "fast"}, "rate must be a number above 0 and at most 1, not 'fast'"),
-        ("contribution", {"bonus": 1}, "bonus must be a number of at least 0 and below 1, not 1"),
-        ("stackelberg", {"weight": 0}, "weight must be a finite number above 0, not 0"),
-        ("stackelberg", {"weight": float("inf")}, "weight must be a finite number above 0, not inf"),
-    ],
-    ids=str,
-)
-def test_impossible_options(make_context, policy, options, problem) -> None:
-    with pytest.raises(OptionsError) as caught:
-        create(policy, make_context(), options)
-    assert str(caught.value) == f"policy {policy!r} of service 's0': {problem}"
-
-
 def test_outbid_takes_no_options(make_context) -> None:
     with pytest.raises(OptionsError, match="policy 'outbid' of service 's0'"):
         create("outbid", make_context(), {"step": 1})
-
-
-@pytest.mark.parametrize("policy", FIELD)
-@pytest.mark.parametrize("field", ["dqi", "bids", "accuracy"])
-def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field) -> None:
-    seen = make_observation([[1.0, 2.0, 3.0]])
-    broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
-    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
-        create(policy, make_context()).act(broken)
-
-
-def given_options(policy):
-    """All ways in which a policy can be played that differ in their arithmetic."""
-    return st.sampled_from(
-        {
-            "dearest": [{}, {"k": 2}],
-            "outbid": [{}],
-            "fmore": [{}, {"payment": "second-score"}, {"weight": 1000, "winners": 2, "payment": "second-score"}],
-            "contribution": [{}, {"bonus": 0}, {"bonus": 0.9}],
-            "stackelberg": [{}, {"weight": 0.1}, {"weight": 1e9}],
-        }[policy]
-    )
-
-
-clients = st.lists(
-    st.tuples(
-        st.one_of(st.integers(0, 9_000_000), st.just(10_000_000_000_000)),  # the most that an offer may name
-        st.integers(0, 9_000_000),
-        st.one_of(st.sampled_from([-0.5, 0.0, 1e-12, 0.3]), st.floats(-1, 3)),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=12,
-)
-
-
-@pytest.mark.parametrize("policy", FIELD)
-@given(data=st.data(), market=clients, budget=st.integers(0, 20_000_000), cores=st.integers(1, 3))
-def test_offers_are_valid_in_any_market(make_observation, make_context, policy, data, market, budget, cores) -> None:
-    """Constraints (4) and (5), nobody who is offline, and the same offer when asked again."""
-    own, other, dqi, online = (list(column) for column in zip(*market, strict=True))
-    seen = make_observation([np.array(own) / MICRO, np.array(other) / MICRO], dqi, budget=budget / MICRO, cores=cores)
-    offline = frozenset(client for client, there in enumerate(online) if not there)
-    seen = replace(seen, offline=offline)
-    player = create(policy, make_context(len(own), services=2, cores=cores), data.draw(given_options(policy)))
-    if policy == "contribution":
-        known = st.lists(st.sampled_from([np.nan, -0.1, 0.0, 0.02, 1.0]), min_size=len(own), max_size=len(own))
-        player.restore({"worth": np.array(data.draw(known)), "error": np.array([-0.1])})
-    offer = player.act(seen)
-    checked = check_offer(
-        offer, policy=policy, service="s0", round_=1, bids=to_micro(seen.own_bids), budget=to_micro(seen.budget)
-    )
-    assert not offline & set(checked.clients.tolist())
-    again = player.act(seen)
-    assert (again.clients.tolist(), again.payments.tolist()) == (offer.clients.tolist(), offer.payments.tolist())
-
-
-@pytest.mark.parametrize("policy", FIELD)
-def test_what_is_remembered_makes_a_new_policy_play_on_alike(make_market, policy) -> None:
-    def market():
-        return make_market(["alpha", "beta", "gamma"], seed=3, cores=1, rounds=8)
-
-    names = dict.fromkeys(["alpha", "beta", "gamma"], policy)
-    whole = market()
-    players, reports = seat(whole, names), []
-    play(whole, players, [reports.append])
-    parted = market()
-    players = seat(parted, names)
-    first = [play_round(parted, players) for _ in range(3)]
-    fresh = seat(parted, names)
-    for name, player in players.items():
-        assert player.resumable
-        fresh[name].restore(player.state())
-    rest = []
-    play(parted, fresh, [rest.append])
-    assert [r.offers for r in first + rest] == [r.offers for r in reports]
 
 
 # ---- dearest
@@ -216,13 +101,13 @@ def test_contributions_by_hand(make_context, make_observation) -> None:
     seen = make_observation([[2.0, 2.0, 2.0]], accuracy=0.0)
     policy.act(seen)
     three = Offer(np.array([0, 1, 2]), np.full(3, 2.0))
-    policy.learn(seen, three, outcome(three, [True, False, True], 1 - np.exp(-0.4)))
+    policy.learn(seen, three, feedback_on(three, [True, False, True], 1 - np.exp(-0.4)))
     assert policy.worth.tolist() == pytest.approx([0.1, np.nan, 0.1], nan_ok=True)
-    policy.learn(seen, three, outcome(three, [True, True, False], 1 - np.exp(-0.6)))  # progress .2; the new one: .1
+    policy.learn(seen, three, feedback_on(three, [True, True, False], 1 - np.exp(-0.6)))  # progress .2; the new one: .1
     assert policy.worth.tolist() == pytest.approx([0.1, 0.1, 0.1])
-    policy.learn(seen, three, outcome(three, [True, False, False], 1 - np.exp(-1.0)))  # .4 by one alone
+    policy.learn(seen, three, feedback_on(three, [True, False, False], 1 - np.exp(-1.0)))  # .4 by one alone
     assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
-    policy.learn(seen, three, outcome(three, [False] * 3, 1 - np.exp(-1.0)))
+    policy.learn(seen, three, feedback_on(three, [False] * 3, 1 - np.exp(-1.0)))
     assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
 
 
@@ -247,7 +132,7 @@ def test_clients_that_keep_bringing_progress_are_found(make_context, make_observ
         seen = make_observation([[2.0] * 8], budget=6.0, round_=round_, accuracy=1 - np.exp(error))
         offer = policy.act(seen)
         error -= 0.05 * np.isin(offer.clients, [0, 1]).sum()
-        policy.learn(seen, offer, outcome(offer, [True] * 3, 1 - np.exp(error)))
+        policy.learn(seen, offer, feedback_on(offer, [True] * 3, 1 - np.exp(error)))
     assert {0, 1} <= set(policy.act(seen).clients.tolist())
     # Nobody else was tried again, so what the two bring is divided among the three that serve together.
     assert sorted(policy.worth)[-3:] == pytest.approx([0.1 / 3] * 3)

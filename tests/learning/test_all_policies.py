@@ -1,0 +1,189 @@
+"""Every policy: options that cannot be, offers that are valid in any market, and what is remembered across a pause."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from des.mechanisms.mechanism import MECHANISMS
+from des.money import MICRO, to_micro
+from des.offer_checks import check_offer
+from flmarket.core.options import OptionsError
+from learning.client_selection.checks import ObservationError
+from learning.episode import play, play_round
+from learning.evaluation import evaluate, everywhere
+from learning.policy import BUILTIN, create
+from learning.seats import seat
+from support.feedback import feedback_on
+
+NAMES = ("alpha", "beta", "gamma")
+# mahdrl-paper has agents for the services of the paper's market alone; mahdrl/paper plays it there.
+POLICIES = sorted(set(BUILTIN) - {"mahdrl-paper"})
+LEARNS_PRICES = ["resolving", "mirror", "bwk"]
+FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
+BANDITS = ["ucb", "oort", "pacing"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "problem"),
+    [
+        ("dearest", {"k": 0}, "k must be a whole number of at least 1, not 0"),
+        ("dearest", {"k": 1.5}, "k must be a whole number of at least 1, not 1.5"),
+        ("dearest", {"k": True}, "k must be a whole number of at least 1, not True"),
+        ("fmore", {"weight": -1}, "weight must be a number from 0 to 1000, not -1"),
+        ("fmore", {"weight": float("nan")}, "weight must be a number from 0 to 1000, not nan"),
+        ("fmore", {"weight": "much"}, "weight must be a number from 0 to 1000, not 'much'"),
+        ("fmore", {"payment": "third"}, "payment must be first-score or second-score, not 'third'"),
+        ("fmore", {"winners": 0}, "winners must be a whole number of at least 1, not 0"),
+        ("contribution", {"rate": 0}, "rate must be a number above 0 and at most 1, not 0"),
+        ("contribution", {"rate": "fast"}, "rate must be a number above 0 and at most 1, not 'fast'"),
+        ("contribution", {"bonus": 1}, "bonus must be a number of at least 0 and below 1, not 1"),
+        ("stackelberg", {"weight": 0}, "weight must be a finite number above 0, not 0"),
+        ("stackelberg", {"weight": float("inf")}, "weight must be a finite number above 0, not inf"),
+        *((policy, {"steepness": -1}, "steepness must be a number from 0 to 10, not -1") for policy in LEARNS_PRICES),
+        ("resolving", {"steepness": float("nan")}, "steepness must be a number from 0 to 10, not nan"),
+        ("mirror", {"trust": "much"}, "trust must be a number from 0 to 10, not 'much'"),
+        ("mirror", {"trust": True}, "trust must be a number from 0 to 10, not True"),
+        ("resolving", {"prior": 0}, "prior must be a number from 0.01 to 1e+09, not 0"),
+        ("mirror", {"rate": 11}, "rate must be a number from 0 to 10, not 11"),
+        ("bwk", {"haste": float("inf")}, "haste must be a number from 0 to 10, not inf"),
+        ("bwk", {"exploration": -0.1}, "exploration must be a number from 0 to 10, not -0.1"),
+        ("worth", {"markup": float("nan")}, "markup must be a finite number above 0"),
+        ("ucb", {"exploration": -0.1}, "exploration"),
+        ("ucb", {"exploration": float("nan")}, "exploration"),
+        ("ucb", {"discount": 0}, "discount"),
+        ("ucb", {"discount": "much"}, "discount"),
+        ("oort", {"exploration": 1.5}, "exploration"),
+        ("oort", {"exploration": float("nan")}, "exploration"),
+        ("pacing", {"rate": 0}, "rate"),
+        ("pacing", {"tolerance": 1}, "tolerance"),
+        ("pacing", {"limit": -1}, "limit"),
+    ],
+    ids=str,
+)
+def test_impossible_options_are_named_with_policy_and_service(make_context, policy, options, problem) -> None:
+    with pytest.raises(OptionsError) as caught:
+        create(policy, make_context(), options)
+    assert str(caught.value).startswith(f"policy {policy!r} of service 's0': {problem}")
+
+
+@pytest.mark.parametrize("policy", [*FIELD, *LEARNS_PRICES, *BANDITS])
+@pytest.mark.parametrize("field", ["dqi", "bids", "accuracy"])
+def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field) -> None:
+    seen = make_observation([[1.0, 2.0, 3.0]])
+    broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
+    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
+        create(policy, make_context()).act(broken)
+
+
+clients = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 9_000_000), st.just(10_000_000_000_000)),  # the most that an offer may name
+        st.integers(0, 9_000_000),
+        st.one_of(st.sampled_from([-0.5, 0.0, 1e-12, 0.3]), st.floats(-1, 3)),
+        st.booleans(),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=10,
+)
+LIMITS = {
+    "steepness": st.sampled_from([0, 2, 10]),
+    "trust": st.sampled_from([0, 10]),
+    "prior": st.sampled_from([0.01, 1e9]),
+    "rate": st.sampled_from([0, 10]),
+    "haste": st.sampled_from([0, 1, 10]),
+}
+OPTIONS = {
+    "dearest": st.sampled_from([{}, {"k": 2}]),
+    "fmore": st.sampled_from(
+        [{}, {"payment": "second-score"}, {"weight": 1000, "winners": 2, "payment": "second-score"}]
+    ),
+    "contribution": st.sampled_from([{}, {"bonus": 0}, {"bonus": 0.9}]),
+    "stackelberg": st.sampled_from([{}, {"weight": 0.1}, {"weight": 1e9}]),
+    **dict.fromkeys(LEARNS_PRICES, st.fixed_dictionaries({}, optional=LIMITS)),
+}
+"""All ways in which a policy can be played that differ in their arithmetic."""
+
+
+@pytest.mark.parametrize("policy", [*FIELD, *LEARNS_PRICES, *BANDITS, "worth"])
+@given(
+    rounds=st.lists(clients, min_size=1, max_size=4),
+    data=st.data(),
+    budget=st.integers(0, 20_000_000),
+    total=st.one_of(st.none(), st.integers(0, 60_000_000)),
+    accuracy=st.floats(0, 1),
+    cores=st.integers(1, 3),
+)
+def test_offers_are_valid_in_any_market(
+    make_observation, make_context, policy, rounds, data, budget, total, accuracy, cores
+) -> None:
+    """Constraints (4) and (5), nobody who is offline, the same offer when asked again; whatever was learned before."""
+    count = min(len(market) for market in rounds)
+    options = data.draw(OPTIONS.get(policy, st.just({})))
+    player = create(policy, make_context(count, services=2, cores=cores), options)
+    for number, market in enumerate(rounds, 1):
+        own, other, dqi, online, accepts = (list(column) for column in zip(*market[:count], strict=True))
+        allowed = budget if total is None else min(budget, total)
+        bids = [np.array(own) / MICRO, np.array(other) / MICRO]
+        seen = make_observation(bids, dqi, budget=allowed / MICRO, round_=number, cores=cores, accuracy=accuracy)
+        offline = frozenset(client for client, there in enumerate(online) if not there)
+        seen = replace(seen, offline=offline, total_left=None if total is None else total / MICRO)
+        offer = player.act(seen)
+        checked = check_offer(
+            offer, policy=policy, service="s0", round_=number, bids=to_micro(seen.own_bids), budget=allowed
+        )
+        assert not offline & set(checked.clients.tolist())
+        again = player.act(seen)
+        assert (again.clients.tolist(), again.payments.tolist()) == (offer.clients.tolist(), offer.payments.tolist())
+        feedback = feedback_on(offer, [accepts[client] for client in offer.clients.tolist()], accuracy)
+        player.learn(seen, offer, feedback)
+        if total is not None:
+            total -= int(to_micro(feedback.paid).sum())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_remembered_makes_a_new_policy_play_on_alike(make_market, policy) -> None:
+    def market():
+        return make_market(NAMES, seed=3, cores=1, rounds=14)
+
+    reports, rest = [], []
+    whole, parted = market(), market()
+    play(whole, seat(whole, dict.fromkeys(NAMES, policy)), [reports.append])
+    players = seat(parted, dict.fromkeys(NAMES, policy))
+    for _ in range(9):  # something has been learned
+        play_round(parted, players)
+    fresh = seat(parted, dict.fromkeys(NAMES, policy))
+    for name, player in players.items():
+        assert player.resumable
+        fresh[name].restore({key: np.array(value) for key, value in player.state().items()})
+    play(parted, fresh, [rest.append])
+    assert [report.offers for report in rest] == [report.offers for report in reports[9:]]
+
+
+@pytest.mark.parametrize("policy", LEARNS_PRICES)
+@pytest.mark.parametrize("mechanism", list(MECHANISMS.names()))
+def test_who_learns_prices_plays_under_every_mechanism(make_market, policy, mechanism) -> None:
+    needed = {"posted-price": {"price_per_sample": 0.03}}
+    market = make_market(
+        NAMES, rounds=3, cores=1, count=8, mechanism=MECHANISMS.load(mechanism)(**needed.get(mechanism, {}))
+    )
+    reports = []
+    play(market, seat(market, dict.fromkeys(NAMES, policy)), [reports.append])
+    assert sum(s.served for report in reports for s in report.services) > 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "market",
+    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}],
+    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1"],
+)
+def test_every_policy_plays_every_market(make_market, policy, market) -> None:
+    one, again = (
+        evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0]) for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.accuracy, again.accuracy)
+    assert (one.wanted.sum() > 0) == ("budget" not in market)
