@@ -12,6 +12,7 @@ from audit.runs import Run
 
 SURROGATE: dict[str, Any] = {"training.backend": "surrogate", "rounds": 8}
 DISTURBED = SURROGATE | {
+    "rounds": 16,
     "timeline.deadline": 8, "timeline.slot": 9, "clients.departure_rate": 0.2, "clients.speed": [0.5, 1.0, 2.0],
 }  # fmt: skip
 MIXED: dict[str, Any] = {"clients.emd": [], "clients.label_mix.dirichlet": 0.3}
@@ -28,7 +29,7 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("paper-budget", SURROGATE, ("random",), 1),  # 3 points of its sweep
     ("paper-cores", SURROGATE, ("hqfa",), 1),  # 3
     ("scarce", SURROGATE | {"rounds": 60}, ("random", "pacing"), 3),  # some services reach their targets
-    ("scarce", DISTURBED, ("lcfa",), 2),
+    ("scarce", DISTURBED, ("lcfa",), 1),
     ("changing", {"rounds": 30}, ("hqfa", "pacing"), 1),
     ("interests", {"rounds": 20}, (), 1),  # 9
     ("private", SURROGATE, ("random", "mahdrl"), 1),
