@@ -299,7 +299,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         speeds=tuple(clients.speed),
         departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
-        lasting=Lasting(clients.lasting.persistence, clients.lasting.drift),
+        lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
         concentration=clients.label_mix.dirichlet,
@@ -313,8 +313,7 @@ def behaviour_of(scenario: Scenario) -> Behaviour:
 
 def timeline(scenario: Scenario) -> Timeline:
     """Return the scenario's clock."""
-    clock = scenario.timeline
-    return Timeline(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline)
+    return Timeline(**scenario.timeline.model_dump())
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

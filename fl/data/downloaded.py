@@ -8,16 +8,16 @@ import gzip
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from fl.arrays import AnyArray, Labels, Pixels
 from fl.data import torchvision_files as vision
 from fl.data.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.data.digests import OFFICIAL
 from flmarket.core.home import expanded, home
 
 VARIABLE = "FLMARKET_DATA"
@@ -162,3 +162,25 @@ SOURCES = tuple(
         ),
     )
 )  # fmt: skip
+
+OFFICIAL: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "mnist": {
+            "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        },
+        "fashion-mnist": {
+            "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        },
+    }
+)
+"""SHA-256 of the uncompressed files, computed from archives whose MD5 is the one in torchvision 0.28.
+
+For the other data sets, the receipt that ``fl.data.torchvision_files`` writes next to them records what the archives
+contained.
+"""

@@ -1,7 +1,7 @@
 """Data sets by name: those of flmarket (``embedded``, ``downloaded``), of plug-ins, and files (``own_files``).
 
-A data set is *official* when the SHA-256 of all its files or arrays is known to be right: recorded in
-``fl.data.digests``, or in the receipt of a download whose archive torchvision had checked. Any other copy loads just as
+A data set is *official* when the SHA-256 of all its files or arrays is known to be right: recorded next to the data set
+(``OFFICIAL``), or in the receipt of a download whose archive torchvision had checked. Any other copy loads just as
 well, but is marked unofficial: nothing proves that it is what its name says.
 """
 

@@ -9,7 +9,7 @@ import pytest
 from fl.data import embedded
 from fl.data import torchvision_files as vision
 from fl.data.dataset import Dataset
-from fl.data.digests import OFFICIAL
+from fl.data.embedded import OFFICIAL
 from fl.data.registry import info, load, names
 from flmarket.core.plugins import UnknownPluginError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fl.data import digits, strokes
-from fl.data.digests import OFFICIAL
+from fl.data.embedded import OFFICIAL
 
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
 
