@@ -6,7 +6,9 @@ Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from math import isfinite
 from typing import Any, cast
 
 import simpy
@@ -21,13 +23,13 @@ from des.log_records import Kind, RoundReport
 from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Observation, Offer
-from des.participation import arrive, funded, observations, seated, steady, totals
+from des.participation import funded, observations
 from des.round import Round
 from des.round_report import round_report
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Shift, Timeline
-from fl.training.jobs import Federation
+from fl.training.jobs import Diverged, Federation
 from flmarket.core.names import unknown
 
 
@@ -80,8 +82,10 @@ class Market:
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
         self.states = [ServiceState.first(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
-        self.ledger = Ledger(self._names, population.count, totals(self.services))
-        self._steady = steady(self.services)
+        totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
+        self.ledger = Ledger(self._names, population.count, totals)
+        # whether no round changes by itself who takes part and with how much money: only interventions do
+        self._steady = not totals and all(spec.arrival == 1 for spec in services)
         self._bidding = Bidding(self._platform, self.ledger)
         budgets = {spec.name: spec.budget for spec in services}
         self._conditions = Conditions(budgets, population.cores, availability=availability)
@@ -159,7 +163,10 @@ class Market:
         self._require_closed()
         if service not in self._names:
             raise MarketError(unknown("service", service, self._names))
-        self.services = seated(self.services, service, policy, privileged=privileged)
+        self.services = tuple(
+            replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec
+            for spec in self.services
+        )
 
     def close(self) -> None:
         """Release what the federation holds. No further round can be played."""
@@ -290,6 +297,8 @@ class Market:
         served = current.served(m)
         outcome = current.trained.get(name)
         if outcome is not None:
+            if not isfinite(outcome.accuracy):
+                raise Diverged(name, current.number, None)
             journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))
             state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
             journal.record(Kind.EVALUATE, name, amount=state.accuracy)
@@ -307,5 +316,4 @@ class Market:
             return
         self._conditions = now
         self._platform.play_by(now.rules)
-        arrive(self.services, self.states, number)
-        self.services = funded(self.services, self.states, now.budgets, self.ledger)
+        self.services = funded(self.services, self.states, number, now.budgets, self.ledger)

@@ -17,43 +17,22 @@ from fl.arithmetic.streams import stream_key
 from fl.arrays import FloatArray
 
 
-def totals(specs: Sequence[ServiceSpec]) -> dict[str, Micro]:
-    """Return the budgets for the whole run, of the services that have one."""
-    return {spec.name: spec.total_budget for spec in specs if spec.total_budget is not None}
-
-
-def steady(specs: Sequence[ServiceSpec]) -> bool:
-    """Whether no round changes by itself who takes part and with how much money: only interventions do."""
-    return all(spec.arrival == 1 and spec.total_budget is None for spec in specs)
-
-
-def arrive(specs: Sequence[ServiceSpec], states: Sequence[ServiceState], round_: int) -> None:
-    """Let services take part from a round on whose first one it is."""
-    for spec, state in zip(specs, states, strict=True):
-        if state.arrives(spec, round_):
-            state.status = Status.TRAINING
-
-
-def seated(specs: Sequence[ServiceSpec], service: str, policy: str, *, privileged: bool) -> tuple[ServiceSpec, ...]:
-    """Return the services with another policy in place of that of ``service``."""
-    return tuple(
-        replace(spec, policy=policy, privileged=privileged) if spec.name == service else spec for spec in specs
-    )
-
-
 def funded(
     specs: Sequence[ServiceSpec],  # the services
-    states: Sequence[ServiceState],  # their states in the round
+    states: Sequence[ServiceState],  # their states before the round; those that wait take part from their first one on
+    round_: int,  # the round
     budgets: Mapping[str, Micro],  # B_m per round by service, micro-units
     ledger: Ledger,  # what was paid so far
 ) -> tuple[ServiceSpec, ...]:
-    """Return the services with what each may offer in a round.
+    """Let services arrive whose first round it is, and return all with what each may offer.
 
     That is its budget per round, or what is left of the one for the whole run, if that is less; nothing before it
     arrives.
     """
     found = []
     for spec, state in zip(specs, states, strict=True):
+        if state.arrives(spec, round_):
+            state.status = Status.TRAINING
         left, budget = ledger.left(spec.name), budgets[spec.name]
         if state.status is Status.WAITING:
             budget = 0

@@ -26,7 +26,6 @@ from des.observation import Feedback, Observation, Offer, Status
 from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from learning.client_selection.checks import require_finite
 from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
 from learning.mahdrl.agent_files import Reasons
@@ -312,8 +311,6 @@ class SerialLearner(ReadingLearner):
         """Return each service's offers: lines 8 and 9, once for each pick; xi is the same for all picks of a slot."""
         if not observations:
             return {}
-        for observation in observations.values():
-            require_finite(observation)
         agents = [self.services.index(name) for name in observations]
         weights, xi = self.weights.of(agents), None
         if epsilon > 0:
@@ -389,7 +386,6 @@ class ReadingPolicy(Policy):
 
     def reasons(self, observation: Observation) -> Reasons:
         """Return what ``act`` returns, and what it follows from."""
-        require_finite(observation)
         state = self._networks.encode(observation)
         if self.reading.network == "serial":
             slot = Slot(observation, state)

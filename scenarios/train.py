@@ -23,7 +23,7 @@ from fl.backends import BACKENDS
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
-from learning.client_selection.checks import more_than_one_offer
+from learning.environments.limits import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import learner
 from learning.mahdrl import settings as mahdrl

@@ -17,6 +17,7 @@ from fl.arithmetic.elementary import rounded
 from fl.arrays import FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range, largest_emd
 from fl.data.partition import realised_emd
+from flmarket.core.errors import InputError
 
 _GRID = 65
 """EMDs from 0 to the largest one at which clients are asked what they would report, where EMDs are continuous."""
@@ -85,6 +86,8 @@ class Valuation:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
         sizes, emds = (np.stack(found) for found in zip(*pairs, strict=True))
         worth = [[dqi(d, v, p) for d, v, p in zip(*pair, self._parameters, strict=True)] for pair in pairs]
+        if not np.isfinite(worth).all():
+            raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
         return Table(sizes, emds, rounded(np.array(worth)), self._cost(sizes, emds))
 
     def listed(self) -> tuple[Table, Ranges]:

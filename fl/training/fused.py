@@ -24,9 +24,6 @@ SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))
 """The shapes of images that the CNN's kernel is written for; an MLP takes any."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
 _MODELS = ("cnn", "mlp")
-_MAX_LABELS = 256
-_MAX_LAYERS = 16
-_MAX_WIDTH = 65536
 _MAX_INPUTS = 2**24
 
 
@@ -36,7 +33,7 @@ _kernels: dict[str, int] = _native.kernels() if _native is not None else {}
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network the fused path knows, for images of one shape.
+    """A network the fused path knows, for images of one shape; the extension refuses what it cannot train.
 
     ``cnn`` is the paper's: two convolutions (6 and 16 maps, 5x5, each with ReLU and 2x2 max-pool), then 120, 84 and
     ``labels`` outputs. ``mlp`` has the given ``hidden`` widths, then ``labels`` outputs. ReLU between layers.
@@ -46,20 +43,6 @@ class Architecture:
     labels: int
     hidden: tuple[int, ...] = ()
     shape: Shape = SHAPES[0]
-
-    def __post_init__(self) -> None:
-        if self.kind not in _MODELS:
-            raise ValueError(f"kind must be cnn or mlp, not {self.kind!r}")
-        if self.kind == "cnn" and self.hidden:
-            raise ValueError("the cnn's hidden sizes are fixed: hidden must be empty")
-        if not 1 <= self.labels <= _MAX_LABELS:
-            raise ValueError(f"labels must be 1 to {_MAX_LABELS}, not {self.labels}")
-        if len(self.hidden) >= _MAX_LAYERS:
-            raise ValueError(f"at most {_MAX_LAYERS - 1} hidden layers, not {len(self.hidden)}")
-        if not all(1 <= width <= _MAX_WIDTH for width in self.hidden):
-            raise ValueError(f"hidden sizes must be 1 to {_MAX_WIDTH}, not {self.hidden}")
-        if problem := _shape_problem(self.kind, self.shape):
-            raise ValueError(problem)
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from des.money import MICRO
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
-from learning.client_selection.checks import require_finite, require_in_range, require_one_offer
+from learning.environments.limits import require_in_range, require_one_offer
 from learning.environments.projection import ActionError, project
 from learning.environments.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
 from learning.seats import MarketFactory
@@ -221,7 +221,6 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         m = self.possible_agents.index(name)
         observation = self.observed.get(name)
         if observation is not None:
-            require_finite(observation)
             dqi, bids = observation.dqi, observation.bids
         else:
             dqi, bids = self._next_world(m)

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from des.money import MICRO
 from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, BoolArray, Float32Array
-from learning.client_selection.checks import require_in_range
+from learning.environments.limits import require_in_range
 from learning.environments.projection import ActionError
 from learning.lockstep.flat_codec import Rows
 from learning.lockstep.lockstep import REACHED, Lockstep, View

@@ -13,7 +13,6 @@ from numpy.random import Generator
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import sigmoid
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import Reasons
@@ -128,7 +127,6 @@ class Brain:
 
     def _decided(self, observation: Observation, memory: Memory) -> tuple[Offer, Any, FloatArray, Any]:
         """Return the offer, q [C], the prices considered [C, L], and the chance to be served at each."""
-        require_finite(observation)
         networks, seen = networks_of(self.settings), see(observation, memory, self.settings)
         prices, chance = self._prices(observation, seen.rivalry)
         q = _mean(networks.quality.forward(self.quality, seen.clients[None]))[:, 0]
@@ -177,7 +175,6 @@ def random_offer(observation: Observation, rng: Generator, payments: Payments = 
     Half of the time the budget is filled, stopping at the first client that does not fit; otherwise only a random part
     of those clients is offered.
     """
-    require_finite(observation)
     prices = price_levels(observation, Rivals.of(observation).bids)
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]

@@ -12,7 +12,6 @@ from fl.arithmetic.ordered_sums import column_sums, inverse, product
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.options import in_range
 from learning.client_selection.budget_spreading import limit
-from learning.client_selection.checks import require_finite
 from learning.client_selection.client_values import Gains
 from learning.client_selection.price_levels import (
     affordable,
@@ -79,7 +78,6 @@ class ContextualKnapsack(Policy):
         self._gram, self._moment = np.eye(len(CHANCE)), CHANCE.copy()
 
     def act(self, observation: Observation) -> Offer:
-        require_finite(observation)
         prices, index, cost, most = self._plan(observation)
         fits = np.isfinite(index) if observation.total_left is None else index > 0
         return fill_budget(by_return(cost, index), prices, most, available=fits)

@@ -9,7 +9,6 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.options import in_range
-from learning.client_selection.checks import require_finite
 from learning.client_selection.client_values import log_error
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
@@ -57,7 +56,6 @@ class Contribution(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the clients with the highest contributions their bids and a bonus."""
-        require_finite(observation)
         if self._error is None:
             self._error = log_error(observation.accuracy)
         bids, budget = observation.own_bids, to_micro(observation.budget)

@@ -2,7 +2,6 @@
 
 from des.observation import Observation, Offer
 from flmarket.core.options import whole
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 
@@ -31,7 +30,6 @@ class Dearest(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the dearest clients their bids; those that no longer fit into the budget are skipped."""
-        require_finite(observation)
         bids = observation.own_bids
         made = fill_budget(ranked(observation, -bids), bids, observation.offer_limit, available=observation.available)
         return Offer(made.clients[: self._most], made.payments[: self._most])

@@ -7,7 +7,6 @@ from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from flmarket.core.options import in_range, one_of, whole
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
 
@@ -53,7 +52,6 @@ class FMore(Policy):
         self._winners = None if winners is None else whole("winners", winners, 1)
 
     def act(self, observation: Observation) -> Offer:
-        require_finite(observation)
         bids, budget = to_micro(observation.own_bids), to_micro(observation.budget)
         shuffled = ranked(observation)
         affordable = shuffled[(observation.available & (bids <= budget))[shuffled]]

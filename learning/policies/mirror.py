@@ -10,7 +10,6 @@ from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.options import in_range
 from learning.client_selection.budget_spreading import limit
-from learning.client_selection.checks import require_finite
 from learning.client_selection.client_values import Gains
 from learning.client_selection.price_levels import (
     MARKUPS,
@@ -95,7 +94,6 @@ class Mirror(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the clients that are worth the most beyond their price at the present price of money."""
-        require_finite(observation)
         prices, left, most = self._plan(observation)
         fits = np.isfinite(left) if observation.total_left is None else left > 0
         return fill_budget(by_return(prices, left), prices, most, available=fits)

@@ -9,7 +9,6 @@ from fl.arithmetic.elementary import log, power
 from fl.arithmetic.ordered_sums import quantile
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.options import in_range
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
 
@@ -56,7 +55,6 @@ class OortLike(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer their bids: with the explored share of the budget to unknown clients, with the rest to the best."""
-        require_finite(observation)
         bids, available = observation.own_bids, observation.available
         shuffled = observation.rng().permutation(observation.clients)
         shuffled = shuffled[available[shuffled]]

@@ -7,7 +7,6 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
-from learning.client_selection.checks import require_finite
 from learning.client_selection.knapsack import knapsack
 from learning.policy import Policy
 
@@ -37,7 +36,6 @@ class BestResponse(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Return the offers of the best affordable set, the most valuable client first."""
-        require_finite(observation)
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         assert hidden.rival_offers is not None  # noqa: S101 - learning.episode.decide adds them

@@ -7,7 +7,6 @@ import numpy as np
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
 from flmarket.core.options import in_range
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 
@@ -49,7 +48,6 @@ class RefusalPacing(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the dearest clients their marked-up bids until the budget is used."""
-        require_finite(observation)
         bids = observation.own_bids
         order = ranked(observation, -bids)
         return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)

@@ -12,7 +12,6 @@ from fl.arithmetic.ordered_sums import column_sums, product
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.options import in_range
 from learning.client_selection.budget_spreading import limit
-from learning.client_selection.checks import require_finite
 from learning.client_selection.client_values import Gains
 from learning.client_selection.knapsack import knapsack
 from learning.client_selection.price_levels import affordable, best_levels, level_prices, level_rows, offer_rows
@@ -72,7 +71,6 @@ class Resolving(Policy):
         self._offered = self._paid = 1.0  # money, starting as if all of one unit had been paid
 
     def act(self, observation: Observation) -> Offer:
-        require_finite(observation)
         most = limit(observation, self._haste, self._offered, self._paid)
         prices = level_prices(observation)
         chances = sigmoid(product(level_rows(observation), self.weights[:, None])).reshape(prices.shape)

@@ -8,7 +8,6 @@ from fl.arithmetic.elementary import log
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import FloatArray
 from flmarket.core.options import in_range
-from learning.client_selection.checks import require_finite
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
 
@@ -49,7 +48,6 @@ class Stackelberg(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the price of their quality to all clients that take part at the best price."""
-        require_finite(observation)
         bids, quality = observation.own_bids, observation.dqi
         shuffled = ranked(observation)
         can = shuffled[(observation.available & (quality > NEXT_TO_NONE))[shuffled]]

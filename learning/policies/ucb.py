@@ -9,7 +9,6 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import column_sums, inverse, product, standardised
 from fl.arrays import FloatArray
 from flmarket.core.options import in_range
-from learning.client_selection.checks import require_finite
 from learning.client_selection.client_values import log_error
 from learning.client_selection.knapsack import knapsack
 from learning.policy import Policy, PolicyContext
@@ -59,7 +58,6 @@ class BudgetedUCB(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer their bids to the affordable set of clients with the largest sum of upper confidence bounds."""
-        require_finite(observation)
         if self._error is None:
             self._error = log_error(observation.accuracy)
         bounds = self._bounds(features(observation))

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from des.market import MarketError
 from des.observation import Offer, Status
-from fl.training.jobs import Diverged
+from fl.training.jobs import Diverged, TrainingOutcome
 
 
 def play(market, act) -> list:
@@ -90,6 +91,17 @@ def test_a_failure_of_training_comes_out_as_it_is(make_market, make_offer, stub_
     ) as caught:
         market.close_round({"alpha": make_offer((2, 2.1))})
     assert (caught.value.service, caught.value.round, caught.value.client) == ("alpha", 1, 2)
+
+
+def test_an_accuracy_that_is_not_finite_is_a_failure_of_training(make_market, make_offer, stub_federation) -> None:
+    class Lost(stub_federation):
+        def train_round(self, round_, jobs):
+            return {"alpha": TrainingOutcome(float("nan"), np.zeros(1))}
+
+    market = make_market(["alpha"], federation=Lost())
+    market.open_round()
+    with pytest.raises(Diverged, match="service 'alpha': training diverged in round 1: the global model is not finite"):
+        market.close_round({"alpha": make_offer((2, 2.1))})
 
 
 @pytest.mark.parametrize("act", ["nobody", "pay the bid"])

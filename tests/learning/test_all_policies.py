@@ -11,7 +11,6 @@ from des.mechanisms.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.offer_checks import check_offer
 from flmarket.core.options import OptionsError
-from learning.client_selection.checks import ObservationError
 from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere
 from learning.policy import BUILTIN, create
@@ -67,15 +66,6 @@ def test_impossible_options_are_named_with_policy_and_service(make_context, poli
     with pytest.raises(OptionsError) as caught:
         create(policy, make_context(), options)
     assert str(caught.value).startswith(f"policy {policy!r} of service 's0': {problem}")
-
-
-@pytest.mark.parametrize("policy", [*FIELD, *LEARNS_PRICES, *BANDITS])
-@pytest.mark.parametrize("field", ["dqi", "bids", "accuracy"])
-def test_observations_that_are_not_finite_are_refused(make_context, make_observation, policy, field) -> None:
-    seen = make_observation([[1.0, 2.0, 3.0]])
-    broken = replace(seen, **{field: np.full(np.shape(getattr(seen, field)), np.nan)})
-    with pytest.raises(ObservationError, match=f"service 's0', round 1: the observation's {field}"):
-        create(policy, make_context()).act(broken)
 
 
 clients = st.lists(

@@ -32,7 +32,6 @@ from torch import Tensor
 from des.observation import Feedback, Observation, Offer, Status
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from learning.client_selection.checks import require_finite
 from learning.mahdrl import training
 from learning.mahdrl.advantages import Baseline, Lived
 from learning.mahdrl.networks import Adam, Replay, Tensors, fill
@@ -95,8 +94,6 @@ class Learner(training.Learner):
         """Return each service's offers: lines 8 and 9. With an ``epsilon`` of 0 nothing is explored."""
         if not observations:
             return {}
-        for observation in observations.values():
-            require_finite(observation)
         agents = [self.services.index(name) for name in observations]
         explores = epsilon > 0
         with torch.no_grad():

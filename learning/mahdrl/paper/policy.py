@@ -3,7 +3,6 @@
 import numpy as np
 
 from des.observation import Observation, Offer
-from learning.client_selection.checks import require_finite
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper.equations import Networks, serial_selection
@@ -41,7 +40,6 @@ class MahdrlPaper(Policy):
 
     def reasons(self, observation: Observation) -> Reasons:
         """Return what ``act`` returns, and what it follows from."""
-        require_finite(observation)
         state = self._networks.encode(observation)[None, None]
         markup = self._networks.markup(self._actor, state)
         q = self._networks.q(self._critic, state, markup)

@@ -1,10 +1,14 @@
 """The ranges of what can be drawn: bids and DQI of every round lie in them, and reach their ends."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from fl.data.dqi import PUBLISHED
+from flmarket.core.errors import InputError
 
 
 def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() -> None:
@@ -20,3 +24,9 @@ def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() ->
         np.testing.assert_array_equal(every.min(axis=1), lowest)
         np.testing.assert_array_equal(every.max(axis=1), highest)
     assert population.bid_range[0].shape == (2,)
+
+
+def test_dqi_parameters_that_give_no_finite_numbers_are_refused() -> None:
+    spec = PopulationSpec(4, 1, (100,), (0.2,), 0.05, 0.3)
+    with pytest.raises(InputError, match=r"data quality indicator \(eq. 6\) give values that are not finite"):
+        Population(spec, [10], [replace(PUBLISHED, eta2=-1e6)], seed=3)

@@ -365,25 +365,29 @@ def test_the_largest_and_the_smallest_architectures(kind: Any, labels: int, hidd
     assert Architecture(kind, labels, hidden).widths == (*layers, labels)
 
 
+@needs_extension
 @pytest.mark.parametrize(
-    ("kind", "labels", "hidden", "shape"),
+    ("arch", "problem"),
     [
-        ("rnn", 10, (), CNN.shape),
-        ("cnn", 0, (), CNN.shape),
-        ("cnn", 257, (), CNN.shape),
-        ("cnn", 10, (100,), CNN.shape),
-        ("mlp", 10, (0,), CNN.shape),
-        ("mlp", 10, (65537,), CNN.shape),
-        ("mlp", 10, (1,) * 16, CNN.shape),
-        ("cnn", 10, (), Shape(3, 28, 28)),
-        ("cnn", 10, (), Shape(1, 32, 32)),
-        ("mlp", 10, (), Shape(0, 28, 28)),
-        ("mlp", 10, (), Shape(3, 4096, 4096)),
+        (Architecture("cnn", 0), "layer widths must be 1 to 65536"),
+        (Architecture("cnn", 257), "at most 256 labels"),
+        (Architecture("mlp", 10, (0,)), "layer widths must be 1 to 65536"),
+        (Architecture("mlp", 10, (65537,), Shape(1, 1, 1)), "layer widths must be 1 to 65536"),
+        (Architecture("mlp", 10, (1,) * 16), "a network has 1 to 16 fully connected layers"),
+        (Architecture("cnn", 10, shape=Shape(3, 28, 28)), "no kernel for images of that shape"),
+        (Architecture("cnn", 10, shape=Shape(1, 32, 32)), "no kernel for images of that shape"),
     ],
 )
-def test_an_impossible_architecture_is_refused(kind: Any, labels: int, hidden: tuple[int, ...], shape: Shape) -> None:
-    with pytest.raises(ValueError, match=r"must be|hidden|trains"):
-        Architecture(kind, labels, hidden, shape)
+def test_an_impossible_architecture_is_refused(arch: Architecture, problem: str) -> None:
+    parameters, labels = np.zeros(arch.parameter_count, np.float32), np.zeros(1, np.uint8)
+    pixels = np.zeros((1, *(arch.shape if arch.shape.channels > 1 else arch.shape[1:])), np.uint8)
+    with pytest.raises(ValueError, match=problem):
+        fused.correct(arch, parameters, pixels, labels, **SCALING)
+
+
+@pytest.mark.parametrize("shape", [Shape(0, 28, 28), Shape(3, 4096, 4096)])
+def test_images_that_are_too_large_or_empty_are_refused(shape: Shape) -> None:
+    assert "on images of 1 to 16777216 numbers" in str(fused.obstacle("mlp", shape))
 
 
 @needs_extension

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +19,6 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-from learning.client_selection.checks import ObservationError
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
 
@@ -297,14 +295,6 @@ def test_a_target_met_in_the_last_round_terminates_without_a_rest(make_env):
 def test_settings_out_of_range_are_refused(make_env, options):
     with pytest.raises(ValueError, match="must be"):
         make_env(**options)
-
-
-def test_a_world_that_is_not_finite_is_refused(make_env):
-    env = make_env(["only"])
-    env.reset(seed=1)
-    env.observed = {"only": replace(env.observed["only"], dqi=np.full(20, np.nan))}
-    with pytest.raises(ObservationError, match="service 'only', round 1: the observation's dqi of client 0"):
-        env._observations(["only"])
 
 
 def test_markets_are_closed_when_the_next_episode_starts(make_market):

@@ -1,15 +1,7 @@
-"""Refusals: observations that cannot be acted on, and settings and markets that an environment cannot play."""
-
-import numpy as np
+"""What environments refuse: discount factors and payments out of range, mechanisms that need more than bids."""
 
 from des.market import Market
 from des.mechanisms.mechanism import Mechanism
-from des.observation import Observation
-from flmarket.core.errors import RunError
-
-
-class ObservationError(RunError):
-    """A service observes values that are not finite."""
 
 
 def require_in_range(gamma: float, payment_limit: float) -> None:
@@ -33,15 +25,3 @@ def more_than_one_offer(mechanism: Mechanism) -> str:
     if mechanism.steps > 1:
         return f"takes offers in {mechanism.steps} steps"
     return "posts prices of its own" if type(mechanism).ask is not Mechanism.ask else ""
-
-
-def require_finite(observation: Observation) -> None:
-    """Refuse values that are not finite, before a policy decides on them or a network spreads them."""
-    where = f"service {observation.service!r}, round {observation.round}"
-    for name, values in (("dqi", observation.dqi), ("bids", observation.bids)):
-        if not np.isfinite(values).all():
-            client = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise ObservationError(f"{where}: the observation's {name} of client {client} is not a finite number")
-    for name, value in (("budget", observation.budget), ("accuracy", observation.accuracy)):
-        if not np.isfinite(value):
-            raise ObservationError(f"{where}: the observation's {name} is not a finite number")
