@@ -9,7 +9,7 @@ from textual.timer import Timer
 from des.mechanisms.mechanism import DEFAULT
 from tui.panels.panel import Panel
 from tui.panels.rivalry_pages import PAGES, Moment, Page, Rivals, Summary
-from tui.state.rivalry import Rivalry
+from tui.state.offer_sums import OfferSums
 from tui.state.view import View
 from tui.widgets.lines import LineView
 
@@ -85,15 +85,15 @@ class RivalryPanel(Panel):
 [b]who outbid whom[/b]  in the line of a service, how often it outbid each other one and by how much in the mean. Each
 offer that was outbid counts once, against the lowest payment that held a core of the client: the one it had to beat.
 An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were outbid is known.
-[b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and the money tied up in
-offers that were refused (outbid or dropped), with its share of all that was offered.
+[b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and what it offered and did not
+spend: in refused offers (outbid or dropped), and above the price of served ones; with its share of all that it offered.
 [b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
 [b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or a
 shock began, and the worst round of each service. It is the first page once the run is over."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._rivalry: Rivalry | None = None
+        self._sums: OfferSums | None = None
         self._view: View | None = None
         self._kind: type[Page] | None = None  # that the user has chosen
         self._drawn: object = None
@@ -130,15 +130,15 @@ shock began, and the worst round of each service. It is the first page once the 
         session = view.session
         if view.logged is None or session.world is None or session.scenario is None:
             return
-        if self._rivalry is None:
+        if self._sums is None:
             names = [row.service for row in view.logged.services]
             others = session.world.mechanisms - {DEFAULT}  # of any round
-            self._rivalry = Rivalry(session.history, names, session.scenario.clients.count, next(iter(others), DEFAULT))
+            self._sums = OfferSums(session.history, names, session.scenario.clients.count, next(iter(others), DEFAULT))
         last = view.round if view.event is None else view.round - 1
         if self.kind is Summary and session.over:
             last = len(session.history)  # it leads to the decisive rounds, and still lists them there
-        if not self._rivalry.read(last):
-            self.entitle(f"reading round {len(self._rivalry):,} of {last:,} …")
+        if not self._sums.read(last):
+            self.entitle(f"reading round {len(self._sums):,} of {last:,} …")
             if self._timer is None:
                 self._timer = self.set_timer(PAUSE, self._continue)
             return
@@ -150,7 +150,7 @@ shock began, and the worst round of each service. It is the first page once the 
             self.entitle("no round is over yet")
             self.target.resize(0, 0)
             return
-        page = self.kind(Moment(self.app, session, self._rivalry, last, self.target.room))
+        page = self.kind(Moment(self.app, session, self._sums, last, self.target.room))
         self.entitle(f"{page.title} (v: next page)")
         self.target.show(page)
 

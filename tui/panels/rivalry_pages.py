@@ -12,20 +12,23 @@ from rich.text import Text
 from textual.app import App
 from textual.message import Message
 
-from des.money import MICRO
-from flmarket.analysis.results.measures import gini
+from flmarket.analysis.results.measures import MARKET, MEASURES, Measure, gini, values
+from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
-from tui.state.rivalry import Rivalry, Sums
-from tui.state.summary import decisive, results
+from tui.state.comparison import result_at
+from tui.state.decisive_rounds import decisive
+from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
-from tui.style.look import fit, percent, plain, series_color, sign, tint
+from tui.style.look import fit, plain, series_color, sign, tint
 from tui.style.messages import Seek, Selected
 from tui.style.words import accuracy_column
 
 LABEL = 14  # width of the column of labels, in cells
 
 CELL = 13  # width of a cell that says how often and by how much: ``1234x +12.34``
+
+NO_PRICE = 1e9  # from here on a price per point is of an accuracy of zero
 
 Line = tuple[Text, Text]
 
@@ -36,17 +39,22 @@ class Moment:
 
     app: App[object]
     session: Session
-    rivalry: Rivalry
-    last: int  # the last round that counts, from 1; the rivalry has read it
+    offers: OfferSums
+    last: int  # the last round that counts, from 1; the sums have read it
     width: int  # the cells of a line
 
     @property
     def sums(self) -> Sums:
-        return self.rivalry.at(self.last)
+        return self.offers.at(self.last)
+
+    @property
+    def result(self) -> RunResult:
+        """The rounds as reports read them."""
+        return result_at(self.session, self.last)
 
     def label(self, service: int, width: int = LABEL) -> Text:
         """Return a service's sign and name."""
-        return plain(fit(f"{sign(service)} {self.rivalry.names[service]}", width - 1) + " ", series_color(service))
+        return plain(fit(f"{sign(service)} {self.offers.names[service]}", width - 1) + " ", series_color(service))
 
     def faint(self) -> Style:
         """Return the style of what matters less."""
@@ -85,14 +93,14 @@ class Rivals(Page):
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
-        sums, self.services = moment.sums, len(moment.rivalry.names)
+        sums, self.services = moment.sums, len(moment.offers.names)
         self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
-        self.outbid, self.tied = sums.outbid.tolist(), sums.tied.tolist()
+        self.outbid = sums.outbid.tolist()
         self.count = self.services
-        self.cells = (self.services + 1) * CELL if moment.rivalry.knows_rivals else moment.width - LABEL
+        self.cells = (self.services + 1) * CELL if moment.offers.knows_rivals else moment.width - LABEL
 
     def head(self) -> Line:
-        if not self.moment.rivalry.knows_rivals:
+        if not self.moment.offers.knows_rivals:
             words = "outbid; by whom is not known under this mechanism"
             return plain(fit("service", LABEL), "bold"), plain(words, "bold")
         row = Text(end="", no_wrap=True)
@@ -102,7 +110,7 @@ class Rivals(Page):
         return plain(fit("outbid →", LABEL), "bold"), row
 
     def line(self, index: int) -> Line:
-        if not self.moment.rivalry.knows_rivals:
+        if not self.moment.offers.knows_rivals:
             return self.moment.label(index), plain(counted(self.outbid[index], "offer"))
         row = Text(end="", no_wrap=True)
         for m in range(self.services):
@@ -118,19 +126,16 @@ class Rivals(Page):
 
 
 class Money(Page):
-    """Each service's spending, its price per point, and the money that refused offers tied up."""
+    """Each service's spending, its price per point, and the money that it offered and did not spend."""
 
     TITLE = "money"
-    WIDTHS = {"spent": 9, "a point": 8, "served": 7, "outbid": 7, "dropped": 8, "tied up": 13}
+    WIDTHS = {"spent": 10, "a point": 8, "served": 7, "refused": 8, "not spent": 15}
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(moment)
-        sums = moment.sums
-        rows = moment.session.history[moment.last].services
-        points = [100 * row.test_accuracy for row in rows]
-        columns = [sums.spent, np.array(points), sums.served, sums.outbid, sums.dropped, sums.tied]
-        self.rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-        self.rows.append([sum(column) for column in zip(*self.rows, strict=True)])
+        result, offers = moment.result, moment.offers
+        found = [values(result, _measure(name)) for name in ("spent", "cost per point", "served", "refused", "wasted")]
+        self.rows = [[value[key] for value in found] for key in (*offers.names, MARKET)]
         self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
 
     def head(self) -> Line:
@@ -140,12 +145,11 @@ class Money(Page):
     def line(self, index: int) -> Line:
         whole = index == self.count - 1
         label = plain(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
-        spent, points, served, outbid, dropped, tied = self.rows[index]
-        offered = spent + tied
-        share = f"{cash(tied)}, {round(100 * tied / offered)} %" if offered else "0.00"
-        price = f"{spent / MICRO / points:.2f}" if points else "–"
-        values = (cash(spent), price, str(served), str(outbid), str(dropped), share)
-        words = "".join(f"{value:>{width}}" for value, width in zip(values, self.WIDTHS.values(), strict=True))
+        spent, price, served, refused, wasted = self.rows[index]
+        offered = spent + wasted
+        share = f"{wasted:.2f}, {round(100 * wasted / offered)} %" if offered else "0.00"
+        cells = (f"{spent:.2f}", _price(price), f"{served:.0f}", f"{refused:.0f}", share)
+        words = "".join(f"{value:>{width}}" for value, width in zip(cells, self.WIDTHS.values(), strict=True))
         return label, plain(words, "bold" if whole else "")
 
     def chosen(self, index: int) -> Message | None:
@@ -194,13 +198,15 @@ class Summary(Page):
         super().__init__(moment)
         history, scenario = moment.session.history, moment.session.scenario
         self.lines: list[tuple[Text, Text, int | None]] = []
-        for result in results(history, moment.rivalry, moment.last):
-            met = "not met" if result.reached is None else f"✔ round {result.reached}"
-            price = (f"{result.spent:.2f}", f"{result.per_point:.2f}")
-            words = self._columns((met, percent(result.accuracy), *price))
-            style = "" if result.reached is None else tint(moment.app, "success")
-            self._add(moment.label(result.service), plain(words, style), result.reached)
-        found = decisive(history, moment.rivalry, scenario, moment.last)
+        names = ("final accuracy", "spent", "cost per point")
+        accuracies, spent, prices = (values(moment.result, _measure(name)) for name in names)
+        for m, name in enumerate(moment.offers.names):
+            reached = history.exit_of(m, moment.last)
+            met = "not met" if reached is None else f"✔ round {reached}"
+            words = self._columns((met, f"{accuracies[name]:.2f}", f"{spent[name]:.2f}", _price(prices[name])))
+            style = "" if reached is None else tint(moment.app, "success")
+            self._add(moment.label(m), plain(words, style), reached)
+        found = decisive(history, scenario, moment.last)
         if found:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
@@ -235,6 +241,15 @@ class Summary(Page):
     def chosen(self, index: int) -> Message | None:
         round_ = self.lines[index][2]
         return None if round_ is None else Seek(round_)
+
+
+def _measure(name: str) -> Measure:
+    return next(measure for measure in MEASURES if measure.name == name)
+
+
+def _price(value: float) -> str:
+    """Return a price; none of what gets nothing right (see ``MEASURES``)."""
+    return f"{value:.2f}" if value < NO_PRICE else "–"
 
 
 PAGES: tuple[type[Page], ...] = (Rivals, Money, Earnings, Summary)

@@ -78,7 +78,7 @@ async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[fl
         rows = [strip.text for strip in lines.render_lines(lines.size.region)]
         row = session.history[2].services[0]
         assert "test accuracy %" in rows[0]
-        assert f"{100 * row.test_accuracy:.1f}" in rows[1].split()
+        assert f"{100 * row.test_accuracy:.2f}" in rows[1].split()
 
 
 @pytest.mark.parametrize(("validation", "word"), [("0.3", "validation accuracy"), ("0", "test accuracy")])

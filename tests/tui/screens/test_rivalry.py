@@ -101,7 +101,7 @@ async def test_money_and_earnings(app: MarketApp, play_small: Play) -> None:
     async with watching(app, session) as (pilot, screen):
         await pilot.press("7", "v", "v")
         rows = shown(screen)
-        assert rows[0].split() == ["service", "spent", "a", "point", "served", "outbid", "dropped", "tied", "up"]
+        assert rows[0].split() == ["service", "spent", "a", "point", "served", "refused", "not", "spent"]
         assert [line.split()[2] for line in rows[1:4]] == [f"{amount:.2f}" for amount in spent]
         assert rows[4].startswith("whole market")
         assert f"{sum(spent):.2f}" in rows[4]
@@ -126,8 +126,8 @@ async def test_the_summary_leads_to_the_decisive_rounds(app: MarketApp, play_sma
         assert rows[0].split() == ["service", "target", "met", "test", "accuracy", "%", "spent", "a", "point"]
         alpha, beta = (row.split() for row in rows[1:3])
         accuracy = [100 * service.accuracy for service in session.history[12].services]
-        assert alpha[:6] == ["1", "alpha", "✔", "round", str(exit_), f"{accuracy[0]:.1f}"]
-        assert beta[:5] == ["2", "beta", "not", "met", f"{accuracy[1]:.1f}"]
+        assert alpha[:6] == ["1", "alpha", "✔", "round", str(exit_), f"{accuracy[0]:.2f}"]
+        assert beta[:5] == ["2", "beta", "not", "met", f"{accuracy[1]:.2f}"]
         assert float(beta[6]) == round(float(beta[5]) / accuracy[1], 2)
         place = next(i for i, line in enumerate(rows) if "alpha reaches its target and leaves" in line)
         await hold(pilot, "down", place - 1)
@@ -155,15 +155,15 @@ async def test_the_summary_of_a_live_run_ends_with_the_round_that_is_shown(app: 
 async def test_a_long_run_is_read_in_pieces_that_leave_room_for_keys(
     app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.state.rivalry import Rivalry
+    from tui.state.offer_sums import OfferSums
 
-    read, pieces = Rivalry.read, []
+    read, pieces = OfferSums.read, []
 
-    def slowly(rivalry: Rivalry, last: int) -> bool:
-        pieces.append(len(rivalry))
-        return read(rivalry, last, most=1)
+    def slowly(sums: OfferSums, last: int) -> bool:
+        pieces.append(len(sums))
+        return read(sums, last, most=1)
 
-    monkeypatch.setattr(Rivalry, "read", slowly)
+    monkeypatch.setattr(OfferSums, "read", slowly)
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("7")
         await until(pilot, lambda: "summary: complete" in title(screen), "the last piece")

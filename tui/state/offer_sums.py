@@ -1,4 +1,4 @@
-"""Rivalry over a run: who outbids whom, at what cost, and the clients' earnings, as sums over rounds. Plain data.
+"""Sums over a run's offers: who outbids whom, and what clients earn. Plain data.
 
 Sums are kept for every ``STEP``-th round; those of another round are made from the ones before it and the rounds
 between, so that a long run takes little memory and any round of it is near.
@@ -13,7 +13,6 @@ import numpy as np
 from des.log_records import OfferReport, Outcome
 from des.mechanisms.mechanism import DEFAULT
 from fl.arrays import IntArray
-from scenarios.logs.reading import LoggedRound
 from tui.state.history import History
 
 STEP = 128
@@ -26,27 +25,19 @@ class Sums:
     round: int  # the last round that counts; 0 before the first
     times: IntArray  # [M, M] how often a service (row) outbid another (column)
     margin: IntArray  # [M, M] by how much altogether
-    spent: IntArray  # [M] what each service paid
-    tied: IntArray  # [M] payments in offers that were outbid or dropped: money that could not be offered to others
-    served: IntArray  # [M] offers that were served
-    outbid: IntArray  # [M] offers that were outbid
-    dropped: IntArray  # [M] offers that were dropped
+    outbid: IntArray  # [M] offers of each service that were outbid
     earned: IntArray  # [C] what each client was paid
     jobs: IntArray  # [C] how often each client was served
-    worst: IntArray  # [M] the round in which most money was tied up; 0 if none was
-    highest: IntArray  # [M] the money tied up in that round
 
     @classmethod
     def zero(cls, services: int, clients: int) -> "Sums":
         """Return the sums before the first round."""
-        pairs = (np.zeros((services, services), dtype=np.int64) for _ in range(2))
-        by_service = (np.zeros(services, dtype=np.int64) for _ in range(5))
-        by_client = (np.zeros(clients, dtype=np.int64) for _ in range(2))
-        return cls(0, *pairs, *by_service, *by_client, *(np.zeros(services, dtype=np.int64) for _ in range(2)))
+        shapes = ((services, services), (services, services), services, clients, clients)
+        return cls(0, *(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
 
-class Rivalry:
-    """The rivalry of a run's services, up to any of its rounds.
+class OfferSums:
+    """The sums over a run's offers, up to any of its rounds.
 
     Who outbid whom follows from the payments under the paper's mechanism alone. It is counted as the order book shows
     it: each offer that was outbid, against the one with the lowest payment that held a core of the client. An offer
@@ -99,33 +90,21 @@ class Rivalry:
         """Add the next round; return how many offers it has."""
         logged = self._history[sums.round + 1]
         holders: dict[int, OfferReport] = {}  # the lowest payment that holds a core of each client
-        tied = np.zeros_like(sums.tied)
         for offer in logged.offers:
-            m = self._places[offer.service]
             if offer.core is not None:
                 held = holders.get(offer.client)
                 if held is None or offer.core > (held.core or 0):
                     holders[offer.client] = offer
             if offer.outcome is Outcome.SERVED:
-                paid = offer.paid or 0
-                sums.spent[m] += paid
-                sums.served[m] += 1
-                sums.earned[offer.client] += paid
+                sums.earned[offer.client] += offer.paid or 0
                 sums.jobs[offer.client] += 1
-                continue
-            tied[m] += offer.payment
-            (sums.outbid if offer.outcome is Outcome.OUTBID else sums.dropped)[m] += 1
-        if self.knows_rivals:
-            self._count_beaten(sums, logged, holders)
-        sums.round, sums.tied = logged.number, sums.tied + tied
-        sums.worst[tied > sums.highest] = logged.number
-        sums.highest = np.maximum(sums.highest, tied)
-        return len(logged.offers)
-
-    def _count_beaten(self, sums: Sums, logged: LoggedRound, holders: dict[int, OfferReport]) -> None:
         for offer in logged.offers:
-            holder = holders.get(offer.client)
-            if offer.outcome is Outcome.OUTBID and holder is not None:
-                pair = self._places[holder.service], self._places[offer.service]
-                sums.times[pair] += 1
-                sums.margin[pair] += holder.payment - offer.payment
+            if offer.outcome is Outcome.OUTBID:
+                m, holder = self._places[offer.service], holders.get(offer.client)
+                sums.outbid[m] += 1
+                if self.knows_rivals and holder is not None:
+                    rival = self._places[holder.service]
+                    sums.times[rival, m] += 1
+                    sums.margin[rival, m] += holder.payment - offer.payment
+        sums.round = logged.number
+        return len(logged.offers)
