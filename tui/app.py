@@ -24,8 +24,8 @@ from flmarket.core.counting import counted
 from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
 from tui.settings import Memory
-from tui.style.legible import with_legible_text
-from tui.style.line_filter import Printable
+from tui.style.contrast import with_legible_text
+from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
 
@@ -143,7 +143,7 @@ class MarketApp(App[None]):
             self.call_after_refresh(self._begin)
 
     def _check_keys(self) -> None:
-        from tui.keymap import unknown_key
+        from tui.key_names import unknown_key
 
         for name in self.settings.keys:
             if problem := unknown_key(name):
@@ -217,7 +217,7 @@ class MarketApp(App[None]):
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""
         from scenarios.loader import ScenarioError, parse
-        from tui.screens.start_run_dialog import RunDialog
+        from tui.screens.start_run_dialog import StartRunDialog
 
         try:
             scenario = parse(text, file)
@@ -226,7 +226,7 @@ class MarketApp(App[None]):
             found = counted(len(error.problems), "problem")
             self.notify(f"{found}; correct the scenario first", title="Not run", severity="error", timeout=6)
         else:
-            self.push_screen(RunDialog(scenario, text, file, self.out), self._start_runs)
+            self.push_screen(StartRunDialog(scenario, text, file, self.out), self._start_runs)
             self.runs.prepare()
 
     def _start_runs(self, choice: "Choice | None") -> None:
@@ -283,14 +283,14 @@ class MarketApp(App[None]):
         if not running:
             self.exit()
             return
-        from tui.screens.leave import LeaveDialog
+        from tui.screens.quit_dialog import QuitDialog
 
         def quit_if(sure: bool | None) -> None:
             if sure:
                 self.exit()
 
-        if not isinstance(self.screen, LeaveDialog):
-            self.push_screen(LeaveDialog(len(running)), quit_if)
+        if not isinstance(self.screen, QuitDialog):
+            self.push_screen(QuitDialog(len(running)), quit_if)
 
     def on_unmount(self) -> None:
         if self._runs is not None:

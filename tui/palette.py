@@ -11,7 +11,7 @@ from textual.widgets import OptionList
 
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
-from tui.style.keys import once, working
+from tui.style.key_bindings import once, working
 
 if TYPE_CHECKING:
     from tui.state.catalogue import Entry

@@ -18,7 +18,7 @@ from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
-from tui.screens.intervention_dialog import ShockDialog
+from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
 from tui.screens.training import TrainingScreen
 
@@ -114,7 +114,7 @@ async def recording(folder: Path) -> None:
         await pilot.pause(0.5)
         shoot("Keys 4 and m: why each client trains for this service, or does not", 4)
         await pilot.press("m", "f", "1", "i")
-        await until(pilot, lambda: isinstance(app.screen, ShockDialog))
+        await until(pilot, lambda: isinstance(app.screen, InterventionDialog))
         app.screen.query_one("#value", Input).value = "5"
         await pilot.pause(0.3)
         shoot("Key i: what if this service had a quarter of its budget from now on?", 3)

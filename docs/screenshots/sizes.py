@@ -19,7 +19,7 @@ from textual.widgets import Input
 
 from scenarios.loader import builtin_text
 from tui.app import MarketApp
-from tui.state.export import write_picture
+from tui.screens.export_dialog import write_picture
 
 SIZES = ((80, 24), (120, 40), (160, 48), (200, 60))
 THEMES = {"dark": "textual-dark", "light": "textual-light"}

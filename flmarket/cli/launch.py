@@ -69,7 +69,7 @@ def resolve(what: str | None) -> Opening:
     if path.is_dir() and path.suffix != TRAINING:
         return _folder(path)
     from scenarios.loader import builtin_names, load
-    from tui.state.training import SUFFIXES, find_logs, logs_at
+    from tui.state.training_log import SUFFIXES, find_logs, logs_at
 
     if path.suffix in SUFFIXES:
         return Opening(trainings=logs_at(path))
@@ -84,7 +84,7 @@ def _folder(path: Path) -> Opening:
     if (path / "scenario.toml").exists():
         return Opening(run=path)
     from tui.state.batch_folder import run_directories
-    from tui.state.training import find_logs
+    from tui.state.training_log import find_logs
 
     try:
         runs = run_directories(path)

@@ -11,7 +11,7 @@ from fl.training import fused
 from flmarket.core.installation import command
 from support.screens import painted, until
 from tui.app import MarketApp
-from tui.screens.intervention_dialog import ShockDialog
+from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
 
 PAGE = Path(__file__).parents[2] / "docs/tui.md"
@@ -70,7 +70,7 @@ async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
         await shown("who outbid whom")
         await press("i")
         dialog = app.screen
-        assert isinstance(dialog, ShockDialog)
+        assert isinstance(dialog, InterventionDialog)
         assert app.focused is dialog.query_one("#value")
         assert dialog.query_one("#round", Input).value == "11"
         await press("shift+tab", "enter", "down", "down", "enter")

@@ -21,7 +21,7 @@ from scenarios.logs.reading import LoggedRound, rounds_text
 from scenarios.world import World
 from support.runs import change, planned, played, table
 from support.worlds import CHANGING, WORLDS
-from tui.state.order_book import Book
+from tui.state.bid_verdicts import Book
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from scenarios.train import run as train
 from scenarios.world import World
 from support.runs import change, played, table
 from support.worlds import WORLDS
-from tui.state.order_book import Book
+from tui.state.bid_verdicts import Book
 
 
 @pytest.fixture

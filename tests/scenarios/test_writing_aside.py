@@ -17,7 +17,7 @@ from flmarket.core.errors import InputError
 from scenarios.calibration.figures import draw_dqi
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
-from tui.state.export import write_picture
+from tui.screens.export_dialog import write_picture
 
 
 @pytest.fixture

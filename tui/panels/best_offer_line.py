@@ -6,8 +6,8 @@ from rich.text import Text
 from textual.widgets import Static
 
 from flmarket.analysis.what_if.reasons import cash
-from tui.state.order_book import Book
-from tui.state.view import View
+from tui.state.bid_verdicts import Book
+from tui.state.moment import Moment
 from tui.state.watched_run import Session
 
 KEPT = 256  # rounds and services whose lines are kept
@@ -24,7 +24,7 @@ class BestLine(Static):
         self._wanted: tuple[Key, Book] | None = None
         self._working = False
 
-    def show(self, view: View, service: int | None) -> None:
+    def show(self, view: Moment, service: int | None) -> None:
         """Show what a service could have had in the round of a view; nothing in a walk, which must not give it away."""
         book = view.book
         if service is None or book is None or not book.has_best or view.event is not None:

@@ -11,9 +11,9 @@ from des.log_records import ServiceReport
 from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.history import METRICS
-from tui.state.view import View
-from tui.style.look import series_color, sign
-from tui.style.words import CURVES, accuracy_words
+from tui.state.moment import Moment
+from tui.style.colors import series_color, sign
+from tui.style.market_words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
 
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
@@ -44,7 +44,7 @@ hired no client."""
     def __init__(self) -> None:
         super().__init__()
         self.metric = METRICS[0]
-        self._view: View | None = None
+        self._view: Moment | None = None
         self._drawn: object = None
 
     def compose(self) -> ComposeResult:
@@ -60,7 +60,7 @@ hired no client."""
         if self._view is not None:
             self.show(self._view)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self._view = view
         # Runs that hold out no validation images go by the accuracy on test images.
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])

@@ -10,11 +10,12 @@ from textual.widgets import Input
 
 from des.log_records import Kind, MarketEvent
 from tui.panels.panel import Panel
-from tui.state.view import View
-from tui.style.columns import wrapped
-from tui.style.look import fit, plain, series_color, tint
-from tui.style.words import event_words
-from tui.widgets.lines import LineView
+from tui.state.moment import Moment
+from tui.style.colors import series_color, tint
+from tui.style.columns import fit, wrapped
+from tui.style.formats import plain
+from tui.style.market_words import event_words
+from tui.widgets.line_view import LineView
 
 KIND = 12  # width of the column with the kind of an event
 ROOMY = 58  # cells from which on there is such a column; the sentence next to it says the same
@@ -83,7 +84,7 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
 
     def __init__(self) -> None:
         super().__init__()
-        self._view: View | None = None
+        self._view: Moment | None = None
         self.wanted: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -94,7 +95,7 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
     def target(self) -> EventLines:
         return self.query_one(EventLines)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self._view = view
         if view.logged is None:
             return

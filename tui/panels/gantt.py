@@ -5,9 +5,11 @@ from textual.app import ComposeResult
 
 from des.log_records import Kind, OfferReport, Outcome
 from tui.panels.panel import Panel
-from tui.state.view import View
-from tui.style.look import fit, plain, seconds, series_color, sign, tint
-from tui.widgets.lines import LineView
+from tui.state.moment import Moment
+from tui.style.colors import series_color, sign, tint
+from tui.style.columns import fit
+from tui.style.formats import plain, seconds
+from tui.widgets.line_view import LineView
 
 LABEL = 12
 
@@ -24,7 +26,7 @@ class CoreLines(LineView):
         self._now: float | None = None
         self._drawn: object = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""
         if view.logged is None:
             return
@@ -36,7 +38,7 @@ class CoreLines(LineView):
             self._read(view, known=known)
         self.resize(len(self._jobs), self.room)
 
-    def _read(self, view: View, *, known: bool) -> None:
+    def _read(self, view: Moment, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""
         assert view.logged is not None  # noqa: S101 - called only if there is a round
         jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
@@ -106,7 +108,7 @@ In a walk through events (e), the chart grows with the clock."""
     def target(self) -> CoreLines:
         return self.query_one(CoreLines)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self.target.show(view)
         if view.logged is not None:
             jobs = sum(offer.core is not None for offer in view.logged.offers)

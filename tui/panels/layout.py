@@ -4,16 +4,16 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.geometry import Size
 
+from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.gantt import CoresPanel
-from tui.panels.grid import ClientsPanel
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.panels.panel_bar import PanelBar
+from tui.panels.panel_tabs import PanelBar
 from tui.panels.rivalry import RivalryPanel
 from tui.panels.services import ServicesPanel
-from tui.state.view import View
+from tui.state.moment import Moment
 
 WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
 
@@ -61,7 +61,7 @@ class Panels(Vertical):
         """Whether only one panel is shown, because it is maximised or there is no room for more."""
         return self.maximised or self.folded
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show a moment of a run on all visible panels."""
         for panel in self.all:
             # The user may leave a screen before all its parts are mounted.

@@ -12,12 +12,13 @@ from des.observation import Status
 from flmarket.analysis.what_if.reasons import cash
 from tui.panels.best_offer_line import BestLine
 from tui.panels.panel import Panel
-from tui.state.order_book import WORDS, Line, Verdict
-from tui.state.view import WALK_WORDS, View
+from tui.state.bid_verdicts import WORDS, Line, Verdict
+from tui.state.moment import WALK_WORDS, Moment
+from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column, wrapped
-from tui.style.look import plain, series_color, sign, tint
+from tui.style.formats import plain
 from tui.style.messages import Selected
-from tui.widgets.table import TableView
+from tui.widgets.table_view import TableView
 
 BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")
 QUALITY = (
@@ -39,11 +40,11 @@ class BookTable(TableView):
         super().__init__((), id=id)
         self.by_client = self.offered = False
         self.sort = "result"
-        self._view: View | None = None
+        self._view: Moment | None = None
         self._listed: list[int] = []
         self._subject: object = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show the book of the chosen service or client; the cursor stays on its line."""
         self._view = view
         if view.book is None or view.logged is None:
@@ -117,7 +118,7 @@ class BookTable(TableView):
         return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
 
 
-def _absence(view: View, place: int) -> str:
+def _absence(view: Moment, place: int) -> str:
     """Return why a service takes no part in a round; empty if it does."""
     assert view.logged is not None  # noqa: S101 - called only if there is a round
     row = view.logged.services[place]
@@ -149,7 +150,7 @@ A click on a column's title sorts by it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._view: View | None = None
+        self._view: Moment | None = None
 
     def compose(self) -> ComposeResult:
         yield BookTable(id="book-table")
@@ -185,7 +186,7 @@ A click on a column's title sorts by it."""
         """Put the cursor on the line of a client and a service."""
         self.target.point_to(service if self.by_client else client)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self._view = view
         if view.book is None or view.logged is None:
             return
@@ -195,7 +196,7 @@ A click on a column's title sorts by it."""
         service = None if self.by_client else min(view.service, len(view.logged.services) - 1)
         self.query_one(BestLine).show(view, service)
 
-    def _entitle(self, view: View) -> None:
+    def _entitle(self, view: Moment) -> None:
         assert view.logged is not None  # noqa: S101 - called only if there is a round
         assert view.book is not None  # noqa: S101
         only = ", only offers" * self.target.offered

@@ -5,14 +5,14 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widget import Widget
 
-from tui.state.view import View
-from tui.style.look import plain, shortened
+from tui.state.moment import Moment
+from tui.style.formats import plain, shortened
 
 FRAME = 6  # cells of the upper edge that a title does not have
 
 
 class Panel(Vertical):
-    """Shows one aspect of a ``View``."""
+    """Shows one aspect of a ``Moment``."""
 
     NUMBER = 0  # the key that leads here, and the place in ``panels.PANELS``, from 1
     NAME = ""
@@ -25,7 +25,7 @@ class Panel(Vertical):
     def on_mount(self) -> None:
         self.border_title = f"{self.NUMBER} {self.NAME}"
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show a moment of a run."""
         raise NotImplementedError
 

@@ -8,10 +8,10 @@ from textual.timer import Timer
 
 from des.mechanisms.mechanism import DEFAULT
 from tui.panels.panel import Panel
-from tui.panels.rivalry_pages import PAGES, Moment, Page, Rivals, Summary
+from tui.panels.rivalry_pages import PAGES, Page, Rivals, Rounds, Summary
+from tui.state.moment import Moment
 from tui.state.offer_sums import OfferSums
-from tui.state.view import View
-from tui.widgets.lines import LineView
+from tui.widgets.line_view import LineView
 
 PAUSE = 0.01  # seconds between two reads of a long run: keys come first
 
@@ -94,7 +94,7 @@ shock began, and the worst round of each service. It is the first page once the 
     def __init__(self) -> None:
         super().__init__()
         self._sums: OfferSums | None = None
-        self._view: View | None = None
+        self._view: Moment | None = None
         self._kind: type[Page] | None = None  # that the user has chosen
         self._drawn: object = None
         self._timer: Timer | None = None
@@ -124,7 +124,7 @@ shock began, and the worst round of each service. It is the first page once the 
         """Stay on the page that is shown, whatever round is."""
         self._kind = self.kind
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show the rounds up to a moment; in a walk through a round, those before it."""
         self._view = view
         session = view.session
@@ -150,7 +150,7 @@ shock began, and the worst round of each service. It is the first page once the 
             self.entitle("no round is over yet")
             self.target.resize(0, 0)
             return
-        page = self.kind(Moment(self.app, session, self._sums, last, self.target.room))
+        page = self.kind(Rounds(self.app, session, self._sums, last, self.target.room))
         self.entitle(f"{page.title} (v: next page)")
         self.target.show(page)
 

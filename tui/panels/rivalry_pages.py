@@ -20,9 +20,11 @@ from tui.state.comparison import result_at
 from tui.state.decisive_rounds import decisive
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
-from tui.style.look import fit, plain, series_color, sign, tint
+from tui.style.colors import series_color, sign, tint
+from tui.style.columns import fit
+from tui.style.formats import plain
+from tui.style.market_words import accuracy_column
 from tui.style.messages import Seek, Selected
-from tui.style.words import accuracy_column
 
 LABEL = 14  # width of the column of labels, in cells
 
@@ -34,8 +36,8 @@ Line = tuple[Text, Text]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """The data of a page."""
+class Rounds:
+    """The rounds that a page sums up."""
 
     app: App[object]
     session: Session
@@ -62,18 +64,18 @@ class Moment:
 
 
 class Page:
-    """One page at a moment."""
+    """One page at a rounds."""
 
     TITLE = ""
 
-    def __init__(self, moment: Moment) -> None:
-        self.moment = moment
+    def __init__(self, rounds: Rounds) -> None:
+        self.rounds = rounds
         self.count, self.step = 0, CELL  # its lines, and by how much it scrolls sideways
         self.label, self.cells = LABEL, 0  # the widths of the label, and of the part of a line that scrolls
 
     @property
     def title(self) -> str:
-        return f"{self.TITLE}, rounds 1 to {self.moment.last}"
+        return f"{self.TITLE}, rounds 1 to {self.rounds.last}"
 
     def head(self) -> Line:
         raise NotImplementedError
@@ -91,35 +93,35 @@ class Rivals(Page):
 
     TITLE = "who outbid whom"
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__(moment)
-        sums, self.services = moment.sums, len(moment.offers.names)
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__(rounds)
+        sums, self.services = rounds.sums, len(rounds.offers.names)
         self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
         self.outbid = sums.outbid.tolist()
         self.count = self.services
-        self.cells = (self.services + 1) * CELL if moment.offers.knows_rivals else moment.width - LABEL
+        self.cells = (self.services + 1) * CELL if rounds.offers.knows_rivals else rounds.width - LABEL
 
     def head(self) -> Line:
-        if not self.moment.offers.knows_rivals:
+        if not self.rounds.offers.knows_rivals:
             words = "outbid; by whom is not known under this mechanism"
             return plain(fit("service", LABEL), "bold"), plain(words, "bold")
         row = Text(end="", no_wrap=True)
         for m in range(self.services):
-            row.append_text(self.moment.label(m, CELL))
+            row.append_text(self.rounds.label(m, CELL))
         row.append("all", "bold")
         return plain(fit("outbid →", LABEL), "bold"), row
 
     def line(self, index: int) -> Line:
-        if not self.moment.offers.knows_rivals:
-            return self.moment.label(index), plain(counted(self.outbid[index], "offer"))
+        if not self.rounds.offers.knows_rivals:
+            return self.rounds.label(index), plain(counted(self.outbid[index], "offer"))
         row = Text(end="", no_wrap=True)
         for m in range(self.services):
             times = self.times[index][m]
             words = f"{times}× +{cash(round(self.margin[index][m] / times))}" if times else "·"
-            row.append(fit(words, CELL - 1) + " ", "" if times else self.moment.faint())
+            row.append(fit(words, CELL - 1) + " ", "" if times else self.rounds.faint())
         total = sum(self.times[index])
         row.append(f"{total}×" if total else "·", "bold")
-        return self.moment.label(index), row
+        return self.rounds.label(index), row
 
     def chosen(self, index: int) -> Message | None:
         return Selected(service=index)
@@ -131,9 +133,9 @@ class Money(Page):
     TITLE = "money"
     WIDTHS = {"spent": 10, "a point": 8, "served": 7, "refused": 8, "not spent": 15}
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__(moment)
-        result, offers = moment.result, moment.offers
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__(rounds)
+        result, offers = rounds.result, rounds.offers
         found = [values(result, _measure(name)) for name in ("spent", "cost per point", "served", "refused", "wasted")]
         self.rows = [[value[key] for value in found] for key in (*offers.names, MARKET)]
         self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
@@ -144,7 +146,7 @@ class Money(Page):
 
     def line(self, index: int) -> Line:
         whole = index == self.count - 1
-        label = plain(fit("whole market", LABEL), "bold") if whole else self.moment.label(index)
+        label = plain(fit("whole market", LABEL), "bold") if whole else self.rounds.label(index)
         spent, price, served, refused, wasted = self.rows[index]
         offered = spent + wasted
         share = f"{wasted:.2f}, {round(100 * wasted / offered)} %" if offered else "0.00"
@@ -161,11 +163,11 @@ class Earnings(Page):
 
     TITLE = "clients' earnings"
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__(moment)
-        self.earned, self.jobs = moment.sums.earned, moment.sums.jobs
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__(rounds)
+        self.earned, self.jobs = rounds.sums.earned, rounds.sums.jobs
         self.order = np.lexsort((np.arange(len(self.earned)), -self.earned))
-        self.count, self.label, self.cells = len(self.order), 7, moment.width - 7
+        self.count, self.label, self.cells = len(self.order), 7, rounds.width - 7
 
     @property
     def title(self) -> str:
@@ -181,7 +183,7 @@ class Earnings(Page):
         earned, top = int(self.earned[client]), int(self.earned[self.order[0]])
         length = round((self.cells - 18) * earned / top) if top else 0
         bar = Text(f"{cash(earned):>9} {int(self.jobs[client]):>6}  ", end="", no_wrap=True)
-        bar.append("━" * max(length, int(earned > 0)), tint(self.moment.app, "primary"))
+        bar.append("━" * max(length, int(earned > 0)), tint(self.rounds.app, "primary"))
         return plain(f"{client:>6} "), bar
 
     def chosen(self, index: int) -> Message | None:
@@ -194,24 +196,24 @@ class Summary(Page):
     TITLE = "summary"
     WIDTHS = (14, 17, 10, 9)
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__(moment)
-        history, scenario = moment.session.history, moment.session.scenario
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__(rounds)
+        history, scenario = rounds.session.history, rounds.session.scenario
         self.lines: list[tuple[Text, Text, int | None]] = []
         names = ("final accuracy", "spent", "cost per point")
-        accuracies, spent, prices = (values(moment.result, _measure(name)) for name in names)
-        for m, name in enumerate(moment.offers.names):
-            reached = history.exit_of(m, moment.last)
+        accuracies, spent, prices = (values(rounds.result, _measure(name)) for name in names)
+        for m, name in enumerate(rounds.offers.names):
+            reached = history.exit_of(m, rounds.last)
             met = "not met" if reached is None else f"✔ round {reached}"
             words = self._columns((met, f"{accuracies[name]:.2f}", f"{spent[name]:.2f}", _price(prices[name])))
-            style = "" if reached is None else tint(moment.app, "success")
-            self._add(moment.label(m), plain(words, style), reached)
-        found = decisive(history, scenario, moment.last)
+            style = "" if reached is None else tint(rounds.app, "success")
+            self._add(rounds.label(m), plain(words, style), reached)
+        found = decisive(history, scenario, rounds.last)
         if found:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
             shock = event.service is None
-            color = tint(moment.app, "warning") if shock else Style.parse(series_color(event.service or 0))
+            color = tint(rounds.app, "warning") if shock else Style.parse(series_color(event.service or 0))
             self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)
         self.count = len(self.lines)
         self.label = 0  # each line has a label of its own width
@@ -225,12 +227,12 @@ class Summary(Page):
 
     @property
     def title(self) -> str:
-        session, last = self.moment.session, self.moment.last
+        session, last = self.rounds.session, self.rounds.last
         over = session.over and last == len(session.history)
         return f"summary: {session.phase.value} after round {last}" if over else f"summary up to round {last}"
 
     def head(self) -> Line:
-        accuracy = accuracy_column(self.moment.session.scenario)
+        accuracy = accuracy_column(self.rounds.session.scenario)
         words = self._columns(("target met", accuracy, "spent", "a point"))
         return plain(fit("service", LABEL), "bold"), plain(words, "bold")
 

@@ -5,8 +5,8 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.state.view import View
-from tui.style.look import tint
+from tui.state.moment import Moment
+from tui.style.colors import tint
 from tui.style.messages import Seek
 
 
@@ -17,9 +17,9 @@ class SeekBar(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._view: View | None = None
+        self._view: Moment | None = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show a moment."""
         self._view = view
         self.refresh()

@@ -11,11 +11,12 @@ from des.log_records import Kind, ServiceReport
 from des.money import MICRO
 from des.observation import Status
 from tui.panels.panel import Panel
-from tui.state.view import View
+from tui.state.moment import Moment
+from tui.style.colors import STATUS, STATUS_COLOR, series_color, sign, tint
 from tui.style.columns import Column
-from tui.style.look import STATUS, STATUS_COLOR, bar, percent, plain, series_color, sign, tint
+from tui.style.formats import bar, percent, plain
 from tui.style.messages import Selected
-from tui.widgets.table import TableView
+from tui.widgets.table_view import TableView
 
 COLUMNS = (
     Column("sign", "#"),
@@ -38,9 +39,9 @@ class ServicesTable(TableView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(COLUMNS, id=id)
-        self._view: View | None = None
+        self._view: Moment | None = None
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show the services at a moment."""
         self._view = view
         if view.logged is not None:
@@ -106,7 +107,7 @@ The order book is that of the chosen service."""
     def target(self) -> ServicesTable:
         return self.query_one(ServicesTable)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self.target.show(view)
 
     @on(TableView.Moved)
@@ -116,7 +117,7 @@ The order book is that of the chosen service."""
             self.post_message(Selected(service=self.target.cursor))
 
 
-def _in_walk(view: View, m: int) -> ServiceReport:
+def _in_walk(view: Moment, m: int) -> ServiceReport:
     """Return a service's row at a moment, which may be in a walk through a round."""
     assert view.logged is not None  # noqa: S101 - called only if there is a round
     row = view.logged.services[m]

@@ -4,11 +4,14 @@ from rich.text import Text
 from textual.widgets import Static
 
 from des.money import MICRO
-from tui.panels.opening import NOW
-from tui.state.view import View
+from flmarket.core.counting import duration
+from tui.panels.before_first_round import NOW
+from tui.state.moment import Moment
 from tui.state.watched_run import Phase, Session
-from tui.style.look import duration, fit, per_second, plain, seconds, tint
-from tui.style.words import event_words
+from tui.style.colors import tint
+from tui.style.columns import fit
+from tui.style.formats import per_second, plain, seconds
+from tui.style.market_words import event_words
 
 SIGNS = {
     Phase.WAITING: "… waiting",
@@ -40,7 +43,7 @@ _WAITING = NOW | {
 class StatusLine(Static):
     """Two lines of text."""
 
-    def show(self, view: View, *, following: bool, playing: bool) -> None:
+    def show(self, view: Moment, *, following: bool, playing: bool) -> None:
         """Show the state of the run at a moment, and whether new rounds are shown as they come."""
         session = view.session
         phase = SIGNS[session.phase]
@@ -62,7 +65,7 @@ class StatusLine(Static):
         first.overflow = "ellipsis"
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
 
-    def _second(self, view: View, session: Session) -> Text:
+    def _second(self, view: Moment, session: Session) -> Text:
         if session.phase is Phase.FAILED:
             # There is no room for the run's directory after the reason, and the screen is about the run anyway.
             where, words = session.directory, session.error or "failed"

@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from flmarket.core.counting import counted
-from tui.screens.following import FollowingScreen
+from flmarket.core.counting import counted, duration
+from tui.screens.following_files import FollowingScreen
 from tui.state import run_state as states
 from tui.state.batch_folder import Look, RunLine, RunsFolder
-from tui.state.ranking import ORDERS, RunGroup, grouped, ordered
-from tui.style.keys import named
-from tui.style.look import duration, plain, tint
+from tui.state.batch_groups import ORDERS, RunGroup, grouped, ordered
+from tui.style.colors import tint
+from tui.style.formats import plain
+from tui.style.key_bindings import named
 from tui.widgets.batch_table import COLORS, BatchTable
 from tui.widgets.key_bar import KeyBar
 

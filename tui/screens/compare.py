@@ -16,14 +16,15 @@ from textual.widgets import Static
 from flmarket.core.counting import counted
 from learning.statistics.intervals import FEWEST
 from tui.panels.status_line import SIGNS
-from tui.screens.export import ExportDialog
+from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.state.comparison import Group, common_rounds, compare, groups
 from tui.state.history import COMPARED
 from tui.state.run_names import caveats, name_of, original
 from tui.state.watched_run import Phase, Session, SessionChanged
-from tui.style.keys import named
-from tui.style.look import plain, series_color, sign, tint
+from tui.style.colors import series_color, sign, tint
+from tui.style.formats import plain
+from tui.style.key_bindings import named
 from tui.style.redraw import Redraw
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable

@@ -22,12 +22,12 @@ from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
-from tui.screens.latest import hand_over
 from tui.screens.navigation import Navigator
-from tui.screens.save import DiscardDialog, SaveDialog
+from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.screens.worker_results import hand_over
 from tui.style.columns import end_of
-from tui.style.keys import named
-from tui.widgets.field import FieldRow
+from tui.style.key_bindings import named
+from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import scenario_preview
 

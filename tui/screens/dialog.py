@@ -12,7 +12,7 @@ from textual.widgets import Button, Static
 from textual.widgets.button import ButtonVariant
 
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.marks import MarkList
+from tui.widgets.tick_boxes import MarkList
 
 Result = TypeVar("Result")
 

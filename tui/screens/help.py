@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui.style.keys import purposes
+from tui.style.key_bindings import purposes
 
 
 class HelpScreen(ModalScreen[None]):

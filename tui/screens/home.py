@@ -14,9 +14,9 @@ from textual.widgets import Input, OptionList, Static
 
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from tui.screens.latest import hand_over
-from tui.style.keys import named
-from tui.widgets.entries import SECTIONS, Cells, EntryList, Section, cells, matches
+from tui.screens.worker_results import hand_over
+from tui.style.key_bindings import named
+from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.key_bar import KeyBar
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ HINTS = {
 """What is entered, by the last word of the key."""
 
 
-class ShockDialog(Dialog[tuple[str, int]]):
+class InterventionDialog(Dialog[tuple[str, int]]):
     """Asks for a key, its new value and the first round it applies to; the result is the new scenario and the round."""
 
     AUTO_FOCUS = "#value"

@@ -8,29 +8,29 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from scenarios.logs.reading import LogError
+from tui.panels.before_first_round import Opening
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.layout import PANELS, Panels
-from tui.panels.opening import Opening
 from tui.panels.order_book import BookPanel
 from tui.panels.seek_bar import SeekBar
 from tui.panels.services import ServicesPanel
 from tui.panels.status_line import StatusLine
-from tui.screens.export import ExportDialog
-from tui.screens.intervention_dialog import ShockDialog
+from tui.screens.export_dialog import ExportDialog
+from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.navigation import Navigator
-from tui.screens.pick_runs_dialog import PickRuns
-from tui.screens.seeking import TimeScreen
-from tui.state.view import View
+from tui.screens.pick_runs_dialog import PickRunsDialog
+from tui.screens.playback import PlaybackScreen
+from tui.state.moment import Moment
 from tui.state.watched_run import Phase, Session, SessionChanged
-from tui.style.keys import named
+from tui.style.key_bindings import named
 from tui.style.messages import PanelWanted, Seek, Selected
 from tui.widgets.key_bar import KeyBar
 
 OPENING = "-opening"  # the class of a screen whose run has no round yet
 
 
-class MarketScreen(TimeScreen):
+class MarketScreen(PlaybackScreen):
     """Shows one run."""
 
     BINDINGS = named(
@@ -119,9 +119,9 @@ class MarketScreen(TimeScreen):
         return self.query_one(Panels)
 
     @property
-    def view(self) -> View:
+    def view(self) -> Moment:
         service, client = self.selected
-        return View(self.session, self.head.round, self.head.event, service, client)
+        return Moment(self.session, self.head.round, self.head.event, service, client)
 
     def draw(self) -> None:
         if not self.is_mounted or not self.query(Panels):
@@ -133,7 +133,7 @@ class MarketScreen(TimeScreen):
         except LogError as error:
             self.session.spoil(error)
 
-    def _show(self, view: View) -> None:
+    def _show(self, view: Moment) -> None:
         self.query_one(StatusLine).show(view, following=self.head.following, playing=self.playing)
         self.query_one(SeekBar).show(view)
         self._open_panels(view)
@@ -156,7 +156,7 @@ class MarketScreen(TimeScreen):
             self.labels = labels
             self.refresh_bindings()
 
-    def _open_panels(self, view: View) -> None:
+    def _open_panels(self, view: Moment) -> None:
         opening = view.logged is None and not self.session.over
         if opening != self.has_class(OPENING):
             self.set_class(opening, OPENING)
@@ -250,7 +250,7 @@ class MarketScreen(TimeScreen):
         first = (newest if head.following else head.round) + 1
         if first > self.session.scenario.rounds or (newest and self._all_left(first)):
             first = max(1, head.round)
-        self.app.push_screen(ShockDialog(self.session, first, self.selected[0]), self._fork)
+        self.app.push_screen(InterventionDialog(self.session, first, self.selected[0]), self._fork)
         self._runs.prepare()
 
     def _all_left(self, first: int) -> bool:
@@ -271,7 +271,7 @@ class MarketScreen(TimeScreen):
             if others:
                 self._navigator.show_comparison([self.session, *others])
 
-        self.app.push_screen(PickRuns(self.session, self._runs, self._navigator.out), compare)
+        self.app.push_screen(PickRunsDialog(self.session, self._runs, self._navigator.out), compare)
 
     def action_export(self) -> None:
         if not len(self.session.history):

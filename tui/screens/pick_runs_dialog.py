@@ -17,10 +17,10 @@ from tui.screens.start_run_dialog import RESUMES
 from tui.state.catalogue import all_runs
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
-from tui.widgets.marks import MarkList
+from tui.widgets.tick_boxes import MarkList
 
 
-class PickRuns(Dialog[list[Session]]):
+class PickRunsDialog(Dialog[list[Session]]):
     """Asks for runs to compare one with; those that are new are started."""
 
     AUTO_FOCUS = "#others"

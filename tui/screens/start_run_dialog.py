@@ -26,7 +26,7 @@ from scenarios.running.seeds import parse_seeds
 from tui.screens.dialog import Box, Dialog
 from tui.state.catalogue import find_run
 from tui.state.seek import to_watch
-from tui.widgets.marks import MarkList, Tick
+from tui.widgets.tick_boxes import MarkList, Tick
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
 """Shown when an interrupted run is started."""
@@ -70,7 +70,7 @@ class _Seeds(Input):
         return super().check_consume_key(key, character) and (character or "x") in "0123456789., "
 
 
-class RunDialog(Dialog[Choice]):
+class StartRunDialog(Dialog[Choice]):
     """Asks how to run a scenario. Enter opens a complete run; replacing it takes the button “Run again”."""
 
     NAME = "Run"

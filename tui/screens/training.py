@@ -10,13 +10,14 @@ from textual.binding import Binding
 from textual.widgets import Static
 
 from flmarket.core.counting import counted
-from tui.screens.following import FollowingScreen
+from tui.screens.following_files import FollowingScreen
 from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING
-from tui.state.training import METRICS, TrainingFeed
-from tui.style.keys import named
-from tui.style.look import plain, tint
+from tui.state.training_log import METRICS, TrainingFeed
+from tui.style.colors import tint
+from tui.style.formats import plain
+from tui.style.key_bindings import named
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.table import TableView
+from tui.widgets.table_view import TableView
 from tui.widgets.training_chart import LearningCurves, PreferenceTable, TrainingTable, in_words
 
 NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"

@@ -12,7 +12,7 @@ from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.state.batch_folder import market_names, read_values
 from tui.state.run_state import scenario_name, standing
-from tui.state.training import find_logs
+from tui.state.training_log import find_logs
 
 MOST_RUNS = 200
 

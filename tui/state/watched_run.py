@@ -20,9 +20,9 @@ from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.logs.versions import played_by
 from scenarios.world import World
+from tui.state.bid_verdicts import Book
 from tui.state.history import History
-from tui.state.order_book import Book
-from tui.state.pace import Pace
+from tui.state.rounds_per_second import Pace
 from tui.state.stored import Spans, StoredRounds
 from tui.state.watched import Watched
 

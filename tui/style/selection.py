@@ -12,7 +12,7 @@ from textual.app import App
 from textual.strip import Strip
 from textual.widgets import OptionList
 
-from tui.style.legible import legible
+from tui.style.contrast import legible
 
 BAR = "▌"
 REVERSE = Style(reverse=True)

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from flmarket.core.counting import counted
+from flmarket.core.counting import counted, duration
 from tui.state import run_state as states
 from tui.state.batch_folder import RunLine
+from tui.state.batch_groups import RunGroup
 from tui.state.catalogue import age
-from tui.state.ranking import RunGroup
+from tui.style.colors import tint
 from tui.style.columns import Column
-from tui.style.look import bar, duration, percent, plain, tint
-from tui.widgets.table import TableView
+from tui.style.formats import bar, percent, plain
+from tui.widgets.table_view import TableView
 
 COLORS = {
     states.WAITING: "foreground",

@@ -7,8 +7,8 @@ from textual.containers import Container
 
 from tui.state.comparison import band_series, mean_series
 from tui.state.watched_run import Session
-from tui.style.look import faint_color, series_color, sign, tint
-from tui.style.words import CURVES, accuracy_words
+from tui.style.colors import faint_color, series_color, sign, tint
+from tui.style.market_words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
 
 

@@ -7,9 +7,10 @@ from rich.text import Text
 
 from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.comparison import Row
+from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
-from tui.style.look import plain, series_color, sign, tint
-from tui.widgets.table import TableView
+from tui.style.formats import plain
+from tui.widgets.table_view import TableView
 
 DELTA = "Δ "  # stands before the key of a difference's column
 

@@ -26,9 +26,10 @@ from scenarios.logs.reading import LogError
 from tui.state.catalogue import Entry
 from tui.state.log_follower import last_services
 from tui.state.run_state import run_state
-from tui.state.training import TrainingFeed
-from tui.style.look import percent, plain, sign, tint
-from tui.style.words import accuracy_column
+from tui.state.training_log import TrainingFeed
+from tui.style.colors import sign, tint
+from tui.style.formats import percent, plain
+from tui.style.market_words import accuracy_column
 
 _OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
 

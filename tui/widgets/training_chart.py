@@ -6,13 +6,15 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from flmarket.core.counting import duration
 from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING, SIGNS
-from tui.state.training import Point, Preference, TrainingFeed
+from tui.state.training_log import Point, Preference, TrainingFeed
+from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
-from tui.style.look import duration, per_second, plain, series_color, sign, tint
+from tui.style.formats import per_second, plain
 from tui.widgets.batch_table import COLORS
 from tui.widgets.plot import Plot
-from tui.widgets.table import TableView
+from tui.widgets.table_view import TableView
 
 TITLES = {
     "auc": "mean accuracy over all rounds (AUC)",

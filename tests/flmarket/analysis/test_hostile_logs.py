@@ -24,8 +24,8 @@ from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from support.tiers import slow
+from tui.state.bid_verdicts import Book
 from tui.state.log_follower import DirectoryFeed
-from tui.state.order_book import Book
 from tui.state.watched_run import Phase, Session
 
 CELLS = [

@@ -15,9 +15,9 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.curves import Plot
 from tui.screens.compare import CompareScreen
-from tui.screens.export import ExportDialog
+from tui.screens.export_dialog import ExportDialog
 from tui.screens.market import MarketScreen
-from tui.screens.pick_runs_dialog import PickRuns
+from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.state.comparison import common_rounds, compare, groups
 from tui.state.run_names import caveats, name_of, original
 from tui.state.watched_run import Phase, Session
@@ -258,7 +258,7 @@ async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: P
         app.push_screen(MarketScreen(own, app))
         await pilot.pause()
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
         app.screen.query_one(SelectionList).select("policy:hqfa")
         app.screen.query_one("#go", Button).press()
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
@@ -275,7 +275,7 @@ async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, smal
     async with app.run_test(size=(120, 40)) as pilot:
         session = play_small(rounds=0, phase=Phase.WAITING)
         session.directory = session.scenario = None
-        app.push_screen(PickRuns(session, app.runs, app.out))
+        app.push_screen(PickRunsDialog(session, app.runs, app.out))
         await pilot.pause()
         assert app.screen.query_one(SelectionList).option_count == 250
 
@@ -287,7 +287,7 @@ async def test_a_fork_is_compared_with_its_original_by_two_keys(app: MarketApp, 
     app.runs.sessions += [session, fork]
     async with watching(app, fork) as (pilot, _):
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
         assert isinstance(app.screen, CompareScreen)

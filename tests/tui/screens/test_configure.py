@@ -18,8 +18,8 @@ from support.screens import painted, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen
-from tui.screens.save import DiscardDialog, SaveDialog
-from tui.widgets.field import FieldRow
+from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.widgets.form_field import FieldRow
 
 
 def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:

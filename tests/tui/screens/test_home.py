@@ -21,7 +21,7 @@ from tui.screens.configure import ConfigureScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.catalogue import Entry, age, recent_runs
 from tui.state.watched_run import Session
 from tui.widgets.preview import preview
@@ -108,7 +108,7 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         assert isinstance(app.screen, ConfigureScreen)
         await pilot.press("escape")
         await pilot.press("enter")
-        assert isinstance(app.screen, RunDialog)
+        assert isinstance(app.screen, StartRunDialog)
         await pilot.press("escape", "question_mark")
         assert isinstance(app.screen, HelpScreen)
         assert "Recent runs are those in runs/, or in the folder given with --out." in app.screen.words
@@ -132,7 +132,7 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"))
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"))
         await pilot.pause()
         dialog = app.screen
         seed = dialog.query_one("#seed", Input)
@@ -331,7 +331,7 @@ async def test_open_runs_are_marked_compared_run_again_and_edited(
         assert len(app.screen.sessions) == 2
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        for key, wanted in (("r", RunDialog), ("e", ConfigureScreen)):
+        for key, wanted in (("r", StartRunDialog), ("e", ConfigureScreen)):
             listed.highlighted = 1
             await pilot.press(key)
             await until(pilot, lambda wanted=wanted: isinstance(app.screen, wanted))  # type: ignore[misc]

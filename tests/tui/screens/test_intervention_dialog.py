@@ -10,7 +10,7 @@ from scenarios.loader import parse
 from support.screens import watching
 from support.tiers import slow
 from tui.app import MarketApp
-from tui.screens.intervention_dialog import ShockDialog
+from tui.screens.intervention_dialog import InterventionDialog
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
@@ -20,7 +20,7 @@ LATER = '[[interventions]]\nround = 6\nkey = "clients.cores"\nvalue = 2\n'
 async def shock(pilot: Pilot[None], key: str, value: str, round_: int) -> str:
     """Ask for a shock; return the problem that the dialog shows."""
     dialog = pilot.app.screen
-    assert isinstance(dialog, ShockDialog)
+    assert isinstance(dialog, InterventionDialog)
     dialog.query_one("#key", Select).value = key
     await pilot.pause()
     dialog.query_one("#value", Input).value = value
@@ -105,7 +105,7 @@ async def test_what_a_later_shock_of_the_scenario_changes_again_is_a_change(
     chosen: list[tuple[str, int] | None] = []
     session = play_small(f"{scenario_text}\n{LATER}")
     async with app.run_test(size=(100, 30)) as pilot:
-        app.push_screen(ShockDialog(session, 4, 0), chosen.append)
+        app.push_screen(InterventionDialog(session, 4, 0), chosen.append)
         await pilot.pause()
         assert not await shock(pilot, "clients.cores", "1", 6)
     [found] = chosen
@@ -128,7 +128,7 @@ async def test_policies_and_the_mechanism_can_be_changed(
     assert session.scenario is not None
     before = "pay-as-offered" if key == "market.mechanism" else session.scenario.service("beta").policy
     async with app.run_test(size=(100, 30)) as pilot:
-        app.push_screen(ShockDialog(session, 4, 0), chosen.append)
+        app.push_screen(InterventionDialog(session, 4, 0), chosen.append)
         await pilot.pause()
         app.screen.query_one("#key", Select).value = key
         await pilot.pause()

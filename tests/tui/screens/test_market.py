@@ -11,19 +11,19 @@ from textual.widgets import Input, Static
 import flmarket
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
+from tui.panels.before_first_round import Opening
 from tui.panels.best_offer_line import BestLine, best_words
+from tui.panels.client_grid import ClientGrid
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
-from tui.panels.grid import ClientGrid
-from tui.panels.opening import Opening
 from tui.panels.order_book import BookPanel
 from tui.panels.services import ServicesTable
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
-from tui.state.order_book import ORDER, Verdict
+from tui.state.bid_verdicts import ORDER, Verdict
 from tui.state.watched_run import Phase, Session
-from tui.widgets.table import TableView
+from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
 

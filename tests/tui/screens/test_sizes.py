@@ -11,10 +11,10 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.event_log import EventLines
 from tui.panels.services import ServicesTable
-from tui.screens.goto import GotoDialog
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.go_to_round_dialog import GotoDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Session
-from tui.widgets.marks import MarkList
+from tui.widgets.tick_boxes import MarkList
 
 Play = Callable[..., Session]
 SIZES = [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))]
@@ -133,7 +133,7 @@ async def test_the_run_dialog_lists_the_policies_that_there_is_room_for_and_its_
 ) -> None:
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
         await pilot.pause(0.3)
         policies, box = app.screen.query_one(MarkList), app.screen.query_one(".box")
         rows = policies.size.height

@@ -19,7 +19,7 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
-from tui.screens.intervention_dialog import ShockDialog
+from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session
 
@@ -188,7 +188,7 @@ def test_compare(
 def test_shock(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await settle(pilot, "Three services")  # the screen below, whose preview loads
-        still.push_screen(ShockDialog(play_small(), 5, 0))
+        still.push_screen(InterventionDialog(play_small(), 5, 0))
         await settle(pilot, "Fork the run")
 
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)

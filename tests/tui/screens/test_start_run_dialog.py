@@ -22,7 +22,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import Choice, RunDialog, typed_seeds
+from tui.screens.start_run_dialog import Choice, StartRunDialog, typed_seeds
 from tui.state.watched_run import Phase
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
@@ -31,11 +31,11 @@ from tui.widgets.key_bar import KeyBar
 @asynccontextmanager
 async def asking(
     app: MarketApp, text: str, size: tuple[int, int] = (100, 40)
-) -> AsyncIterator[tuple[Pilot[None], RunDialog, list[Choice | None]]]:
+) -> AsyncIterator[tuple[Pilot[None], StartRunDialog, list[Choice | None]]]:
     """The dialog before a run of a scenario, and what is chosen in it."""
     chosen: list[Choice | None] = []
     async with app.run_test(size=size) as pilot:
-        dialog = RunDialog(parse(text), text, "small.toml", app.out)
+        dialog = StartRunDialog(parse(text), text, "small.toml", app.out)
         app.push_screen(dialog, chosen.append)
         await pilot.pause()
         yield pilot, dialog, chosen
@@ -127,7 +127,10 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None))
         await pilot.press("slash", *"small.toml", "enter", "enter")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.focused is app.screen.query_one("#replay"))
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
+        await until(pilot, lambda: app.focused is app.screen.query_one("#replay"))
+            pilot, lambda: isinstance(app.screen, StartRunDialog) and app.focused is app.screen.query_one("#replay")
+        )
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
@@ -269,7 +272,7 @@ async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_playe
 async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: Path) -> None:
     app._scenario = str(small / "small.toml")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
         await pilot.press(*"0..2", "enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
         screen = app.screen

@@ -16,7 +16,7 @@ from tui.app import MarketApp
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.training import TrainingScreen
-from tui.state.training import TrainingFeed
+from tui.state.training_log import TrainingFeed
 from tui.widgets.training_chart import LearningCurves, PreferenceTable, bars
 
 REGION = Region(0, 0, 60, 10)

@@ -14,7 +14,7 @@ from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.announce import announce
 from tui.state.batch_folder import RunsFolder, run_directories
-from tui.state.ranking import ORDERS, grouped, ordered
+from tui.state.batch_groups import ORDERS, grouped, ordered
 from tui.state.run_state import standing
 from tui.state.watched_run import Session
 

@@ -9,7 +9,7 @@ from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
-from tui.state.export import write_csv
+from tui.screens.export_dialog import write_csv
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
 

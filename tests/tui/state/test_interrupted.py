@@ -17,10 +17,10 @@ from support.screens import start_of, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.screens.pick_runs_dialog import PickRuns
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.pick_runs_dialog import PickRunsDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Phase, Session
-from tui.widgets.marks import Tick
+from tui.widgets.tick_boxes import Tick
 
 Runner = Callable[[str], tuple[str, ...]]
 
@@ -53,7 +53,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
     directory = await interrupted(small, fake_runner("careful"), 5)
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
         await until(pilot, lambda: str(app.screen.query_one("#go", Button).label) == "Resume", "the run that is there")
         assert "An interrupted run exists; it resumes where it stopped." in str(
             app.screen.query_one(".problem", Static).render()
@@ -89,7 +89,7 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
     directory = await interrupted(small, fake_runner("careful"), 3)
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
         await until(pilot, lambda: app.screen.query_one("#over").display, "the run that is there")
         app.screen.query_one("#over", Tick).value = True
         await pilot.pause()
@@ -112,7 +112,7 @@ async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake
         app.push_screen(MarketScreen(session, app))
         await until(pilot, lambda: session.phase is Phase.COMPLETE, "the run")
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickRuns), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
         app.screen.query_one(SelectionList).select("policy:hqfa")
         app.screen.query_one("#go", Button).press()
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")

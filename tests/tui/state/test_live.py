@@ -20,9 +20,9 @@ from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
-from tui.screens.leave import LeaveDialog
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.quit_dialog import QuitDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Phase, Session
 from tui.widgets.compare_table import CompareTable
 
@@ -61,7 +61,7 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
         row.query_one(Input).value = "7.5"
         await until(pilot, lambda: form.document.get(("services", 0, "budget")) == 7.5, "the edit")
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         screen = app.screen
@@ -112,7 +112,7 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
 async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
-    from tui.screens.intervention_dialog import ShockDialog
+    from tui.screens.intervention_dialog import InterventionDialog
 
     async with app.run_test(size=(160, 48)) as pilot:
         screen, session, _ = launch(app, start_of(small, paused=True))
@@ -124,7 +124,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         original = {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()}  # type: ignore[union-attr]
         await pilot.press("i")
         dialog = app.screen
-        assert isinstance(dialog, ShockDialog)
+        assert isinstance(dialog, InterventionDialog)
         dialog.query_one("#key", Select).value = "clients.offline"
         await pilot.pause()
         value = dialog.query_one("#value", Input)
@@ -189,7 +189,7 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
         await pilot.press("slash", *"small", "enter", "r")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         app.screen.query_one(SelectionList).select("hqfa")
         await pilot.pause()
         app.screen.query_one("#go", Button).press()
@@ -201,7 +201,7 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
         await until(pilot, lambda: table.count == 6, "a row for each service and run")
         # Asked again, the dialog knows the runs that are there.
         await pilot.press("escape", "r")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         assert app.screen.query_one("#replay", Button).display
 
 
@@ -232,7 +232,7 @@ async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_qui
         assert session.phase is Phase.STARTING
         assert screen.panels.active == 2
         await pilot.press("q")
-        assert isinstance(app.screen, LeaveDialog)
+        assert isinstance(app.screen, QuitDialog)
         await pilot.press("n")
         assert isinstance(app.screen, MarketScreen)
         await pilot.press("q")

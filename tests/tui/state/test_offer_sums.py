@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from des.log_records import Outcome
+from tui.state.bid_verdicts import Book
 from tui.state.decisive_rounds import decisive
 from tui.state.offer_sums import OfferSums, Sums
-from tui.state.order_book import Book
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

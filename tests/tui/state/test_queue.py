@@ -12,7 +12,7 @@ from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from support.screens import start_of, until
 from tui.app import MarketApp
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.runs import Runs
 from tui.state.watched_run import Phase
 
@@ -121,7 +121,7 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
             other.stdin.flush()
             await until(pilot, lambda: len(session.history) == 1, "a round of the other program")
             assert app.runs.start(start_of(small), "again") is session
-            dialog = RunDialog(parse(start.scenario), start.scenario, start.file, app.out)
+            dialog = StartRunDialog(parse(start.scenario), start.scenario, start.file, app.out)
             app.push_screen(dialog, app._start_runs)
             await pilot.pause()
             assert str(dialog.query_one(".problem", Static).render()) == "This run is being played; it is opened."

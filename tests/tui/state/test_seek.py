@@ -14,7 +14,7 @@ from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import RunDialog
+from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.seek import faster, to_watch
 from tui.state.watched_run import Phase, Session
 
@@ -32,7 +32,7 @@ async def begun(app: MarketApp, small: Path, *keys: str) -> AsyncIterator[tuple[
     """Run the small scenario by the dialog, in which some keys are pressed first."""
     app._scenario = str(small / "small.toml")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, RunDialog) and app.screen.query("#go"), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
         await pilot.press(*keys, "enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen | CompareScreen), "the runs")
         yield pilot, app.runs.sessions
@@ -80,7 +80,7 @@ async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_wa
         await until(pilot, lambda: session.phase is Phase.COMPLETE, "all rounds")
         assert app.settings.speed == inf
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         await pilot.press("7", "enter")
         await until(pilot, lambda: app.runs.sessions[-1].phase is Phase.COMPLETE, "a second run at full speed")
         assert len(app.runs.sessions) == 2
@@ -100,7 +100,7 @@ async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: 
         await until(pilot, lambda: all(session.phase is Phase.COMPLETE for session in sessions), "all rounds of both")
         assert app.settings.speed is None  # nobody chose that
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
-        await until(pilot, lambda: isinstance(app.screen, RunDialog), "the dialog")
+        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         await pilot.press("7", "enter")
         watched = app.runs.sessions[-1]
         await until(pilot, lambda: watched.phase is Phase.RUNNING, "one that is watched")

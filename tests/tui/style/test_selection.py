@@ -13,10 +13,10 @@ from tui.app import MarketApp
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
-from tui.style.legible import contrast
+from tui.style.contrast import contrast
 from tui.style.selection import BAR
 from tui.widgets.compare_table import CompareTable
-from tui.widgets.entries import EntryList
+from tui.widgets.entry_list import EntryList
 
 Play = Callable[..., Session]
 ANSI = sorted(name for name, theme in BUILTIN_THEMES.items() if theme.ansi)

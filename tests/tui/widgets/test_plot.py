@@ -15,7 +15,7 @@ from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
-from tui.style.look import ANSI_SERIES
+from tui.style.colors import ANSI_SERIES
 from tui.widgets.plot import ACROSS, DASH, UP, Axis, Plot, axis, rounded
 
 Play = Callable[..., Session]

@@ -3,7 +3,7 @@
 from tui.screens.dialog import Question
 
 
-class LeaveDialog(Question):
+class QuitDialog(Question):
     """Asks whether to stop the live runs."""
 
     def __init__(self, running: int) -> None:

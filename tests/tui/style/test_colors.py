@@ -11,7 +11,8 @@ from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
-from tui.style.look import ANSI_SERIES, SERIES, STATUS_COLOR, per_second, series_color, tint
+from tui.style.colors import ANSI_SERIES, SERIES, STATUS_COLOR, series_color, tint
+from tui.style.formats import per_second
 from tui.widgets.key_bar import KeyBar
 
 Play = Callable[..., Session]

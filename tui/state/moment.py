@@ -6,7 +6,7 @@ from functools import cached_property
 from des.log_records import Kind, MarketEvent
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
-from tui.state.order_book import Book, Verdict
+from tui.state.bid_verdicts import Book, Verdict
 from tui.state.watched_run import Session
 
 MARKS = {
@@ -36,7 +36,7 @@ WANTED = "?"  # sign of a client that a service has made an offer to, before the
 
 
 @dataclass(frozen=True)
-class View:
+class Moment:
     """A moment of a run. Panels show it, and keep only what is selected in them."""
 
     session: Session  # the run

@@ -10,7 +10,7 @@ import pytest
 
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
-from tui.state.training import Point, TrainingFeed, find_logs, logs_at
+from tui.state.training_log import Point, TrainingFeed, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
 PREFERENCES = """\
@@ -197,7 +197,7 @@ def test_a_training_is_found_by_any_of_its_names(tmp_path: Path) -> None:
 
 def test_what_is_read_is_what_train_writes() -> None:
     from learning.mahdrl.agent_files import FIFTHS
-    from tui.state import training
+    from tui.state import training_log as training
 
     assert set(training.NEEDED) <= set(LOG_COLUMNS)
     assert set(training.METRICS) < set(BASELINE_COLUMNS)

@@ -5,7 +5,7 @@ from math import inf
 from textual.screen import Screen
 from textual.timer import Timer
 
-from tui.screens.goto import ask_for_round
+from tui.screens.go_to_round_dialog import ask_for_round
 from tui.screens.navigation import Navigator
 from tui.state.seek import Playhead, faster
 from tui.state.watched_run import Phase, Session
@@ -14,7 +14,7 @@ from tui.style.redraw import Redraw
 REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
 
 
-class TimeScreen(Screen[None]):
+class PlaybackScreen(Screen[None]):
     """Shows one moment of a run, and moves through its rounds and events."""
 
     def __init__(self, session: Session, navigator: Navigator) -> None:

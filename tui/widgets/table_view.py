@@ -7,8 +7,8 @@ from textual import events
 from textual.message import Message
 
 from tui.style.columns import GAP, Column, laid_out
-from tui.style.look import plain, shortened
-from tui.widgets.lines import GUTTER, LineView
+from tui.style.formats import plain, shortened
+from tui.widgets.line_view import GUTTER, LineView
 
 
 class TableView(LineView):

@@ -15,7 +15,7 @@ from scenarios.file.keys import Key
 from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text
 from tui.editing.document import ABSENT
-from tui.style.look import tint
+from tui.style.colors import tint
 
 DEFAULT_CHOICE = "(default)"
 

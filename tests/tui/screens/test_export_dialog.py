@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from support.screens import until, watching
 from tui.app import MarketApp
-from tui.state.export import write_csv
+from tui.screens.export_dialog import write_csv
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

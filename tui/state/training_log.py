@@ -17,7 +17,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from flmarket.core.locks import is_locked
 from tui.state.log_follower import QUIET
-from tui.state.pace import Pace
+from tui.state.rounds_per_second import Pace
 from tui.state.run_state import COMPLETE, INCOMPLETE, INTERRUPTED, RUNNING
 
 METRICS = ("auc", "reward", "reached", "markup")

@@ -9,8 +9,8 @@ from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
-from tui.screens.goto import GotoDialog
-from tui.state.pace import Pace
+from tui.screens.go_to_round_dialog import GotoDialog
+from tui.state.rounds_per_second import Pace
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]

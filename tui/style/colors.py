@@ -1,20 +1,14 @@
-"""The look of all screens: colours of the theme, bars, numbers.
-
-Whatever a colour shows, a sign or a word shows too.
-"""
+"""Colours of the theme, of services and of runs. Whatever a colour shows, a sign or a word shows too."""
 
 from functools import lru_cache
 
 from rich.style import Style
-from rich.text import Text
 from textual._context import active_app
 from textual.app import App
 from textual.color import Color
 
 from des.observation import Status
-from flmarket.core.counting import duration as duration
-from tui.style.columns import fit as fit
-from tui.style.legible import legible, tinted
+from tui.style.contrast import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
 """Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""
@@ -87,49 +81,3 @@ def _backgrounds(background: str, surface: str, foreground: str, chosen: str) ->
     if not all(color.startswith("#") for color in (background, surface, foreground, chosen)):
         return ()
     return background, surface, tinted(surface, foreground), chosen
-
-
-def bar(fraction: float, width: int, mark: float | None = None) -> str:
-    """Return a bar, filled up to a fraction; ``mark`` is a fraction to mark on it, such as a target."""
-    full = round(max(0.0, min(1.0, fraction)) * width)
-    cells = list("━" * full + "┄" * (width - full))
-    if mark is not None and width:
-        cells[min(width - 1, int(mark * width))] = "┃" if fraction >= mark else "│"
-    return "".join(cells)
-
-
-def percent(fraction: float) -> str:
-    """Write a fraction in per cent, without the sign."""
-    return f"{100 * fraction:.1f}"
-
-
-def seconds(amount: float) -> str:
-    """Write a simulated time."""
-    if amount < 10:
-        return f"{amount:.2f} s"
-    if amount < 600:
-        return f"{amount:.1f} s"
-    minutes, rest = divmod(int(amount), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
-
-
-def per_second(rate: float) -> str:
-    """Return a rate as a plain number."""
-    return f"{rate:.3g}" if rate < 100 else f"{rate:,.0f}"
-
-
-def shortened(text: Text, width: int) -> Text:
-    """Return a text of at most ``width`` cells; what is left out is left out from a whole word on, if there are any."""
-    if text.cell_len <= width:
-        return text
-    text = text.copy()
-    text.truncate(max(0, width - 1), overflow="crop")
-    if words := text.plain.rpartition(" ")[0].rstrip(" ,;:"):
-        text.right_crop(len(text) - len(words))
-    return text.append("…")
-
-
-def plain(content: str, style: Style | str = "") -> Text:
-    """Return a text without markup: brackets in a scenario's names stay as they are."""
-    return Text(content, style, no_wrap=True, overflow="ellipsis", end="")

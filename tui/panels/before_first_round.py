@@ -5,7 +5,8 @@ from rich.text import Text
 from textual.widgets import Static
 
 from tui.state.watched_run import Phase, Session
-from tui.style.look import plain, tint
+from tui.style.colors import tint
+from tui.style.formats import plain
 from tui.widgets.preview import services_table, story
 
 NOW = {

@@ -9,14 +9,16 @@ from textual.reactive import reactive
 
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
+from tui.panels.client_groups import Heat
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.state.heat import Heat
-from tui.state.order_book import Verdict
-from tui.state.view import WANTED, View
-from tui.style.look import fit, plain, series_color, sign, tint
+from tui.state.bid_verdicts import Verdict
+from tui.state.moment import WANTED, Moment
+from tui.style.colors import series_color, sign, tint
+from tui.style.columns import fit
+from tui.style.formats import plain
 from tui.style.messages import PanelWanted, Selected
-from tui.widgets.lines import GUTTER, LineView
+from tui.widgets.line_view import GUTTER, LineView
 
 LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``
 
@@ -45,12 +47,12 @@ class ClientGrid(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._view: View | None = None
+        self._view: Moment | None = None
         self._heat: Heat | None = None
         self._cell = 5
         self.overview = False
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         """Show the clients at a moment."""
         self._view = view
         if view.book is None or view.logged is None:
@@ -196,7 +198,7 @@ In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the g
     def target(self) -> ClientGrid:
         return self.query_one(ClientGrid)
 
-    def show(self, view: View) -> None:
+    def show(self, view: Moment) -> None:
         self.target.show(view)
         if view.book is not None:
             now = view.book.conditions

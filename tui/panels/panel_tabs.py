@@ -7,7 +7,7 @@ from textual import events
 from textual.widgets import Static
 
 from tui.panels.panel import Panel
-from tui.style.look import tint
+from tui.style.colors import tint
 from tui.style.messages import PanelWanted
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.log_records import Kind
-from tui.state.order_book import ORDER, Verdict
-from tui.state.view import View
+from tui.state.bid_verdicts import ORDER, Verdict
+from tui.state.moment import Moment
 
 
 class Heat:
     """Groups of clients by services, at a moment of a run."""
 
-    def __init__(self, view: View, rows: int) -> None:
+    def __init__(self, view: Moment, rows: int) -> None:
         assert view.book is not None  # noqa: S101 - as said above
         self._view, self._book = view, view.book
         self.size = max(2, ceil(self._book.clients / max(1, rows)))  # clients in a group; the last may have fewer

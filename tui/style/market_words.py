@@ -6,7 +6,7 @@ from des.log_records import Kind, MarketEvent
 from des.money import MICRO
 from fl.backends import BACKENDS
 from scenarios.file.schema import Scenario
-from tui.style.look import percent
+from tui.style.formats import percent
 
 CURVES = {
     "reward": "reward per round",

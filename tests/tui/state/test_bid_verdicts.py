@@ -11,11 +11,11 @@ from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome
 from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
 from flmarket.analysis.what_if.reasons import cash
-from tui.panels.grid import ClientGrid
+from tui.panels.client_grid import ClientGrid
+from tui.state.bid_verdicts import Book, Verdict
 from tui.state.history import History, after, before
-from tui.state.order_book import Book, Verdict
+from tui.state.moment import Moment
 from tui.state.seek import faster
-from tui.state.view import View
 from tui.state.watched_run import Session
 
 
@@ -139,7 +139,7 @@ async def test_the_grid_shows_the_price_that_was_paid(play_small: Callable[..., 
     app = Shown()
     async with app.run_test(size=(120, 40)):
         grid = app.query_one(ClientGrid)
-        grid.show(View(session, logged.number))
+        grid.show(Moment(session, logged.number))
         cell = grid.line(offer.client)[1].plain[m * grid._cell : (m + 1) * grid._cell]
         assert cell.split() == [f"●{offer.core}", cash(offer.paid)]
 
