@@ -129,8 +129,6 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
         await pilot.press("slash", *"small.toml", "enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
         await until(pilot, lambda: app.focused is app.screen.query_one("#replay"))
-            pilot, lambda: isinstance(app.screen, StartRunDialog) and app.focused is app.screen.query_one("#replay")
-        )
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
