@@ -7,8 +7,6 @@ import pytest
 
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.registry import load as load_dataset
-from fl.surrogate.fitted import FitError
-from fl.training.regime import Regime
 from scenarios.build import backend_of, fits_of, images_of
 from scenarios.loader import ScenarioError, load
 
@@ -46,11 +44,6 @@ def test_each_makes_a_federation_that_can_be_resumed(backend: Backend) -> None:
     finally:
         one.close()
         other.close()
-
-
-def test_what_a_backend_lacks_is_said_before_anything_runs() -> None:
-    with pytest.raises(FitError, match=r"flmarket calibrate surrogate SCENARIO, or choose another training.backend"):
-        BACKENDS["surrogate"].fits("digits", Regime(learning_rate=9.0))
 
 
 def test_a_third_backend_is_a_federation_and_its_name() -> None:

@@ -30,21 +30,17 @@ def played(workers: int) -> list[RoundReport]:
     return reports
 
 
-def test_ten_services_serve_themselves_among_ten_thousand() -> None:
+def test_ten_services_train_for_real_among_ten_thousand_clients_whatever_the_workers() -> None:
     scenario = crowd()
     assert (scenario.clients.count, len(scenario.services)) == (10_000, 10)
     assert scenario.market.mechanism == DEFAULT
-    for report in played(workers=2):
-        served = Counter(offer.service for offer in report.offers if offer.outcome is Outcome.SERVED)
-        assert set(served) == {service.name for service in scenario.services}
-        assert sum(served.values()) < 2_000  # only they train
-        assert max(offer.client for offer in report.offers) > 9_000
-        assert max(Counter(offer.client for offer in report.offers if offer.paid is not None).values()) <= 2
-
-
-def test_it_trains_for_real_and_the_same_whatever_the_workers() -> None:
     first, second = played(workers=2), played(workers=0)
     for one, other in zip(first, second, strict=True):
         assert (one.services, one.offers, one.events) == (other.services, other.offers, other.events)
+        served = Counter(offer.service for offer in one.offers if offer.outcome is Outcome.SERVED)
+        assert set(served) == {service.name for service in scenario.services}
+        assert sum(served.values()) < 2_000  # only they train
+        assert max(offer.client for offer in one.offers) > 9_000
+        assert max(Counter(offer.client for offer in one.offers if offer.paid is not None).values()) <= 2
     before, after = ([row.accuracy for row in report.services] for report in first)
     assert before != after

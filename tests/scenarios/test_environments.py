@@ -92,23 +92,6 @@ def nobody(env, agent):
     return {"select": np.zeros(clients, np.int8), "payment": np.ones(clients, np.float32)}
 
 
-def test_every_service_of_the_scenario_is_an_agent(scenario):
-    env = parallel_env(scenario, seed=1)
-    observations, _ = env.reset(seed=1)
-    assert list(observations) == [service.name for service in scenario.services]
-    steps = 0
-    while env.agents:
-        actions = {agent: nobody(env, agent) for agent in env.agents}
-        for action in actions.values():
-            action["select"][:3] = 1
-        observations, rewards, *_ = env.step(actions)
-        steps += 1
-        assert all(env.observation_space(agent).contains(seen) for agent, seen in observations.items())
-        assert all(reward >= 1 for reward in rewards.values())
-    env.close()
-    assert steps == 3
-
-
 def test_real_training_is_repeatable_through_the_environment(scenario):
     def curve(env):
         env.reset(seed=2)
@@ -147,13 +130,6 @@ def test_a_rival_plays_the_agent_that_the_scenario_names(tmp_path):
     rival = ["services.scribbles.policy=mahdrl", f"services.scribbles.checkpoint={tmp_path / 'agent'}"]
     with pytest.raises(CheckpointError, match=str(tmp_path / "agent")):
         service_env(load("quickstart", [*SMALL, *rival]), "digits")
-
-
-def test_an_unknown_service_is_refused(scenario):
-    with pytest.raises(ValueError, match="nobody") as caught:
-        service_env(scenario, "nobody")
-    names = ["digits", "scribbles", "strokes"]
-    assert str(caught.value) == f"the market's services are {names}, not 'nobody' and the rivals {names}"
 
 
 def test_a_factory_shares_its_data(scenario):

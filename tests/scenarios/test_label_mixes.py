@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.loader import ScenarioError, dumps, load, parse, points
+from scenarios.loader import ScenarioError, dumps, load, parse
 from support.worlds import MIXED, WORLDS
 
 NEITHER = "is missing; list EMDs, or give a label_mix"
@@ -12,11 +12,6 @@ def test_the_list_of_emds_makes_way_for_a_label_mix_on_the_command_line() -> Non
     mixed = load("paper", ["clients.emd=[]", "clients.label_mix.dirichlet=0.3"])
     assert mixed.clients.emd == ()
     assert parse(dumps(mixed)) == mixed
-
-
-def test_a_sweep_over_the_concentration() -> None:
-    swept = points(parse(MIXED + '\n[sweep]\n"clients.label_mix.dirichlet" = [0.1, 1.0, 10.0]\n'))
-    assert [point.scenario.clients.label_mix.dirichlet for point in swept] == [0.1, 1.0, 10.0]
 
 
 @pytest.mark.parametrize(

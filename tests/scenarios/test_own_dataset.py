@@ -158,15 +158,6 @@ def test_too_few_images_are_a_problem_of_the_clients() -> None:
     ]
 
 
-def test_what_needs_fits_says_how_to_make_them() -> None:
-    assert [problem.partition("; ")[2] for problem in problems("dqi=fitted")] == [
-        'make one with flmarket calibrate dqi SCENARIO, or set dqi = "published"'
-    ]
-    assert [problem.partition("; ")[2] for problem in problems("training.backend=surrogate")] == [
-        "make one with flmarket calibrate surrogate SCENARIO, or choose another training.backend"
-    ]
-
-
 def test_scenarios_that_do_not_name_it_never_load_it() -> None:
     dataset("lamps")(lambda: pytest.fail("was loaded"))
     assert load("quickstart").services

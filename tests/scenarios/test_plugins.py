@@ -136,6 +136,14 @@ def test_a_file_registers_every_kind_of_plugin(write: Write) -> None:
             "mine.py:3: policy 'lcfa': the name belongs to a built-in policy; choose another one",
         ),
         (
+            "from flmarket import policy, Policy\n\n@policy('idle')\nclass Idle(Policy): ...\n",
+            "mine.py:3: policy 'idle': Idle does not define act",
+        ),
+        (
+            "from flmarket import mechanism, Mechanism\n\n@mechanism('idle')\nclass Idle(Mechanism): ...\n",
+            "mine.py:3: mechanism 'idle': Idle does not define clear",
+        ),
+        (
             "from flmarket import policy, Policy\n\n@policy\nclass P(Policy): ...\n",
             'mine.py:3: the decorator needs the name of the policy: write ("name") after it',
         ),

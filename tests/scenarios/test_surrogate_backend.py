@@ -1,15 +1,12 @@
 """Scenarios on the surrogate backend, and scenarios whose fits are missing."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fl.surrogate.fitted import Fit, add, surrogate_fit
 from fl.surrogate.learning_curves import Curve
-from learning.episode import play_round
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
@@ -52,25 +49,6 @@ def test_a_run_needs_no_images_says_what_it_is_and_repeats_itself(tmp_path: Path
         assert meta["data"] == {}
         texts.append([(run.directory.path / f"{t}.csv").read_bytes() for t in ("rounds", "offers", "events")])
     assert texts[0] == texts[1]
-
-
-def test_targets_are_reached_and_services_leave() -> None:
-    setup = build(load("paper", ["training.backend=surrogate", "services.mnist.policy=d-first"]), 0, Shelf())
-    while not setup.market.finished:
-        report = play_round(setup.market, setup.policies)
-    assert report.services[0].status == "left"
-    assert report.services[0].accuracy >= 0.97
-
-
-def test_a_surrogate_run_brings_no_torch() -> None:
-    program = (
-        "import sys\nfrom scenarios.build import Shelf, build\nfrom scenarios.loader import load\n"
-        "from learning.episode import play_round\n"
-        "setup = build(load('paper', ['training.backend=surrogate']), 0, Shelf())\n"
-        "play_round(setup.market, setup.policies)\n"
-        "assert not {'torch', 'scipy', 'matplotlib'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(

@@ -109,36 +109,6 @@ def test_run_names_the_line_and_the_key_of_an_option_or_a_checkpoint(
     assert replaced.returncode == 0, replaced.stderr
 
 
-@pytest.mark.parametrize(
-    ("definition", "problem"),
-    [
-        ("@policy('idle')\nclass Idle(Policy): ...\n", "mine.py:3: policy 'idle': Idle does not define act"),
-        ("@mechanism('idle')\nclass Idle(Mechanism): ...\n", "mine.py:3: mechanism 'idle': Idle does not define clear"),
-    ],
-)
-def test_a_class_without_its_method_is_no_plugin(
-    definition: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(f"from flmarket import Mechanism, Policy, mechanism, policy\n\n{definition}")
-    with pytest.raises(flmarket.InputError) as caught:
-        flmarket.load_plugin("mine.py")
-    assert str(caught.value) == problem
-
-
-def test_a_policy_that_fails_names_its_file_and_line(
-    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(PLUGINS.replace("return Offer.none()", "return observation.own_bids[99]"))
-    flmarket.load_plugin("mine.py")
-    Path("market.toml").write_text(scenario_with(one_service, 'policy = "frugal"\npolicy_options = { share = 1 }'))
-    with pytest.raises(flmarket.BatchFailed) as caught:
-        flmarket.run("market.toml", progress=False)
-    assert ": policy 'frugal' of service 'alpha' failed to act in round 1: IndexError: " in str(caught.value)
-    assert str(caught.value).endswith(" (mine.py:12, in Frugal.act)")
-
-
 def test_validate_names_options_that_do_not_exist_with_all_else_that_is_wrong(one_service: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUGINS)
     text = one_service.replace("data_size = [20, 40]", "data_size = [20, 4000]")

@@ -6,7 +6,9 @@ Every test holds with the compiled extension and without it.
 import hashlib
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from decimal import Decimal, localcontext
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -61,30 +63,29 @@ def test_numbers_and_arrays_have_the_same_bits() -> None:
     assert [rounded(x) for x in exponents.tolist()] == rounded(exponents).tolist()
 
 
-def test_both_versions_have_the_same_bits() -> None:
+@pytest.mark.parametrize("way", [lambda: without_extension(elementary), *(partial(vectors, width) for width in (0, 1))])
+def test_every_way_gives_the_same_bits(way: Callable[[], AbstractContextManager[None]]) -> None:
+    """Without the extension, and with vectors of any width; forwards and backwards, singly, and beside each other."""
     far = np.array([-math.inf, -746.0, -745.2, -745.13, -708.4, -0.0, 0.0, 709.78, 709.79, 710.0, math.inf, math.nan])
     exponents = np.concatenate([1600 * SPREAD - 800, 1e-3 * (SPREAD - 0.5), far])
     numbers = np.concatenate([exp(1450 * SPREAD - 745), 0.5 + SPREAD, [5e-324, 2.0**-1022, 1.7e308, 0.0, -1.0]])
-    parts = np.concatenate([SPREAD, 10.0 ** (-300 * SPREAD[:500]), 1 - 10.0 ** (-15 * SPREAD[:500])])
-    parts = parts[(parts > 0) & (parts < 1)]
-    found = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2]), normal_quantile(parts)
-    singly = [exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()]
-    with without_extension(elementary):
-        expected = exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2]), normal_quantile(parts)
-        assert singly == ([exp(x) for x in exponents[:-1].tolist()], [log(x) for x in numbers[:-2].tolist()])
-    for one, other in zip(found, expected, strict=True):
-        assert np.array_equal(one, other, equal_nan=True)
-
-
-@pytest.mark.parametrize("width", [0, 1])
-def test_all_vectors_have_the_same_bits(width: int) -> None:
-    exponents = np.concatenate([1600 * SPREAD - 800, [-math.inf, math.inf, math.nan, -745.13, 0.0]])
-    numbers = np.concatenate([exp(1450 * SPREAD - 745), [5e-324, 2.0**-1022, math.inf, 0.0, -1.0, math.nan]])
     parts = np.concatenate([SPREAD, 10.0 ** (-300 * SPREAD), 1 - 10.0 ** (-15 * SPREAD)])
     parts = parts[(parts > 0) & (parts < 1)]
-    expected = exp(exponents), log(numbers), normal_quantile(parts)
-    with vectors(width):
-        found = exp(exponents), log(numbers), normal_quantile(parts)
+    bases, to = 1000 * SPREAD + 1, 8 * SPREAD[::-1] - 4
+
+    def values() -> list[FloatArray]:
+        powers = [power(bases[: 3 * n].reshape(3, -1), to[: 3 * n].reshape(3, -1)) for n in (1, 7, 8, 21)]
+        singly = [
+            np.array([exp(x) for x in exponents[:-1].tolist()]),
+            np.array([log(x) for x in numbers[:-2].tolist()]),
+        ]
+        both_ways = [exp(exponents), log(numbers), exp(exponents[::-2]), log(numbers[::-2])]
+        return [*both_ways, normal_quantile(parts), *powers, *singly]
+
+    expected = values()
+    assert np.array_equal(expected[8], exp(to[:63].reshape(3, -1) * log(bases[:63].reshape(3, -1))))
+    with way():
+        found = values()
     for one, other in zip(found, expected, strict=True):
         assert np.array_equal(one, other, equal_nan=True)
 
@@ -119,18 +120,6 @@ def test_powers() -> None:
     bases, exponents = 1000 * SPREAD[:500] + 1, SPREAD[500:1000]
     assert power(bases, exponents) == pytest.approx(bases**exponents, rel=10 * CLOSE)
     assert rounded(power(300.0, 1.0)) == 300.0
-
-
-@pytest.mark.parametrize("count", [1, 7, 8, 21])
-def test_powers_have_the_same_bits_in_all_ways(count: int) -> None:
-    bases, exponents = 1000 * SPREAD[: 3 * count].reshape(3, -1), 8 * SPREAD[-3 * count :].reshape(3, -1) - 4
-    found = power(bases, exponents)
-    assert np.array_equal(exp(exponents * log(bases)), found)
-    with without_extension(elementary):
-        assert np.array_equal(power(bases, exponents), found)
-    for width in (0, 1):
-        with vectors(width):
-            assert np.array_equal(power(bases, exponents), found)
 
 
 def test_sines_and_cosines_of_turns() -> None:
