@@ -106,7 +106,6 @@ def trained(run: Run, number: int, name: str, before: np.ndarray) -> np.ndarray:
     return vector(train(Round(run, number, name), model))
 
 
-@pytest.mark.slow
 def test_accuracies_from_the_initial_models_on(run: Run) -> None:
     """Without the run's models: what three rounds of training come to are the accuracies in the logs."""
     columns = ["accuracy", "test_accuracy"] if run.share else ["accuracy"]
