@@ -30,7 +30,7 @@ from learning.evaluation import Entrant, lineup
 from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
 from learning.seats import MarketFactory
 from scenarios.file.availability import availability_of, trace_of
-from scenarios.file.data_checks import check_supply
+from scenarios.file.checks import check_supply
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Scenario, Service

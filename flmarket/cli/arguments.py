@@ -143,8 +143,7 @@ def load_all(
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text."""
-    from scenarios.file.addresses import AddressError
-    from scenarios.file.overrides import parse_assignment
+    from scenarios.file.overrides import AddressError, parse_assignment
 
     options: dict[str, Any] = {}
     for text in texts:

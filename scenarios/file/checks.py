@@ -7,21 +7,30 @@ from typing import Any
 from pydantic import ValidationError
 
 from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL
+from des.behaviours.behaviour import create as create_behaviour
 from des.mechanisms.mechanism import DEFAULT, MECHANISMS
+from des.mechanisms.mechanism import create as create_mechanism
+from des.money import to_micro
 from fl.backends import BACKENDS
+from fl.data.dataset import DatasetInfo
+from fl.data.dqi import largest_emd
 from fl.data.own_files import is_path
+from fl.data.partition import largest_count, realised_emd
+from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
 from fl.training.models import BUILTIN as BUILTIN_MODELS
 from flmarket.core.errors import InputError
+from flmarket.core.options import option_problems
+from flmarket.core.plugins import Registry
+from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
-from scenarios.file.data_checks import DatasetFacts, check_data
-from scenarios.file.interventions import check_interventions
-from scenarios.file.option_checks import check_options, check_policy_options
+from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.schema import DATASET, Scenario
 from scenarios.file.wording import findings
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
+LARGEST_COST = 10_000_000  # money; the costs of the largest population still add up inside 64 bits of micro-units
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,7 @@ class Catalogue:
     """The names that a scenario may use."""
 
     datasets: Collection[str]  # names of the data sets; paths of a user's own files may be named as well
-    facts: Callable[[str], DatasetFacts]  # returns what is known of a data set, by name
+    facts: Callable[[str], DatasetInfo]  # returns what is known of a data set, by name
     policies: Collection[str]  # names of the policies
     models: Collection[str] = tuple(BUILTIN_MODELS)  # names of the models
     mechanisms: Collection[str] = (DEFAULT,)  # names of the mechanisms
@@ -91,18 +100,20 @@ def examine(
 def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
     """Yield all that is wrong across keys."""
     yield from _unique_names(scenario)
-    if not catalogue.played:
-        yield from check_options(scenario)
+    yield from _times(scenario)
+    yield from _market_size(scenario)
+    if catalogue.own_policies:
+        yield from _policy_options(scenario)
+    if catalogue.played:
+        yield from check_interventions(scenario, None)
+    else:
+        rules = [*_options(scenario), *check_interventions(scenario, catalogue.names)]
+        yield from rules or _too_large(scenario)
         try:
             trace_of(scenario)
         except InputError as error:
             yield Finding(("clients", "availability"), str(error))
-    if catalogue.own_policies:
-        yield from check_policy_options(scenario)
-    yield from _times(scenario)
-    yield from _market_size(scenario)
-    yield from check_interventions(scenario, None if catalogue.played else catalogue.names)
-    used: dict[str, DatasetFacts] = {}
+    used: dict[str, DatasetInfo] = {}
     for i, service in enumerate(scenario.services):
         name = service.dataset
         known = name in catalogue.datasets or (is_path(name) and not catalogue.played)
@@ -112,7 +123,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
             except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(scenario, used)
-    yield from check_data(scenario, used)
+    yield from _data(scenario, used)
     if catalogue.fits:
         yield from _fits(scenario, used)
 
@@ -148,7 +159,7 @@ def _market_size(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
-def _evaluation(scenario: Scenario, used: Mapping[str, DatasetFacts]) -> Iterator[Finding]:
+def _evaluation(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
     wanted = scenario.training.eval_samples
     if wanted is None or not used:
         return
@@ -170,3 +181,187 @@ def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
                 backend.fits(service.dataset, scenario.training_for(service.dataset))
             except FitError as error:
                 yield Finding(("services", i, "dataset"), str(error))
+
+
+# The options of plug-ins
+
+
+def _options(scenario: Scenario) -> Iterator[Finding]:
+    """Yield options of the mechanism and of the clients' behaviour that do not exist, or that they lack."""
+    rules, behaviour = scenario.market, scenario.clients.behaviour
+    if rules.options or rules.mechanism != DEFAULT:
+        yield from _values(MECHANISMS, create_mechanism, rules.mechanism, rules.options, ("market",), "mechanism")
+    if behaviour.options or behaviour.kind != TRUTHFUL:
+        at = ("clients", "behaviour")
+        yield from _values(BEHAVIOURS, create_behaviour, behaviour.kind, behaviour.options, at, "kind")
+
+
+def _policy_options(scenario: Scenario) -> Iterator[Finding]:
+    """Yield options and checkpoints that the services' own policies do not take, and options that they lack.
+
+    Not part of reading a scenario: an option may be meant for the policy that ``--policy`` puts in the place of these.
+    Only what has options is loaded, because some policies bring torch.
+    """
+    for i, service in enumerate(scenario.services):
+        at: Path = ("services", i)
+        places: dict[str, Path] = {key: (*at, "policy_options", key) for key in service.policy_options}
+        given = dict(service.policy_options)
+        if service.checkpoint is not None:
+            places["checkpoint"], given["checkpoint"] = (*at, "checkpoint"), service.checkpoint
+        if given:
+            yield from _names(POLICIES, service.policy, given, places, (*at, "policy"), context=1)
+
+
+def _too_large(scenario: Scenario) -> Iterator[Finding]:
+    """Yield the mechanisms, at first and later, that cannot clear a market of so many services and clients."""
+    used: list[tuple[Path, str]] = [(("market", "mechanism"), scenario.market.mechanism)]
+    for place, change, later in new_players(scenario):
+        if change.key == MECHANISM:
+            used.append((("interventions", place, "value"), later.market.mechanism))
+    services, clients = len(scenario.services), scenario.clients.count
+    for path, name in used:
+        largest = getattr(MECHANISMS.load(name), "largest", None)
+        if largest is not None and services * clients > largest:
+            yield Finding(
+                path,
+                f"{name!r} clears markets of at most {largest:,} pairs of a service and a client; this one has "
+                f"{services} x {clients:,}; choose another mechanism, or fewer of them",
+            )
+
+
+def _values(
+    registry: Registry[Any],
+    create: Callable[[str, Mapping[str, Any]], object],
+    name: str,
+    options: Mapping[str, Any],
+    table: Path,
+    key: str,
+) -> Iterator[Finding]:
+    """Yield wrong names of options, else what a built-in says of their values, at the option that it names first."""
+    places: dict[str, Path] = {option: (*table, "options", option) for option in options}
+    problems = list(_names(registry, name, options, places, (*table, key)))
+    yield from problems
+    if problems or not registry.is_builtin(name):  # creating a plug-in's may do anything; a trial comes later
+        return
+    try:
+        create(name, options)
+    except InputError as error:
+        reason = str(error).removeprefix(f"{registry.kind} {name!r}: ")
+        yield Finding(places.get(reason.partition(" ")[0], (*table, key)), str(error))
+
+
+def _names(
+    registry: Registry[Any],
+    name: str,
+    options: Mapping[str, Any],
+    places: Mapping[str, Path],  # of the options
+    at: Path,  # of the name
+    context: int = 0,  # arguments that flmarket gives before the options
+) -> Iterator[Finding]:
+    try:
+        thing = registry.load(name)
+    except InputError as error:  # a package that cannot be imported
+        yield Finding(at, str(error))
+        return
+    for option, problem in option_problems(thing, options, context):
+        yield Finding(places.get(option, at), f"{registry.kind} {name!r} {problem}")
+
+
+# The data of clients
+
+
+def _data(
+    scenario: Scenario,
+    used: Mapping[str, DatasetInfo],  # the data sets that its services learn, by name
+) -> Iterator[Finding]:
+    """Yield what is wrong with the data that clients are to hold."""
+    clients = scenario.clients
+    if clients.label_mix.dirichlet is None and not clients.emd:
+        yield Finding(("clients", "emd"), "is missing; list EMDs, or give a label_mix")
+    elif clients.label_mix.dirichlet is not None and clients.emd:
+        yield Finding(
+            ("clients", "label_mix"),
+            "cannot be given together with clients.emd; remove one of them (emd = [] is none)",
+        )
+    if used:
+        yield from _emds(scenario, used)
+    for name, facts in used.items():
+        yield from check_supply(scenario, name, facts)
+    yield from _costs(scenario, used)
+
+
+def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[Finding]:
+    """Yield what a data set lacks: images to hold out, and images of each label for the most lopsided draw."""
+    trains = BACKENDS[scenario.training.backend].trains
+    share = scenario.training.validation if trains else 0.0
+    if share and not held_out(facts.train_size, share):
+        yield Finding(
+            ("training", "validation"),
+            f"{share} of the {number(facts.train_size)} training images of {name} is not one image; set a larger "
+            "share, or 0 to measure accuracy on the test images",
+        )
+    left = left_at_least(facts.rarest_label, share)
+    has = f"has {number(facts.rarest_label)}"
+    if left < facts.rarest_label:
+        has += f", of which training.validation = {share} leaves {number(left)}"
+    for i, size in enumerate(scenario.clients.data_size):
+        place = ("clients", "data_size", i)
+        if size > facts.train_size:
+            yield Finding(
+                place, f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}"
+            )
+            continue
+        needed, emd = max(
+            ((largest_count(size, emd, facts.labels), emd) for emd in _emds_of(scenario, facts)), default=(0, 0.0)
+        )
+        if needed > left:
+            yield Finding(
+                place,
+                f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
+                f"the rarest label of {name} {has}",
+            )
+
+
+def _emds(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
+    name, facts = min(used.items(), key=lambda item: item[1].labels)
+    limit = largest_emd(facts.labels)
+    for i, emd in enumerate(scenario.clients.emd):
+        if emd > limit:
+            yield Finding(
+                ("clients", "emd", i),
+                f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
+                f"not {number(emd)}",
+            )
+
+
+def _emds_of(scenario: Scenario, facts: DatasetInfo) -> list[float]:
+    """Return the EMDs that can be asked for and that can exist."""
+    return [emd for emd in scenario.clients.emds(facts.labels) if emd <= largest_emd(facts.labels)]
+
+
+def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
+    """No data set costs a client a negative or absurd amount, at the EMD that it really gets.
+
+    What clients bid for a cost is up to their behaviour, which keeps bids from becoming negative.
+    """
+    cost = scenario.clients.cost
+    costs = [
+        (cost.per_sample * size - cost.per_emd * real, size, real)
+        for facts in used.values()
+        for size in scenario.clients.data_size
+        for emd in _emds_of(scenario, facts)
+        for real in [realised_emd(size, emd, facts.labels)]
+    ]
+    if not costs:
+        return
+    lowest, highest = min(costs), max(costs)
+    if to_micro(min(lowest[0], 0.0)) < 0:
+        yield Finding(("clients", "cost"), f"{_what(*lowest)}, and must not be negative")
+    with_noise = highest[0] * (1 + cost.noise)
+    if with_noise > LARGEST_COST:
+        what = _what(with_noise, *highest[1:])
+        yield Finding(("clients", "cost"), f"{what}, above the limit of {number(LARGEST_COST)}")
+
+
+def _what(cost: float, size: int, emd: float) -> str:
+    return f"the cost of {number(size)} images at EMD {emd:g} would be {cost:.6f}"

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from flmarket.core.names import suggest
-from scenarios.file.addresses import AddressError, address
-from scenarios.file.option_checks import too_large
+from scenarios.file.overrides import AddressError, address
 from scenarios.file.policy_choice import parted
 from scenarios.file.problems import Finding, Path, number, quoted, shown
 from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Table
@@ -173,15 +172,10 @@ def _value_problems(
         yield problem
         return
     try:
-        after = type(table).model_validate(
-            {**table.model_dump(exclude_none=True), **_update(name, value)}, context=names
-        )
+        type(table).model_validate({**table.model_dump(exclude_none=True), **_update(name, value)}, context=names)
     except ValidationError as error:
         for finding in findings(error):
             yield finding.message if finding.path == (name,) else f"{finding.path[0]}: {finding.message}"
-    else:
-        if isinstance(after, Market) and names is not None:
-            yield from too_large(scenario, after.mechanism)
 
 
 def _shape_problem(name: str, value: Any) -> str | None:

@@ -8,9 +8,9 @@ from math import prod
 from operator import eq
 from typing import Any
 
-from scenarios.file.addresses import AddressError, address, put
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.keys import schema_at
+from scenarios.file.overrides import AddressError, address, put
 from scenarios.file.problems import Finding, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text

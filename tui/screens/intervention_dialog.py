@@ -7,10 +7,9 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.money import MICRO
-from scenarios.file.addresses import AddressError
 from scenarios.file.forked import forked, in_force
 from scenarios.file.interventions import MECHANISM, PLAYER
-from scenarios.file.overrides import read_value
+from scenarios.file.overrides import AddressError, read_value
 from scenarios.file.toml_text import value_text
 from scenarios.loader import dumps
 from tui.screens.dialog import Box, Dialog

@@ -82,8 +82,7 @@ def fork(
 
 def _parsed(text: str) -> tuple[str, Any]:
     """Return the key and the value of a ``--set``, as ``flmarket run`` reads them."""
-    from scenarios.file.addresses import AddressError
-    from scenarios.file.overrides import parse_assignment
+    from scenarios.file.overrides import AddressError, parse_assignment
 
     try:
         return parse_assignment(text)
