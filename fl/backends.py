@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
 from fl.training.jobs import Federation
-from fl.training.kernels import kernel_for, require_device
 from fl.training.regime import Device, Kernel, Regime
+from fl.training.trainers import kernel_for, require_device
 
 if TYPE_CHECKING:
     from fl.surrogate.learning_curves import Curve

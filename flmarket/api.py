@@ -210,9 +210,11 @@ def parallel_env(
         InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
     """
     _require_rl("flmarket.parallel_env")
-    from scenarios.environments import parallel_env as make
+    from learning.environments.parallel_env import MarketEnv
+    from scenarios.build import market_factory
 
-    return make(_scenario(scenario), seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+    factory = market_factory(_scenario(scenario), workers=workers)
+    return MarketEnv(factory, seed=seed, flat=flat, gamma=gamma, payment_limit=payment_limit)
 
 
 @in_python()
@@ -239,10 +241,21 @@ def service_env(
         ValueError: the scenario has no such service.
     """
     _require_rl("flmarket.service_env")
-    from scenarios.environments import service_env as make
+    from learning.environments.service_env import ServiceEnv
+    from scenarios.build import market_factory, policy_options
 
     market = _scenario(scenario)
-    return make(market, service, seed, flat=flat, gamma=gamma, payment_limit=payment_limit, workers=workers)
+    rivals = [rival for rival in market.services if rival.name != service]
+    return ServiceEnv(
+        market_factory(market, workers=workers),
+        service,
+        {rival.name: rival.policy for rival in rivals},
+        rival_options={rival.name: policy_options(rival) for rival in rivals},
+        seed=seed,
+        flat=flat,
+        gamma=gamma,
+        payment_limit=payment_limit,
+    )
 
 
 @in_python()
@@ -267,9 +280,18 @@ def vector_env(
         ValueError: gamma or payment_limit is out of range.
     """
     _require_rl("flmarket.vector_env")
-    from scenarios.environments import vector_env as make
+    from learning.lockstep.market_kinds import TRAINS, LockstepError
+    from learning.lockstep.vector_env import VectorMarketEnv
+    from scenarios.build import backend_of, market_factory
 
-    return make(_scenarios(scenarios), markets, seed, gamma=gamma, payment_limit=payment_limit)
+    played = _scenarios(scenarios)
+    if not played or markets < 1:
+        raise InputError("markets in lockstep need at least one scenario and one market")
+    if any(backend_of(scenario).trains for scenario in played):
+        raise LockstepError(TRAINS)  # before data is looked for that could not be used
+    factories = [market_factory(scenario) for scenario in played]
+    seated = [factories[b % len(factories)] for b in range(markets)]
+    return VectorMarketEnv(seated, seed=seed, gamma=gamma, payment_limit=payment_limit)
 
 
 def require_no_plugin_file(what: str) -> None:

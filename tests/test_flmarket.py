@@ -402,7 +402,6 @@ def test_what_is_skipped_is_reported_in_pythons_words(
 @pytest.mark.parametrize("missing", ["pettingzoo", "gymnasium"])
 def test_an_environment_without_its_extra_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
-        "scenarios.environments",
         "learning.environments.parallel_env",
         "learning.environments.service_env",
         "learning.environments.spaces",

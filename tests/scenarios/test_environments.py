@@ -10,10 +10,10 @@ pytest.importorskip("pettingzoo")
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
+from flmarket.api import parallel_env, service_env
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent_files import CheckpointError
 from scenarios.build import Shelf, market_factory
-from scenarios.environments import parallel_env, service_env
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load, points
 

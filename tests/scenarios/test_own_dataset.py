@@ -12,7 +12,7 @@ import pytest
 
 from fl.data.dataset import Shape
 from fl.data.registry import dataset
-from fl.training.kernels import kernel_for
+from fl.training.trainers import kernel_for
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugins import load_plugin

@@ -13,12 +13,11 @@ from fl.training import fused
 from fl.training import networks as models
 from fl.training.federation import RealFederation
 from fl.training.jobs import TrainingJob
-from fl.training.kernels import KernelError
 from fl.training.local import ReferenceTrainer
 from fl.training.models import model
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Task
-from fl.training.trainers import Engine
+from fl.training.trainers import Engine, KernelError
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 CNN, MLP, RESNET = Regime(model="cnn"), Regime(model="mlp"), Regime(model="resnet8")

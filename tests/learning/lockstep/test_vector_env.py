@@ -10,13 +10,13 @@ pytest.importorskip("pettingzoo")
 
 from gymnasium.vector import AutoresetMode
 
+from flmarket.api import vector_env
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.projection import ActionError
 from learning.lockstep.market_kinds import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from scenarios.build import market_factory
-from scenarios.environments import vector_env
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
 
