@@ -27,7 +27,7 @@ class BestLine(Static):
     def show(self, view: Moment, service: int | None) -> None:
         """Show what a service could have had in the round of a view; nothing in a walk, which must not give it away."""
         book = view.book
-        if service is None or book is None or not book.has_best or view.event is not None:
+        if service is None or not book.has_best or view.event is not None:
             self._wanted = None
             self.set_class(False, "-known")
             return

@@ -55,8 +55,6 @@ class ClientGrid(LineView):
     def show(self, view: Moment) -> None:
         """Show the clients at a moment."""
         self._view = view
-        if view.book is None or view.logged is None:
-            return
         services = len(view.logged.services)
         room = max(1, self.room - LABEL) // services
         self._cell = max(4, min(12, room))
@@ -65,9 +63,9 @@ class ClientGrid(LineView):
         self.resize(count, LABEL + services * self._cell)
 
     def head(self) -> tuple[Text, Text]:
-        view, row = self._view, Text(end="")
-        if view is not None and view.logged is not None:
-            for m, service in enumerate(view.logged.services):
+        row = Text(end="")
+        if self._view is not None:
+            for m, service in enumerate(self._view.logged.services):
                 name = f"{sign(m)} {service.service}" if self._cell > 5 else f" {sign(m)}"
                 row.append(fit(name, self._cell - 1) + " ", f"bold {series_color(m)}")
         return plain(fit("client cores" if self._heat is None else "clients", LABEL), "bold"), row
@@ -77,8 +75,7 @@ class ClientGrid(LineView):
         if self._heat is not None:
             return self._group(self._heat, index)
         view = self._view
-        if view is None or view.book is None or view.logged is None:
-            return Text(end=""), Text(end="")
+        assert view is not None  # noqa: S101 - a line is there
         cores = view.book.conditions.cores
         marks = [view.mark(m, index) for m in range(len(view.logged.services))]
         used = sum(mark not in (*"×·∘z!? ",) for mark in marks)
@@ -89,7 +86,7 @@ class ClientGrid(LineView):
         cells = Text(end="")
         for m, mark in enumerate(marks):
             here = index == self.cursor and m == self.column and self.has_focus
-            words = f" {mark}{self._detail(m, index)}"
+            words = f" {mark}{self._detail(view, m, index)}"
             color = COLORS.get(mark)
             style = tint(self.app, color or "foreground", bold=color == "success", dim=color is None)
             cells.append(fit(words, self._cell), style)
@@ -111,11 +108,10 @@ class ClientGrid(LineView):
             cells.append(fit(words, self._cell), style)
         return label, cells
 
-    def _detail(self, m: int, client: int) -> str:
+    def _detail(self, view: Moment, m: int, client: int) -> str:
         """Return the text next to the sign: the core, and the price paid; for an unpaid offer, the payment."""
-        view = self._view
-        offer = view.book.offer(m, client) if view and view.book else None
-        if offer is None or (view is not None and view.event is not None and not view.allocated):
+        offer = view.book.offer(m, client)
+        if offer is None or (view.event is not None and not view.allocated):
             return ""
         core = "" if offer.core is None else str(offer.core)
         if self._cell >= 9:
@@ -136,7 +132,7 @@ class ClientGrid(LineView):
             self.post_message(Selected(service=self.column))
 
     def action_across(self, columns: int) -> None:
-        services = len(self._view.logged.services) if self._view and self._view.logged else 1
+        services = len(self._view.logged.services) if self._view else 1
         self.column = max(0, min(services - 1, self.column + columns))
 
     def action_overview(self) -> None:
@@ -156,7 +152,7 @@ class ClientGrid(LineView):
             self.action_overview()
             return
         cell, view = (self.column, self.cursor), self._view
-        if view is not None and view.book is not None and view.book.offer(*cell) is None:
+        if view is not None and view.book.offer(*cell) is None:
             cell = view.refusal(self.cursor) or cell
         self.post_message(Selected(*cell))
         self.post_message(PanelWanted(BookPanel.NUMBER))
@@ -198,9 +194,8 @@ In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the g
     def target(self) -> ClientGrid:
         return self.query_one(ClientGrid)
 
-    def show(self, view: Moment) -> None:
+    def draw(self, view: Moment) -> None:
         self.target.show(view)
-        if view.book is not None:
-            now = view.book.conditions
-            words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
-            self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))
+        now = view.book.conditions
+        words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
+        self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))

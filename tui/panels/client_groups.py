@@ -15,7 +15,6 @@ class Heat:
     """Groups of clients by services, at a moment of a run."""
 
     def __init__(self, view: Moment, rows: int) -> None:
-        assert view.book is not None  # noqa: S101 - as said above
         self._view, self._book = view, view.book
         self.size = max(2, ceil(self._book.clients / max(1, rows)))  # clients in a group; the last may have fewer
         self.count = ceil(self._book.clients / self.size)  # groups
@@ -34,7 +33,6 @@ class Heat:
         return self._counted(Verdict.OUTBID)
 
     def _counted(self, verdict: Verdict) -> NDArray[np.int64]:
-        assert self._view.logged is not None  # noqa: S101 - the view has a round
         names = [row.service for row in self._view.logged.services]
         found = np.zeros((self.count * self.size, len(names)), np.int64)
         for m, name in enumerate(names):

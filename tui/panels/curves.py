@@ -44,7 +44,6 @@ hired no client."""
     def __init__(self) -> None:
         super().__init__()
         self.metric = METRICS[0]
-        self._view: Moment | None = None
         self._drawn: object = None
 
     def compose(self) -> ComposeResult:
@@ -57,18 +56,16 @@ hired no client."""
     def next_metric(self) -> None:
         """Show the next curve."""
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()
 
-    def show(self, view: Moment) -> None:
-        self._view = view
+    def draw(self, view: Moment) -> None:
         # Runs that hold out no validation images go by the accuracy on test images.
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])
         self.entitle(CURVES.get(self.metric, f"{words} %, ┄ targets"))
         # In a walk through a round, its results are not known yet.
         last = view.round if view.event is None else view.round - 1
         drawn = (last, view.service, self.metric, self.app.theme)
-        if drawn == self._drawn or view.logged is None or not self.display:
+        if drawn == self._drawn or not self.display:
             return
         self._drawn = drawn
         rows = view.logged.services

@@ -84,7 +84,6 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
 
     def __init__(self) -> None:
         super().__init__()
-        self._view: Moment | None = None
         self.wanted: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -95,10 +94,7 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
     def target(self) -> EventLines:
         return self.query_one(EventLines)
 
-    def show(self, view: Moment) -> None:
-        self._view = view
-        if view.logged is None:
-            return
+    def draw(self, view: Moment) -> None:
         found = view.events if view.event is None else view.events[: view.event]
         if self.wanted:
             found = tuple(event for event in found if self._matches(event))
@@ -121,8 +117,7 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
     def _filter(self, event: Input.Changed) -> None:
         event.stop()
         self.wanted = tuple(event.value.lower().split())
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()
 
     @on(Input.Submitted)
     def _keep(self, event: Input.Submitted) -> None:

@@ -28,8 +28,6 @@ class CoreLines(LineView):
 
     def show(self, view: Moment) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""
-        if view.logged is None:
-            return
         self._now = None if view.event is None else view.clock
         known = view.event is None or view.allocated
         drawn = (view.session, view.round, known)
@@ -40,7 +38,6 @@ class CoreLines(LineView):
 
     def _read(self, view: Moment, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""
-        assert view.logged is not None  # noqa: S101 - called only if there is a round
         jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
         self._places = {row.service: m for m, row in enumerate(view.logged.services)}
         self._trained = {
@@ -108,8 +105,7 @@ In a walk through events (e), the chart grows with the clock."""
     def target(self) -> CoreLines:
         return self.query_one(CoreLines)
 
-    def show(self, view: Moment) -> None:
+    def draw(self, view: Moment) -> None:
         self.target.show(view)
-        if view.logged is not None:
-            jobs = sum(offer.core is not None for offer in view.logged.offers)
-            self.entitle(f"{jobs} jobs in round {view.round}")
+        jobs = sum(offer.core is not None for offer in view.logged.offers)
+        self.entitle(f"{jobs} jobs in round {view.round}")

@@ -63,7 +63,7 @@ class Panels(Vertical):
 
     def show(self, view: Moment) -> None:
         """Show a moment of a run on all visible panels."""
-        for panel in self.all:
+        for panel in self.all if view.begun else ():
             # The user may leave a screen before all its parts are mounted.
             if panel.is_attached and panel.display:
                 panel.show(view)

@@ -47,8 +47,6 @@ class BookTable(TableView):
     def show(self, view: Moment) -> None:
         """Show the book of the chosen service or client; the cursor stays on its line."""
         self._view = view
-        if view.book is None or view.logged is None:
-            return
         chosen = self._listed[self.cursor] if self.cursor < len(self._listed) else None
         service, client = self._chosen
         # In a walk through a round, the order must not give away what has not happened yet.
@@ -74,14 +72,12 @@ class BookTable(TableView):
     def _chosen(self) -> tuple[int, int]:
         view = self._view
         assert view is not None  # noqa: S101 - asked only where there is a round
-        assert view.book is not None  # noqa: S101
-        assert view.logged is not None  # noqa: S101
         return min(view.service, len(view.logged.services) - 1), min(view.client, view.book.clients - 1)
 
     def bid(self, index: int) -> Line | None:
         """Return the bid in a row, if there is one."""
         view = self._view
-        if view is None or view.book is None or not 0 <= index < len(self._listed):
+        if view is None or not 0 <= index < len(self._listed):
             return None
         service, client = self._chosen
         place = self._listed[index]
@@ -96,7 +92,7 @@ class BookTable(TableView):
             why, color = self.walked(bid), tint(self.app, "foreground")
             offer = None if why.startswith(Verdict.UNWANTED.value) else bid.payment
         if self.by_client:
-            name = self._view.logged.services[bid.service].service if self._view and self._view.logged else ""
+            name = self._view.logged.services[bid.service].service if self._view else ""
             who = plain(f"{sign(bid.service)} {name}", series_color(bid.service))
         else:
             who = plain(f"{bid.client}")
@@ -120,7 +116,6 @@ class BookTable(TableView):
 
 def _absence(view: Moment, place: int) -> str:
     """Return why a service takes no part in a round; empty if it does."""
-    assert view.logged is not None  # noqa: S101 - called only if there is a round
     row = view.logged.services[place]
     if row.status is Status.WAITING:
         return f"{row.service} has not arrived"
@@ -148,10 +143,6 @@ not accuracy.
 
 A click on a column's title sorts by it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: Moment | None = None
-
     def compose(self) -> ComposeResult:
         yield BookTable(id="book-table")
         yield Static("", id="book-reason")
@@ -174,22 +165,17 @@ A click on a column's title sorts by it."""
     def toggle(self) -> None:
         """Switch between a service's book and a client's."""
         self.target.by_client = not self.target.by_client
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()
 
     def action_offered(self) -> None:
         self.target.offered = not self.target.offered
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()
 
     def point_to(self, service: int, client: int) -> None:
         """Put the cursor on the line of a client and a service."""
         self.target.point_to(service if self.by_client else client)
 
-    def show(self, view: Moment) -> None:
-        self._view = view
-        if view.book is None or view.logged is None:
-            return
+    def draw(self, view: Moment) -> None:
         self.target.show(view)
         self._entitle(view)
         self._explain()
@@ -197,8 +183,6 @@ A click on a column's title sorts by it."""
         self.query_one(BestLine).show(view, service)
 
     def _entitle(self, view: Moment) -> None:
-        assert view.logged is not None  # noqa: S101 - called only if there is a round
-        assert view.book is not None  # noqa: S101
         only = ", only offers" * self.target.offered
         if self.by_client:
             client = min(view.client, view.book.clients - 1)
@@ -215,13 +199,13 @@ A click on a column's title sorts by it."""
 
     def _explain(self) -> None:
         bid = self.target.bid(self.target.cursor)
-        if self._view is None or self._view.logged is None:
+        if self.view is None:
             words = ""
         elif bid is None:
-            words = "" if self.by_client else _absence(self._view, self._view.service)
+            words = "" if self.by_client else _absence(self.view, self.view.service)
         else:
-            who = self._view.logged.services[bid.service].service
-            known = self._view.event is None
+            who = self.view.logged.services[bid.service].service
+            known = self.view.event is None
             sign_, reason = (bid.verdict.value, bid.reason) if known else self.target.walked(bid).split(" ", 1)
             data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
             words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
@@ -246,5 +230,4 @@ A click on a column's title sorts by it."""
     def _sort_by(self, message: TableView.TitleClicked) -> None:
         message.stop()
         self.target.sort = message.key
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()

@@ -20,13 +20,25 @@ class Panel(Vertical):
     HELP = ""
     INSTEAD: tuple[int, ...] = ()  # the panels whose part of the grid it takes while it is shown
 
+    view: Moment | None = None  # what it shows; None before the first round
+
     _title = ""
 
     def on_mount(self) -> None:
         self.border_title = f"{self.NUMBER} {self.NAME}"
 
     def show(self, view: Moment) -> None:
-        """Show a moment of a run."""
+        """Show a moment of a run that has begun."""
+        self.view = view
+        self.draw(view)
+
+    def redraw(self) -> None:
+        """Show the same moment in another way."""
+        if self.view is not None:
+            self.draw(self.view)
+
+    def draw(self, view: Moment) -> None:
+        """Show a moment; what has not changed since the last one is drawn again."""
         raise NotImplementedError
 
     @property

@@ -94,7 +94,6 @@ shock began, and the worst round of each service. It is the first page once the 
     def __init__(self) -> None:
         super().__init__()
         self._sums: OfferSums | None = None
-        self._view: Moment | None = None
         self._kind: type[Page] | None = None  # that the user has chosen
         self._drawn: object = None
         self._timer: Timer | None = None
@@ -109,27 +108,25 @@ shock began, and the worst round of each service. It is the first page once the 
     @property
     def kind(self) -> type[Page]:
         """The page: the one that the user has chosen, else the summary where the run is over, else the rivals."""
-        if self._kind is not None or self._view is None:
+        if self._kind is not None or self.view is None:
             return self._kind or Rivals
-        session = self._view.session
-        return Summary if session.over and self._view.round == len(session.history) else Rivals
+        session = self.view.session
+        return Summary if session.over and self.view.round == len(session.history) else Rivals
 
     def turn(self, steps: int) -> None:
         """Show another page."""
         self._kind = PAGES[(PAGES.index(self.kind) + steps) % len(PAGES)]
-        if self._view is not None:
-            self.show(self._view)
+        self.redraw()
 
     def keep(self) -> None:
         """Stay on the page that is shown, whatever round is."""
         self._kind = self.kind
 
-    def show(self, view: Moment) -> None:
+    def draw(self, view: Moment) -> None:
         """Show the rounds up to a moment; in a walk through a round, those before it."""
-        self._view = view
         session = view.session
-        if view.logged is None or session.world is None or session.scenario is None:
-            return
+        assert session.world is not None  # noqa: S101 - known before the first round
+        assert session.scenario is not None  # noqa: S101
         if self._sums is None:
             names = [row.service for row in view.logged.services]
             others = session.world.mechanisms - {DEFAULT}  # of any round
@@ -156,5 +153,5 @@ shock began, and the worst round of each service. It is the first page once the 
 
     def _continue(self) -> None:
         self._timer = None
-        if self._view is not None and self.display:
-            self.show(self._view)
+        if self.display:
+            self.redraw()

@@ -44,9 +44,8 @@ class ServicesTable(TableView):
     def show(self, view: Moment) -> None:
         """Show the services at a moment."""
         self._view = view
-        if view.logged is not None:
-            self.rows(len(view.logged.services))
-            self.cursor = view.service
+        self.rows(len(view.logged.services))
+        self.cursor = view.service
 
     def is_chosen(self, index: int) -> bool:
         return index == self.cursor
@@ -54,7 +53,6 @@ class ServicesTable(TableView):
     def cells(self, index: int) -> Sequence[Text]:
         view, m = self._view, index
         assert view is not None  # noqa: S101 - a row is there
-        assert view.logged is not None  # noqa: S101
         row = _in_walk(view, m)
         width = 12 if self.size.width >= WIDE else 6
         mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
@@ -107,7 +105,7 @@ The order book is that of the chosen service."""
     def target(self) -> ServicesTable:
         return self.query_one(ServicesTable)
 
-    def show(self, view: Moment) -> None:
+    def draw(self, view: Moment) -> None:
         self.target.show(view)
 
     @on(TableView.Moved)
@@ -119,7 +117,6 @@ The order book is that of the chosen service."""
 
 def _in_walk(view: Moment, m: int) -> ServiceReport:
     """Return a service's row at a moment, which may be in a walk through a round."""
-    assert view.logged is not None  # noqa: S101 - called only if there is a round
     row = view.logged.services[m]
     if view.event is None or not row.status.takes_part:
         return row

@@ -85,7 +85,7 @@ class StatusLine(Static):
         if view.event is not None:
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
-        if view.logged is None:
+        if not view.begun:
             words = _WAITING.get(session.phase, "no round was played")
             return plain(f" {words}", tint(self.app, "foreground", dim=True))
         if session.error:

@@ -157,7 +157,7 @@ class MarketScreen(PlaybackScreen):
             self.refresh_bindings()
 
     def _open_panels(self, view: Moment) -> None:
-        opening = view.logged is None and not self.session.over
+        opening = not view.begun and not self.session.over
         if opening != self.has_class(OPENING):
             self.set_class(opening, OPENING)
             if not opening:

@@ -50,10 +50,15 @@ class Moment:
         """The run's scenario; None until it is known."""
         return self.session.scenario
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a round; panels show nothing before the first one."""
+        return 0 < self.round <= len(self.session.history)
+
     @cached_property
-    def logged(self) -> LoggedRound | None:
-        """The round's records; None before the first round."""
-        return self.session.history[self.round] if 0 < self.round <= len(self.session.history) else None
+    def logged(self) -> LoggedRound:
+        """The round's records."""
+        return self.session.history[self.round]
 
     @property
     def split(self) -> bool:
@@ -61,13 +66,13 @@ class Moment:
         return self.scenario is not None and self.scenario.split
 
     @cached_property
-    def book(self) -> Book | None:
-        """The round's order book; None before the first round."""
-        return None if self.logged is None else self.session.book(self.logged)
+    def book(self) -> Book:
+        """The round's order book."""
+        return self.session.book(self.logged)
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:
-        return () if self.logged is None else self.logged.events
+        return self.logged.events if self.begun else ()
 
     @property
     def latest(self) -> MarketEvent | None:
@@ -79,7 +84,7 @@ class Moment:
             return self.latest.sim_time
         if self.event == 0 and self.events:
             return self.events[0].sim_time
-        return 0.0 if self.logged is None else self.logged.end
+        return self.logged.end if self.begun else 0.0
 
     @cached_property
     def reached(self) -> dict[tuple[str, int], Kind]:
@@ -104,7 +109,6 @@ class Moment:
 
     def refusal(self, client: int | None = None) -> tuple[int, int] | None:
         """Return service and client of an offer known to be refused, of the chosen service if it has one."""
-        assert self.logged is not None  # noqa: S101 - asked only where there is a round
         names = [row.service for row in self.logged.services]
         offers = [(names.index(it.service), it.client) for it in self.logged.offers if client in {None, it.client}]
         refused = [offer for offer in offers if self.mark(*offer) in REFUSED]
@@ -112,11 +116,10 @@ class Moment:
 
     def mark(self, service: int, client: int) -> str:
         """Return the sign for a client and a service at this moment."""
-        assert self.book is not None  # noqa: S101 - asked only where there is a round
         verdict = self.book.verdict(service, client)
         if self.event is None or verdict in {Verdict.LEFT, Verdict.OFFLINE}:
             return verdict.value
-        name = self.logged.services[service].service if self.logged else ""
+        name = self.logged.services[service].service
         if (name, client) in self.reached:
             return MARKS.get(self.reached[name, client], "◇")
         if self.book.offer(service, client) is None or name not in self.decided:

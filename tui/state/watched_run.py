@@ -144,10 +144,9 @@ class Session(Watched):
             self.history.append(LoggedRound.glance({"rounds": lines}), hold=False)
         self.changed()
 
-    def book(self, logged: LoggedRound) -> Book | None:
-        """Return a round's order book; None as long as the world is not known."""
-        if self.world is None:
-            return None
+    def book(self, logged: LoggedRound) -> Book:
+        """Return a round's order book."""
+        assert self.world is not None  # noqa: S101 - known before the first round
         # Screens look at one round again and again, while the user moves around in it.
         if self._book is None or self._book.logged is not logged:
             try:
