@@ -38,6 +38,11 @@ class Interval:
         low, high = (min(max(end, lowest), highest) if self.known else end for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
+    def text(self, form: str) -> str:
+        """Return ``61.20 [58.00, 63.90]``, or the estimate alone; each number in a form such as ``.2f``."""
+        ends = f" [{self.low:{form}}, {self.high:{form}}]" if self.known else ""
+        return f"{self.estimate:{form}}{ends}"
+
     @property
     def excludes_zero(self) -> bool:
         return self.low > 0 or self.high < 0

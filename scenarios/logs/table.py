@@ -126,14 +126,10 @@ class Table:
 
     def check_header(self, header: Sequence[str], path: Path) -> None:
         """Raise TableError if a file's first line is not this table's."""
-        if tuple(header) == self.names:
-            return
-        missing = [name for name in self.names if name not in header]
-        if not missing or set(header) - set(self.names):
-            raise TableError(f"{path}: does not have the columns of {self.name}.csv; see docs/logs.md")
-        raise TableError(
-            f"{path}: made by an earlier version of flmarket (no column {missing[0]!r}); run the scenario with --fresh"
-        )
+        if tuple(header) != self.names:
+            raise TableError(
+                f"{path}: does not have the columns of {self.name}.csv (docs/logs.md); run the scenario with --fresh"
+            )
 
     def _rows(self, report: RoundReport) -> Iterator[list[object]]:
         for values in self._values(report):

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from flmarket.core.errors import RunError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
-from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import LOG, State
-from scenarios.logs.versions import played_by, skipped_versions
+from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.playable import require_playable
 from scenarios.running.announce import announce
 from scenarios.running.observer import Progress, RunObserver
@@ -85,8 +84,7 @@ def play_batch(
 def _caveats(complete: Iterable[Run]) -> list[str]:
     """Return what complete runs differ in besides what was asked for: their arithmetic, and who played them."""
     metas = [(run.scenario.name, run.directory.meta()) for run in complete]
-    arithmetics = mixtures((name, arithmetic(meta)) for name, meta in metas)
-    return arithmetics + skipped_versions((name, played_by(meta)) for name, meta in metas)
+    return mixed_arithmetic(metas) + skipped_versions(metas)
 
 
 def run_all(

@@ -1,7 +1,7 @@
 """The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import index
@@ -16,8 +16,16 @@ from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy, with_rounds
-from scenarios.logs.directory import ChangedError, Fresh, RunDirectory, State
-from scenarios.logs.recognition import check_is
+from scenarios.logs.columns import tables_in
+from scenarios.logs.directory import (
+    META,
+    PLAY_CHANGED,
+    ChangedError,
+    Fresh,
+    RunDirectory,
+    RunDirectoryError,
+    State,
+)
 from scenarios.plugins import plugins_of
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
@@ -117,14 +125,7 @@ def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[R
                 agents[key] = agents_of(run.scenario)
             plugins = plugins_of(run.scenario)
             try:
-                check_is(
-                    run.directory,
-                    digest=run.digest,
-                    policy=run.policy,
-                    seed=run.seed,
-                    agents=agents[key],
-                    plugins=plugins,
-                )
+                _require_same(run, agents[key], plugins)
             except ChangedError:
                 if not fresh:
                     raise
@@ -135,3 +136,29 @@ def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[R
         else:
             todo.append(run)
     return todo, complete
+
+
+def _require_same(run: Run, agents: Mapping[str, str], plugins: Mapping[str, Mapping[str, str]]) -> None:
+    """Check that the complete run in a directory is the one that is asked for: undamaged, and played with the same.
+
+    The path does not tell the digests of agents that ``--policy`` chose, nor those of plug-ins.
+    """
+    directory = run.directory
+    directory.require_whole(digests=True)
+    for table in tables_in(directory.path).values():
+        table.check(directory.path)
+    meta = directory.meta()
+    for key, wanted in (("hash", run.digest), ("policy", run.policy), ("seed", run.seed)):
+        if meta[key] != wanted:
+            raise RunDirectoryError(
+                f"{directory.path / META}: belongs to a run with {key} {meta[key]!r}, not {wanted!r}; "
+                "choose another --out, or run again with --fresh"
+            )
+    if meta["agents"] != agents:
+        raise ChangedError(f"{directory.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
+    played = meta["plugins"]
+    for thing in sorted({*played, *plugins}):
+        if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
+            raise ChangedError(
+                f"{directory.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
+            )

@@ -15,10 +15,9 @@ from scenarios.file.checks import played
 from scenarios.file.interventions import market_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
-from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
+from scenarios.logs.mixtures import played_by
 from scenarios.logs.reading import LogError, LoggedRound
-from scenarios.logs.versions import played_by
 from scenarios.world import World
 from tui.state.bid_verdicts import Book
 from tui.state.history import History
@@ -181,7 +180,7 @@ class Session(Watched):
         if phase is Phase.COMPLETE and self.directory is not None:
             with suppress(RunDirectoryError):  # it was removed meanwhile: there is nothing to compare it by
                 meta = RunDirectory(self.directory).meta()
-                self.version, self.kernels = played_by(meta), arithmetic(meta)
+                self.version, self.kernels = played_by(meta), dict(meta["kernel"])
         self.changed()
 
     def set_state(self, state: Mapping[str, Any]) -> None:

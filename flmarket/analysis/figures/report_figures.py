@@ -50,12 +50,15 @@ def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
     return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
 
 
-def _panels(count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8) -> tuple[Any, list[Any]]:
+def new_panels(
+    count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8, canvas: Any = None
+) -> tuple[Any, list[Any]]:
+    """Return a figure and its panels, at most four in a row; ``canvas`` is its class, if another than matplotlib's."""
     from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
 
     columns = min(count, 4)
     rows = -(-count // columns)
-    figure = Canvas(figsize=(width * columns, height * rows), layout="constrained")
+    figure = (canvas or Canvas)(figsize=(width * columns, height * rows), layout="constrained")
     axes = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
     flat = list(axes.flat)
     for unused in flat[count:]:
@@ -98,7 +101,7 @@ def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
 
 
 def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, panels = _panels(len(runs[0].setting.services))
+    figure, panels = new_panels(len(runs[0].setting.services))
     for m, axes in enumerate(panels):
         draw_accuracy(axes, m, runs, styles)
     panels[0].set_ylabel(accuracy_label(runs[0].setting))
@@ -107,7 +110,7 @@ def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
 
 
 def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    figure, [axes] = new_panels(1, width=4.5, height=3.2)
     for policy, own in by_policy(runs).items():
         _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in own]))
     axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
@@ -117,7 +120,7 @@ def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
 
 def _payments(runs: Sequence[RunResult]) -> Any:
     groups = by_policy(runs)
-    figure, panels = _panels(len(groups))
+    figure, panels = new_panels(len(groups))
     for axes, (policy, own) in zip(panels, groups.items(), strict=True):
         offers = pd.concat(run.offers for run in own)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
@@ -139,7 +142,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
 
 def _allocation(runs: Sequence[RunResult]) -> Any:
     groups, setting = by_policy(runs), runs[0].setting
-    figure, panels = _panels(len(groups), height=1.2 + 0.3 * len(setting.services))
+    figure, panels = new_panels(len(groups), height=1.2 + 0.3 * len(setting.services))
     counts = [_served(own, setting) for own in groups.values()]
     image = None
     for axes, policy, count in zip(panels, groups, counts, strict=True):
@@ -163,7 +166,7 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
 
 def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
     setting = runs[0].setting
-    figure, panels = _panels(len(setting.services))
+    figure, panels = new_panels(len(setting.services))
     for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
         for policy, own in by_policy(runs).items():
             index = styles[policy]
@@ -198,7 +201,7 @@ def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Fig
 
 
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
-    figure, [axes] = _panels(1, width=4.5, height=3.2)
+    figure, [axes] = new_panels(1, width=4.5, height=3.2)
     for policy in dict.fromkeys(run.policy for runs in points for run in runs):
         index, found = styles[policy], []
         for runs in points:

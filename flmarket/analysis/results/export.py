@@ -1,11 +1,9 @@
 """Many runs' logs in one file: CSV with the text of the runs' own files, or Parquet (extra ``parquet``)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Literal
-
-import pandas as pd
+from typing import IO
 
 from flmarket.analysis.results.setting import identities
 from flmarket.analysis.tables import (
@@ -17,24 +15,19 @@ from flmarket.analysis.tables import (
     with_identity,
     written,
 )
-from flmarket.core.errors import InputError, shortened
+from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.files import asked_for, replacing
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
-
-Shape = Literal["long", "wide"]
 
 
 def export(
     sources: Sequence[Path],  # run directories, or directories with runs at any depth below them
     target: IO[str],  # an open text file
     table: TableName = "rounds",  # the table to write
-    # ``long``, or for rounds ``wide``: one row per round with columns such as ``mnist.accuracy``
-    shape: Shape = "long",
     notify: Callable[[str], None] = lambda _: None,  # called with a line if some runs do not have the table
     damaged: Callable[[str], None] | None = None,  # as in ``complete_runs``
 ) -> int:
@@ -44,12 +37,10 @@ def export(
     column for each key that was swept or in which scenarios of one name differ, empty for other scenarios. The
     service's own policy becomes ``service_policy``.
     """
-    if shape == "wide" and table != "rounds":
-        raise InputError(f"--shape wide is for --table rounds; {table} have no fixed number of rows in a round")
     runs = having(complete_runs(sources, damaged), table, notify)
     fronts = identities(runs).map(sweep_text)
-    frames = _long(runs, fronts, table) if shape == "long" else _wide(runs, fronts)
-    for place, frame in enumerate(frames):
+    for place, run in enumerate(tracked(runs, "runs")):
+        frame = with_identity(fronts.iloc[[place]], written(read_table(run, table), table))
         frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
     return len(runs)
 
@@ -58,14 +49,13 @@ def export_file(
     sources: Sequence[Path],
     path: Path,
     table: TableName = "rounds",
-    shape: Shape = "long",
     notify: Callable[[str], None] = lambda _: None,
     damaged: Callable[[str], None] | None = None,
 ) -> int:
     """Export into a file. An existing file is replaced only when the new one is complete."""
     require_outside_runs(path)
     with asked_for(path) as file:
-        return export(sources, file, table, shape, notify, damaged)
+        return export(sources, file, table, notify, damaged)
 
 
 def export_parquet(
@@ -104,26 +94,3 @@ def export_parquet(
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error}") from error
     return len(runs)
-
-
-def _long(runs: Sequence[RunDirectory], fronts: pd.DataFrame, table: TableName) -> Iterator[pd.DataFrame]:
-    for place, run in enumerate(tracked(runs, "runs")):
-        yield with_identity(fronts.iloc[[place]], written(read_table(run, table), table))
-
-
-def _wide(runs: Sequence[RunDirectory], fronts: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield all runs' rounds as one table, because their services may differ."""
-    index, frames = ["round", "sim_time"], []
-    for place, run in enumerate(tracked(runs, "runs")):
-        rounds = written(read_table(run, "rounds"), "rounds").rename(columns={"policy": "service_policy"})
-        services = rounds["service"].unique()
-        values = [name for name in rounds.columns if name not in {*index, "service"}]
-        columns = [(value, service) for service in services for value in values]
-        try:
-            wide = rounds.pivot(index=index, columns="service", values=values)  # noqa: PD010 - nothing is aggregated
-            wide = wide[columns].sort_index(key=lambda level: level.astype(float))
-        except (ValueError, KeyError) as error:  # no number, or two rows for one service
-            raise InputError(f"{run.path}: rounds.csv: cannot be exported: {shortened(error)}") from error
-        wide.columns = pd.Index([f"{service}.{value}" for value, service in columns])
-        frames.append(with_identity(fronts.iloc[[place]], wide.reset_index()))
-    yield pd.concat(frames, ignore_index=True)

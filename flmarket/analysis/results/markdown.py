@@ -70,7 +70,7 @@ def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
         parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
         if part.more:
             parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
-    parts += ["## Measures", "\n".join(f"- *{name}*: {meaning}" for name, meaning in glossary(report))]
+    parts += ["## Measures", "\n".join(f"- *{it.name}*: {it.meaning}" for it in report.measures)]
     if made_by:
         parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
     return "\n\n".join(parts) + "\n"
@@ -221,12 +221,6 @@ def _privileged(policy: str) -> bool:
 
 def _key(row: Estimate) -> tuple[Path, str, str, str]:
     return row.setting.folder, row.policy, row.service, row.measure.name
-
-
-def glossary(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield each measure's name and meaning."""
-    for measure in report.measures:
-        yield measure.name, measure.meaning
 
 
 def markdown_table(table: Table) -> str:

@@ -6,7 +6,7 @@ What decides nothing is folded.
 import html
 from collections.abc import Iterator, Mapping, Sequence
 
-from flmarket.analysis.results.markdown import Part, Table, glossary, introduction, tables
+from flmarket.analysis.results.markdown import Part, Table, introduction, tables
 from flmarket.analysis.results.report import Report
 from flmarket.analysis.results.sentences import sentences
 
@@ -21,9 +21,7 @@ figure { margin: 2rem 0 } summary { cursor: pointer } pre { overflow-x: auto } s
 
 def html_page(
     report: Report,
-    figures: Mapping[
-        str, tuple[str, str]
-    ],  # by name, the caption and the SVG; see ``flmarket.analysis.figures.report_figures.svgs``
+    figures: Mapping[str, tuple[str, str]],  # by name, the caption and the SVG; see ``report_figures.svgs``
     made_by: Sequence[str] = (),  # what made it, a line each: the command, and versions
 ) -> str:
     """Return the report as one self-contained page."""
@@ -46,7 +44,7 @@ def html_page(
     if folded:
         drawn = "".join(_figure(caption, svg) for caption, svg in folded.values())
         parts.append(f"<details><summary>More figures</summary>{drawn}</details>")
-    items = (f"<dt>{html.escape(name)}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in glossary(report))
+    items = (f"<dt>{html.escape(it.name)}</dt><dd>{html.escape(it.meaning)}</dd>" for it in report.measures)
     parts.append(f"<details><summary>Measures</summary><dl>{''.join(items)}</dl></details>")
     if made_by:
         lines = html.escape("\n".join(made_by))

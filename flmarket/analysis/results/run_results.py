@@ -22,10 +22,9 @@ from flmarket.analysis.tables import Tables
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
-from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
-from scenarios.logs.versions import mixed_versions, played_by
+from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
 
 _HELD = ("accuracy", "test_accuracy", "reward")
 _MONEY = ("offered", "spent")
@@ -151,18 +150,16 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     runs, found = list(runs), []
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
-        meta = run.meta()
-        found.append(RunResult.of(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, Tables(run)))
+        meta, tables = run.meta(), Tables(run)
+        found.append(RunResult.of(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, tables))
+        tables.clear()  # thousands of runs may be read
     return found
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:
     """Return one line for each scenario whose runs differ in arithmetic, and for each where they differ in version."""
     metas = [(run.setting.name, run.directory.meta()) for run in runs]
-    return [
-        *mixtures((name, arithmetic(meta)) for name, meta in metas),
-        *mixed_versions((name, played_by(meta)) for name, meta in metas),
-    ]
+    return mixed_arithmetic(metas) + mixed_versions(metas)
 
 
 def remarks(runs: Sequence[RunResult]) -> list[str]:

@@ -19,25 +19,23 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code
-from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market
 
 
 def clearing(logs: Logs) -> Iterator[Finding]:
     """The served clients and the payments are what the scenario's mechanism makes of the offers, round after round."""
-    others = [rules for rules in mechanisms_over_time(logs.scenario) if rules.mechanism != DEFAULT]
-    if not others or not logs.known or logs.behaviour is None:
+    if not logs.known or logs.behaviour is None:
         return
     there: BoolArray = np.any(logs.takes_part.reshape(len(logs.numbers), -1), axis=1)
     rules, mechanism = None, None
-    for number, drawn in logs.worlds():
+    for number, (bids, sizes) in logs.drawn.asked.items():
         if rules != (now := logs.conditions(number).market):
             rules, mechanism = now, _created(now)
         if mechanism is None or not there[number - 1]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
-                asks = ask(mechanism, drawn.bid, drawn.data_size, number)
+                asks = ask(mechanism, bids, sizes, number)
                 yield from _cleared(logs, mechanism, number, asks)
         except ClearingError as error:
             yield _of_round(number, f"cannot be cleared again: {error}")

@@ -7,7 +7,7 @@ learn learn again, from what the logs say they were paid. Nothing here is asked 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,18 @@ from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
 from scenarios.plugins import require_same_plugins
+
+
+class Drawn(NamedTuple):
+    """What the run's seed draws."""
+
+    # for each offer, by column of offers.csv; ``held_data_size``, ``held_emd`` and ``cost`` of clients.csv are the
+    # truth, whatever clients report
+    offers: Mapping[str, AnyArray]
+    lowest: MicroArray  # [rounds, M] the lowest bids
+    # by round, where another mechanism than the paper's clears it: bids and data sizes [M, C]
+    asked: Mapping[int, tuple[MicroArray, IntArray]]
+
 
 _ANY_LABELS = 2  # stands for the labels of a data set of which they are not known; what depends on them is not compared
 
@@ -186,20 +198,20 @@ class Logs:
         return next(world for at, world in self.worlds() if at == number)
 
     @cached_property
-    def drawn(self) -> tuple[Mapping[str, AnyArray], MicroArray]:
-        """What the seed draws for each offer, by column of offers.csv and clients.csv; the lowest bids, [rounds, M].
-
-        ``held_data_size``, ``held_emd`` and ``cost`` are the truth, whatever clients report.
-        """
+    def drawn(self) -> "Drawn":
+        """What the run's seed draws, as far as it is compared with the logs; each round's world is drawn once."""
         service, client = self.offered_to
-        rounds, lowest = [], []
+        rounds, lowest, asked = [], [], {}
         for number, world in self.worlds():
             offers = self.places_of(number)
             reported = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
             held = {"held_data_size": world.held.data_size, "held_emd": world.held.emd, "cost": world.held.cost}
             rounds.append({name: it[service[offers], client[offers]] for name, it in (reported | held).items()})
             lowest.append(world.bid.min(axis=1))
-        return {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}, np.array(lowest)
+            if not self.conditions(number).paper:
+                asked[number] = world.bid, world.data_size
+        offers_ = {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}
+        return Drawn(offers_, np.array(lowest), asked)
 
     def _dqi(self, dataset: str) -> DQIParameters:
         if self.scenario.dqi == "published" or dataset not in self.data.labels:

@@ -49,7 +49,7 @@ def world(logs: Logs) -> Iterator[Finding]:
     """Data sizes, EMDs, DQI and bids are those that the run's seed draws for the round, the service and the client."""
     if logs.behaviour is None:
         return  # the rule ``interests`` holds what the client has against the draw
-    offers, (drawn, lowest) = logs.rows["offers"], logs.drawn
+    offers, (drawn, lowest) = logs.rows["offers"], logs.drawn[:2]
     labels = _labels_are_known(logs, logs.data.labels)
     wanted = {"data_size": drawn["data_size"]}
     wanted |= {name: np.where(labels, drawn[name], offers[name]) for name in ("emd", "dqi")}
@@ -76,7 +76,7 @@ def interests(logs: Logs) -> Iterator[Finding]:
     same |= {"reported_size": offers["data_size"], "reported_emd": offers["emd"]}
     yield from clients.differing(same, "offers.csv has")
     yield from clients.differing({"profit": clients["paid"] - clients["cost"]}, "what it was paid less its cost is")
-    labels, drawn = _labels_are_known(logs, logs.data.datasets), logs.drawn[0]
+    labels, drawn = _labels_are_known(logs, logs.data.datasets), logs.drawn.offers
     wanted = {"data_size": drawn["held_data_size"], "emd": np.where(labels, drawn["held_emd"], clients["emd"])}
     if logs.known:
         wanted["cost"] = drawn["cost"]

@@ -10,7 +10,6 @@ from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
-from scenarios.logs.arithmetic import arithmetic
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugins import require_same_plugins
@@ -50,9 +49,8 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
     if scenario.training.device != "cpu":
         raise InputError(f"{run.path}: was trained on {scenario.training.device}; only CPU runs repeat byte for byte")
     require_same_inputs(run, scenario, shelf)
-    then = arithmetic(meta)
     for service, kernel in kernels_of(scenario, shelf).items():
-        if (other := then.get(service)) != kernel:
+        if (other := meta["kernel"].get(service)) != kernel:
             raise InputError(
                 f"{run.path}: service {service!r} was trained in the arithmetic {other!r}, which is {kernel!r} here; "
                 "only the same arithmetic repeats byte for byte (docs/reproducibility.md)"

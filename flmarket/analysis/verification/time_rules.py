@@ -60,7 +60,7 @@ def _jobs(logs: Logs, starts: FloatArray) -> Rows:
     place = np.flatnonzero(~offers.has("outcome", Outcome.OUTBID) & logs.takes_part[logs.lines_of_offers])
     offers, (service, client) = offers.where(place), (it[place] for it in logs.offered_to)
     size = (
-        offers["data_size"] if logs.clients is None else logs.drawn[0]["held_data_size"][place]
+        offers["data_size"] if logs.clients is None else logs.drawn.offers["held_data_size"][place]
     )  # others may be reported
     epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])[service]
     compute = size * epochs * clock.seconds_per_sample / logs.population.speed[client]

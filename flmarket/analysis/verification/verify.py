@@ -46,11 +46,11 @@ def verify(run: RunDirectory) -> Verdict:
         if verdict.problems:  # the damage says why
             return verdict
         raise
-    for name in tables_of(truthful=logs.clients is None):
-        verdict.problems += _spelling(logs, run, name)
     misshapen = list(RULES["shape"](logs))
     findings = misshapen or [finding for rule in RULES.values() for finding in rule(logs)]
     verdict.problems += map(str, findings)
+    for name in tables_of(truthful=logs.clients is None):  # last, as what is wrong with the values says more
+        verdict.problems += _spelling(logs, run, name)
     verdict.rounds = len(logs.numbers)
     verdict.offers = len(logs.offers)
     verdict.paid = int(logs.rounds["spent"].sum())

@@ -20,8 +20,8 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_market
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.what_if.explain import offers_by
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, possible
+from flmarket.analysis.what_if.explain import best_set
+from flmarket.analysis.what_if.possible import MOST_CLIENTS
 from flmarket.analysis.what_if.welfare import Bound, joint_bound
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -84,7 +84,7 @@ def run_bounds(logs: Logs) -> RunBounds:
             offers = logs.offers_of(number, name)
             realised[at, m] = fsum(offers["dqi"][offers["outcome"] == Outcome.SERVED].clip(0))
             if active[at, m] and not why_not:
-                best[at, m] = _best(logs, number, world, name, int(budgets[at, m]))
+                best[at, m] = best_set(logs, number, world, name).quality
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
     return RunBounds(value, exact, realised, best, active, why_not)
 
@@ -103,12 +103,6 @@ def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: 
     now, worth = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
     worth[:, list(now.offline)] = 0.0
     return joint_bound(worth, world.bid[there], budgets, now.cores)
-
-
-def _best(logs: Logs, number: int, world: Qualities, name: str, budget: int) -> float:
-    now, m = logs.conditions(number), logs.places[name]
-    rivals = offers_by(logs.offers_of(number), name)
-    return possible(world.bid[m], world.dqi[m], rivals, cores=now.cores, budget=budget, offline=now.offline).quality
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from des.clients.population import Qualities
 from des.log_records import Outcome
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
@@ -44,22 +45,9 @@ class Explanation:
         self._now = logs.conditions(number)
         self._budget: Micro = to_micro(self._now.budgets[service])
 
-    def possible(
-        self,
-        *,
-        budget: Micro = 0,  # how much more money than it had, micro-units
-        cores: int = 0,  # how many more cores than each client had
-        without: str | None = None,  # a rival that makes no offers
-    ) -> Possible:
-        """Return the best set that the service could have had."""
-        return possible(
-            self._world.bid[self._m],
-            self._world.dqi[self._m],
-            offers_by(self._offers, self._service, without),
-            cores=self._now.cores + cores,
-            budget=self._budget + budget,
-            offline=self._now.offline,
-        )
+    def possible(self, **changes: Any) -> Possible:
+        """Return the best set that the service could have had; changes as in ``best_set``."""
+        return best_set(self._logs, self._number, self._world, self._service, **changes)
 
     def sentences(self) -> Iterator[str]:
         """Yield the explanation in words."""
@@ -121,7 +109,29 @@ class Explanation:
         return table.fillna({"why": "not wanted"}).reset_index()
 
 
-def offers_by(offers: pd.DataFrame, *without: str | None) -> list[list[tuple[int, Micro]]]:
+def best_set(
+    logs: Logs,
+    number: int,
+    world: Qualities,  # of the round
+    service: str,
+    *,
+    budget: Micro = 0,  # how much more money than it had, micro-units
+    cores: int = 0,  # how many more cores than each client had
+    without: str | None = None,  # a rival that makes no offers
+) -> Possible:
+    """Return the best set that a service could have had in a round, its rivals' offers being what they were."""
+    now, m = logs.conditions(number), logs.places[service]
+    return possible(
+        world.bid[m],
+        world.dqi[m],
+        _offers_by(logs.offers_of(number), service, without),
+        cores=now.cores + cores,
+        budget=to_micro(now.budgets[service]) + budget,
+        offline=now.offline,
+    )
+
+
+def _offers_by(offers: pd.DataFrame, *without: str | None) -> list[list[tuple[int, Micro]]]:
     """Return the clients and the payments that services offered in a round, but for some services."""
     rivals = offers[~offers["service"].isin([name for name in without if name])].groupby("service", sort=False)
     return [list(zip(own["client"].tolist(), own["payment"].tolist(), strict=True)) for _, own in rivals]

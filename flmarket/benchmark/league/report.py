@@ -34,12 +34,12 @@ def ratings_table(standing: Standing) -> Table:
         table.append(
             [
                 standing.name(it.policy),
-                _signed(it.rating),
+                it.rating.text("+.4f"),
                 f"{it.share:.3f}",
                 "" if math.isnan(it.stays) else f"{it.stays:.0%}",
                 f"{standing.cells[it.policy, it.policy].payoff.estimate:.4f}",
                 standing.name(best),
-                _signed(gains[best]),
+                gains[best].text("+.4f"),
             ]
         )
     return table
@@ -69,7 +69,7 @@ def sentences(standing: Standing) -> Iterator[str]:
     )
     if standing.cycle is not None:
         (a, b, c), narrowest = standing.cycle
-        yield f"{a} beats {b}, {b} beats {c}, and {c} beats {a}, by {_signed(narrowest)} or more"
+        yield f"{a} beats {b}, {b} beats {c}, and {c} beats {a}, by {narrowest.text('+.4f')} or more"
 
 
 def write(standing: Standing, folder: Path) -> list[Path]:
@@ -112,9 +112,3 @@ def write(standing: Standing, folder: Path) -> list[Path]:
 def _columns(name: str, interval: Interval) -> dict[str, float]:
     found = {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
     return {key: round(value, 9) for key, value in found.items()}
-
-
-def _signed(interval: Interval) -> str:
-    if not interval.known:
-        return f"{interval.estimate:+.4f}"
-    return f"{interval.estimate:+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"

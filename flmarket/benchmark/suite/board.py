@@ -25,9 +25,9 @@ def leaderboard(standings: Sequence[Standing]) -> Table:
         table.append(
             [
                 name(it),
-                *(_cell(it.score(mode), "{:.3f}") for mode in (None, *MODES)),
-                *(_cell(it.difference(mode), "{:+.4f}") for mode in MODES),
-                _cell(it.difference(VISITOR, contested=True), "{:+.4f}"),
+                *(_cell(it.score(mode), ".3f") for mode in (None, *MODES)),
+                *(_cell(it.difference(mode), "+.4f") for mode in MODES),
+                _cell(it.difference(VISITOR, contested=True), "+.4f"),
                 "" if worst is None else f"{worst.market.name} {worst.differences.mean():+.4f}",
                 str(it.trainings),
             ]
@@ -48,7 +48,7 @@ def details(standing: Standing) -> Table:
     """Return what a method reached in each market, and what it is measured by."""
     table = [["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]]
     for it in standing.results:
-        difference = _cell(against_zero(it.differences), "{:+.4f}")
+        difference = _cell(against_zero(it.differences), "+.4f")
         if standing.trainings > 1:
             difference += f", worst training {it.differences.mean(axis=1).min():+.4f}"
         table.append(
@@ -58,7 +58,7 @@ def details(standing: Standing) -> Table:
                 f"{it.auc.mean():.4f}",
                 f"{it.floor.mean():.4f}",
                 f"{it.reference.mean():.4f} {it.reference_name}",
-                _cell(against_zero(it.scores), "{:.3f}"),
+                _cell(against_zero(it.scores), ".3f"),
                 f"{it.rival.mean():.4f} {it.rival_name}",
                 difference,
             ]
@@ -121,7 +121,4 @@ def name(standing: Standing) -> str:
 
 
 def _cell(interval: Interval | None, form: str) -> str:
-    if interval is None:
-        return ""
-    ends = f" [{form.format(interval.low)}, {form.format(interval.high)}]" if interval.known else ""
-    return form.format(interval.estimate) + ends
+    return "" if interval is None else interval.text(form)

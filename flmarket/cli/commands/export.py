@@ -24,10 +24,6 @@ def export(
     table: Annotated[
         Literal["rounds", "offers", "events", "clients"], typer.Option(help="The log to export.")
     ] = "rounds",
-    shape: Annotated[
-        Literal["long", "wide"],
-        typer.Option(help="`wide` gives each round one row, with columns such as mnist.accuracy."),
-    ] = "long",
 ) -> None:
     """Gather the logs of runs into one file, with columns for scenario, policy, seed and what scenarios differ in.
 
@@ -39,14 +35,12 @@ def export(
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
     damaged: list[str] = []
     if parquet is not None:
-        if shape == "wide":
-            raise InputError("--shape wide is for --csv")
         count = export_parquet(runs, parquet, table, note, damaged.append)
     elif csv is not None and str(csv) != "-":
-        count = export_file(runs, csv, table, shape, note, damaged.append)
+        count = export_file(runs, csv, table, note, damaged.append)
     else:
         hide()  # the rows say enough
-        count = export(runs, sys.stdout, table, shape, note, damaged.append)
+        count = export(runs, sys.stdout, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
     missing(runs, damaged)

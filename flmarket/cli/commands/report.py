@@ -98,7 +98,7 @@ def report(
 
 
 def _made_by(runs: "Sequence[RunResult]") -> list[str]:
-    from scenarios.logs.versions import played_by
+    from scenarios.logs.mixtures import played_by
     from scenarios.running.provenance import versions
 
     played = sorted({played_by(run.directory.meta()) for run in runs})

@@ -45,7 +45,7 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     """Print what is to be said of one run, and return what was found. ``apart``: see ``rerun``."""
     from des.money import text
     from flmarket.analysis.verification.verify import verify
-    from scenarios.logs.versions import other_version
+    from scenarios.logs.mixtures import other_version
 
     try:
         verdict = verify(run)

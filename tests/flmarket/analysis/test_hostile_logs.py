@@ -55,12 +55,11 @@ def report(path: Path) -> None:
 
 def export(path: Path) -> None:
     for table in TABLES:
-        _export(path, table, "long")
-    export_file([path], path.parent / "wide.csv", "rounds", "wide")
+        _export(path, table)
 
 
-def _export(path: Path, table: Any, shape: Any) -> None:
-    export_file([path], path.parent / f"{table}.csv", table, shape)
+def _export(path: Path, table: Any) -> None:
+    export_file([path], path.parent / f"{table}.csv", table)
 
 
 def parquet(path: Path) -> None:

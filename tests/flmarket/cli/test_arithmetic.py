@@ -8,8 +8,8 @@ import pytest
 
 import flmarket
 from fl.training import fused
-from scenarios.logs.arithmetic import arithmetic, mixtures
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.mixtures import mixed_arithmetic
 from support.scenarios import SMALL
 
 Flmarket = Callable[..., CompletedProcess[str]]
@@ -38,7 +38,8 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def line(runs: Path) -> str:
     [first] = runs.glob("*/*/seed-0000")
-    return TOLD.format(f"{arithmetic(RunDirectory(first).meta())['one']} (1 run)")
+    kernel = RunDirectory(first).meta()["kernel"]["one"]
+    return TOLD.format(f"{kernel} (1 run)")
 
 
 def test_reports_tell(mixed: Path, flmarket: Flmarket) -> None:
@@ -65,10 +66,13 @@ def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path, flmarket:
 
 
 def test_backends_are_told_from_arithmetic() -> None:
-    [backends] = mixtures([("paper", {"mnist": "fused"}), ("paper", {"mnist": "surrogate"})])
+    def told(*kernels: str) -> list[str]:
+        return mixed_arithmetic([("paper", {"kernel": {"mnist": kernel}}) for kernel in kernels])
+
+    [backends] = told("fused", "surrogate")
     assert backends == (
         "runs of 'paper' have different values of training.backend: real (1 run); surrogate (1 run). Compare "
         "accuracies only between runs of one backend (docs/surrogate.md)"
     )
-    assert len(mixtures([("paper", {"mnist": used}) for used in ("fused", "reference", "surrogate")])) == 2
-    assert mixtures([("paper", {"mnist": "surrogate"})] * 2) == []
+    assert len(told("fused", "reference", "surrogate")) == 2
+    assert told("surrogate", "surrogate") == []

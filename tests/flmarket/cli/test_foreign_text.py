@@ -157,7 +157,6 @@ def test_crafted_logs_are_refused_or_shown_as_text(
         ("report", out),
         ("report", out, "--format", "csv"),
         *(("export", out, "--csv", "-", "--table", table) for table in ("rounds", "offers", "events")),
-        ("export", out, "--csv", "-", "--shape", "wide"),
     ):
         done = flmarket(*command)
         require_harmless(done)

@@ -82,7 +82,6 @@ def readers(run: Run, folder: Path) -> dict[str, Callable[[], object]]:
         "report": lambda: make_report(read([path])),
         "income": lambda: [result.income for result in read([path])],
         "export": lambda: export_file([path], folder / "all.csv", "offers"),
-        "wide": lambda: export_file([path], folder / "wide.csv", "rounds", "wide"),
         "replay": replay,
     }
 

@@ -54,18 +54,10 @@ def test_a_line_with_another_number_of_values_is_no_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "problem"),
-    [
-        (
-            [name for name in OFFERS.names if name != "paid"],
-            "offers.csv: made by an earlier version of flmarket (no column 'paid'); run the scenario with --fresh",
-        ),
-        ([*OFFERS.names, "mood"], "offers.csv: does not have the columns of offers.csv; see docs/logs.md"),
-        (["a", "b"], "offers.csv: does not have the columns of offers.csv; see docs/logs.md"),
-        ([""], "offers.csv: does not have the columns of offers.csv; see docs/logs.md"),
-    ],
+    "header", [[name for name in OFFERS.names if name != "paid"], [*OFFERS.names, "mood"], ["a", "b"], [""]]
 )
-def test_other_columns_are_refused(header: list[str], problem: str, tmp_path: Path) -> None:
+def test_other_columns_are_refused(header: list[str], tmp_path: Path) -> None:
+    problem = "offers.csv: does not have the columns of offers.csv (docs/logs.md); run the scenario with --fresh"
     (tmp_path / "offers.csv").write_text(",".join(header) + "\n")
     with pytest.raises(TableError) as error:
         OFFERS.check(tmp_path)

@@ -106,16 +106,6 @@ def test_export_puts_the_run_in_front_of_each_row(run: RunDirectory) -> None:
     assert len(lines) == 3
 
 
-def test_wide_export_has_one_row_for_each_round(run: RunDirectory) -> None:
-    text = io.StringIO()
-    export([run.path], text, "rounds", "wide")
-    wide = pd.read_csv(io.StringIO(text.getvalue()), dtype=str)
-    assert len(wide) == 1
-    assert list(wide.columns[:5]) == ["scenario", "policy", "seed", "round", "sim_time"]
-    assert wide.loc[0, "emnist.accuracy"] == "0.666667"
-    assert wide.loc[0, "mnist.service_policy"] == "hqfa"
-
-
 def test_export_gathers_runs_below_a_directory(run: RunDirectory, tmp_path: Path) -> None:
     target = tmp_path / "all.csv"
     assert export_file([tmp_path], target, "offers") == 1
@@ -127,8 +117,6 @@ def test_export_gathers_runs_below_a_directory(run: RunDirectory, tmp_path: Path
 def test_export_refuses_what_it_cannot_do_and_leaves_the_old_file(run: RunDirectory, tmp_path: Path) -> None:
     target = tmp_path / "all.csv"
     target.write_text("precious")
-    with pytest.raises(InputError, match="wide"):
-        export_file([run.path], target, "events", "wide")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no complete run"):
         export_file([tmp_path / "empty"], target)

@@ -96,6 +96,13 @@ def test_a_run_of_ours_is_good(good: Path) -> None:
     assert (verdict.rounds, verdict.offers > 20, verdict.paid > 0) == (6, True, True)
 
 
+def test_what_is_wrong_with_a_value_comes_before_how_it_is_written(run: Path) -> None:
+    change(run / "offers.csv", "payment", "0.1", lambda row: row["outcome"] == "served")
+    first, *_, last = verify(RunDirectory(run)).problems
+    assert "the payment 0.100000 is below the bid" in first
+    assert "should be written" in last
+
+
 def test_data_may_cost_nothing(two_services: str, tmp_path: Path) -> None:
     """Bids of 0 are legal; with offers at the bid, nobody is paid anything."""
     free = ["rounds=1", "clients.cost={per_sample=0, per_emd=0}"]
@@ -237,7 +244,7 @@ def test_every_rule_checks_a_column() -> None:
 @pytest.mark.parametrize("text", ["1e3", "nan", "", "inf", "-0.0", "+1.0", "01.0", " 1.0", "1e1", "9" * 5000])
 def test_values_that_flmarket_would_write_differently_are_named(text: str, run: Path) -> None:
     change(run / "rounds.csv", "sim_time", text, lambda row: True)
-    [problem, *_] = verify(RunDirectory(run)).problems
+    [*_, problem] = verify(RunDirectory(run)).problems
     assert "rounds.csv: cannot be read: " in problem or problem.startswith("rounds.csv, line 2: '1,")
     assert len(problem) < 1_000
 

@@ -27,7 +27,6 @@ def test_export_writes_what_pandas_reads(quick_run: tuple[Path, Done], tmp_path:
     [
         (["nowhere", "--csv", "x.csv"], "nowhere"),
         (["nowhere"], "choose one file to write: either --csv FILE or --parquet FILE"),
-        (["nowhere", "--parquet", "x", "--shape", "wide"], "--shape wide is for --csv"),
     ],
 )
 def test_a_mistake_is_named_with_status_2_and_no_traceback(
