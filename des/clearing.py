@@ -61,7 +61,6 @@ class Platform:
         self.mechanism.restore(state)
 
     def book(self, current: Round) -> Book:
-        """Return all offers of a round so far."""
         offers = current.offers.values()
         services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])

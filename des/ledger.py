@@ -91,7 +91,6 @@ class Ledger:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the balances of a ``state``."""
         self.accounts = {service: Account(**balances) for service, balances in state["accounts"].items()}
         self.income = list(state["income"])
         self.check()

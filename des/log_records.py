@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """The outcome of an offer."""
-
     SERVED = "served"
     OUTBID = "outbid"  # K services offered the client more
     DROPPED = "dropped"  # awarded, but the update did not arrive: it missed the deadline, or the client left

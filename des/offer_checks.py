@@ -42,8 +42,6 @@ class OfferError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedOffer:
-    """An offer that keeps all constraints."""
-
     clients: IntArray  # [k] as in ``Offer``
     payments: MicroArray  # [k] micro-units
     total: Micro  # the sum of the payments

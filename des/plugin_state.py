@@ -16,7 +16,6 @@ class Remembers(Protocol):
 
 
 def remembered(thing: Remembers, kind: str, error: type[RunError]) -> dict[str, Any]:
-    """Return what a mechanism or behaviour remembers."""
     state = thing.state()
     try:
         stored: object = json.loads(json.dumps(state, allow_nan=False))

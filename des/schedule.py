@@ -24,8 +24,6 @@ class Intervention:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of a round."""
-
     budgets: Mapping[str, Micro]  # B_m by service, micro-units
     cores: int  # K
     # clients that cannot be selected. Their data is drawn like all others': the world stays the same.
@@ -56,8 +54,6 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The conditions of all rounds."""
-
     first: Conditions  # those before any intervention
     interventions: Sequence[Intervention] = ()  # all of the run, in any order
 

@@ -14,8 +14,6 @@ from fl.surrogate.learning_curves import Curve
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """A service as the scenario describes it."""
-
     name: str  # unique in the market
     dataset: str  # name of the data set that it learns
     labels: int  # L, how many labels that data set has
@@ -44,7 +42,6 @@ class ServiceState:
 
     @classmethod
     def first(cls, spec: ServiceSpec, accuracy: float, test_accuracy: float | None) -> Self:
-        """Return the state of a service before the first round."""
         status = Status.WAITING if spec.arrival > 1 else Status.TRAINING
         return cls(accuracy, accuracy if test_accuracy is None else test_accuracy, status)
 
@@ -77,7 +74,6 @@ class ServiceState:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the state that ``plain`` returned."""
         return cls(plain["accuracy"], plain["test_accuracy"], Status(plain["status"]))
 
 

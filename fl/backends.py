@@ -135,7 +135,6 @@ class FittedCurves(Backend):
         return SurrogateFederation(self.curves(spec), spec.seed)
 
     def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
-        """Return the learning curve of each service."""
         return {it.service: self.known(it.dataset, it.regime) for it in spec.tasks}
 
 

@@ -71,7 +71,6 @@ class Results:
         # of each run, [6, round, service] accuracy, test accuracy, reward, spent, wanted and served
         runs: Sequence[FloatArray],
     ) -> "Results":
-        """Return the outcome of runs."""
         entrants = tuple(dict.fromkeys(name for name, _ in played))
         seeds = tuple(seed for _, seed in played[: len(played) // len(entrants)])
         kept = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)

@@ -132,7 +132,6 @@ def recorded_of(scenario: Scenario) -> list[str]:
 
 
 def fits_of(scenario: Scenario) -> list[Fit]:
-    """Return the fits that the scenario uses."""
     names, backend = datasets_of(scenario), backend_of(scenario)
     fits = [dqi_fit(name) for name in names] if scenario.dqi == "fitted" else []
     return fits + [fit for name in names for fit in backend.fits(name, scenario.training_for(name))]
@@ -154,12 +153,10 @@ def build(
 
 
 def build_policy(scenario: Scenario, service: Service) -> Policy:
-    """Return a new policy for one service of the scenario."""
     return create_policy(service, policy_context(scenario, service, known_curve(scenario, service)))
 
 
 def create_policy(service: Service, context: PolicyContext) -> Policy:
-    """Return a new policy for a service that knows its context."""
     return create(service.policy, context, policy_options(service))
 
 
@@ -263,7 +260,6 @@ def interventions(scenario: Scenario) -> Iterator[Intervention]:
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
-    """Return a service as the market knows it."""
     return ServiceSpec(
         name=service.name,
         dataset=service.dataset,
@@ -312,7 +308,6 @@ def behaviour_of(scenario: Scenario) -> Behaviour:
 
 
 def timeline(scenario: Scenario) -> Timeline:
-    """Return the scenario's clock."""
     return Timeline(**scenario.timeline.model_dump())
 
 

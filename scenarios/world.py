@@ -76,7 +76,6 @@ class World:
             self._closed = number
 
     def mechanism(self, round_: int) -> str:
-        """Return the name of the mechanism that clears a round."""
         rules = self.conditions(round_).rules
         return self._mechanism if rules is None else rules[0]
 

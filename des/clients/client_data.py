@@ -23,8 +23,6 @@ STRETCH = 64  # rounds that are searched at once for the last drift before a rou
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """The extent to which data lasts."""
-
     # the probability that a round keeps a client's lasting pair for a service, rather than draw another one for that
     # round alone; 0 as in the paper
     persistence: float = 0.0
@@ -59,7 +57,6 @@ class Holdings:
         self._reached: tuple[int, IntArray] | None = None  # the last block that was drawn, and its last row of drifts
 
     def at(self, round_: int) -> tuple[IntArray, IntArray | None]:
-        """Return what clients hold in a round."""
         block, position = divmod(round_, self._ahead)
         places, since = self._drawn(block)
         return places[position], None if since is None else since[position]

@@ -15,8 +15,8 @@ from des.clients.disclosure import Disclosure
 from des.money import MicroArray, to_micro
 from fl.arithmetic.elementary import rounded
 from fl.arrays import FloatArray, IntArray
-from fl.data.dqi import DQIParameters, dqi, dqi_range, largest_emd
-from fl.data.partition import realised_emd
+from fl.data.dqi import DQIParameters, dqi, dqi_range
+from fl.data.emd import largest_emd, realised_emd
 from flmarket.core.errors import InputError
 
 _GRID = 65
@@ -25,8 +25,6 @@ _GRID = 65
 
 @dataclass(frozen=True, slots=True)
 class PopulationSpec:
-    """The clients of a market."""
-
     count: int  # C
     cores: int  # K, how many services a client can serve at once (eq. 2)
     data_sizes: tuple[int, ...]  # the set from which D is drawn, images

@@ -61,8 +61,6 @@ def times(costs: MicroArray, factors: FloatArray | np.float64) -> MicroArray:
 
 
 class Lens:
-    """The DQI as services see it."""
-
     def __init__(
         self,
         disclosure: Disclosure,  # what they see

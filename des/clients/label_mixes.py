@@ -15,13 +15,12 @@ from des.clients.client_data import FRESH, Holdings
 from des.clients.data_tables import Table, Valuation
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray, UInt32Array
-from fl.data.dirichlet import counted_emd, label_mixes, mixed_counts
+from fl.data.dirichlet import label_mixes, mixed_counts
+from fl.data.emd import counted_emd
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMixes:
-    """The label mixes of one round."""
-
     concentration: float  # that of the Dirichlet distribution
     labels: Sequence[int]  # [M] L of each service's data set
     keys: UInt32Array  # [2, 2] the streams of fresh and of lasting mixes

@@ -150,7 +150,6 @@ class Population:
         offers: Iterable[tuple[str, int, Micro | None]],
         names: Sequence[str],  # of the services
     ) -> None:
-        """Let clients learn from a round."""
         if self.learns:
             self.spec.behaviour.close(round_, Outcomes.of(offers, names, self.held(round_).cost))
 
@@ -164,7 +163,6 @@ class Population:
         return self.spec.behaviour.learns
 
     def state(self) -> dict[str, Any]:
-        """Return what the clients have learned so far."""
         return remembered(self.spec.behaviour, "behaviour", BehaviourError)
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
-from fl.data.dqi import DQIParameters, alpha, dqi, largest_emd
-from fl.data.partition import draw_images, label_counts, largest_count, realised_emd
+from fl.data.dqi import DQIParameters, alpha, dqi
+from fl.data.emd import largest_count, largest_emd, realised_emd
+from fl.data.partition import draw_images, label_counts
 from fl.data.registry import Dataset
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import visiting_order
@@ -31,8 +32,6 @@ class Experiment(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The outcome of one experiment."""
-
     size: int  # D
     emd: float  # realised
     accuracy: float  # on the whole test split

@@ -11,7 +11,6 @@ import numpy as np
 from fl.arithmetic.draws import Word, uniforms
 from fl.arithmetic.elementary import exp, log, normal_quantile
 from fl.arrays import BoolArray, FloatArray, IntArray, UInt32Array
-from fl.data.dqi import largest_emd
 
 LEAST, MOST = 0.001, 1_000_000.0
 """The concentrations that can be drawn from: beyond them all images have one label, or all labels as many."""
@@ -90,10 +89,3 @@ def mixed_counts(
     np.put_along_axis(rank, order, np.arange(len(shares)).reshape(-1, *(1,) * sizes.ndim), axis=0)
     counts += rank < sizes - counts.sum(axis=0)
     return counts
-
-
-def counted_emd(counts: IntArray) -> FloatArray:
-    """Return the EMD (eq. 1) from a uniform reference [...] of data sets with label counts [L, ...]; whole sums."""
-    labels, size = len(counts), counts.sum(axis=0)
-    distance: FloatArray = np.abs(counts * labels - size).sum(axis=0) / (size * labels)
-    return np.minimum(distance, largest_emd(labels))  # which is a rounded number, too

@@ -1,7 +1,4 @@
-"""Data quality: the data quality indicator (DQI, eq. 6) of a data set's size and earth mover's distance (EMD).
-
-The paper's EMD is the L1 distance between two label distributions: 0 for an IID data set (eq. 1).
-"""
+"""The data quality indicator (DQI, eq. 6) of a data set's size and earth mover's distance (EMD)."""
 
 from dataclasses import dataclass
 
@@ -10,11 +7,6 @@ import numpy.typing as npt
 
 from fl.arithmetic.elementary import exp, power
 from fl.arrays import FloatArray
-
-
-def largest_emd(labels: int) -> float:
-    """Return the largest EMD from a uniform reference: all images carry one of ``labels`` labels."""
-    return 2.0 * (1.0 - 1.0 / labels)
 
 
 @dataclass(frozen=True, slots=True)

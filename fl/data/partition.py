@@ -1,55 +1,17 @@
 """Data sets of an exact size and EMD: integer label counts, and the images that fill them (eq. 1 inverted).
 
-Moving one image from a label that has too few to one that has too many changes the EMD by 2/D, so a data set of D
-images can only have certain EMDs. ``realised_emd`` says which one it will be: the wanted value where the integers allow
-it, else the nearest possible. It depends on (D, EMD, L) alone; which labels have too many is a random draw.
+Which EMD a data set gets is ``fl.data.emd.realised_emd``; which labels have too many is a random draw.
 """
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from fl.arithmetic.draws import subsets, uniforms
 from fl.arithmetic.elementary import log
 from fl.arrays import FloatArray, IntArray, UInt32Array
-
-
-@lru_cache(maxsize=4096)
-def _nearest(size: int, emd: float, labels: int) -> tuple[float, tuple[tuple[int, int], ...]]:
-    """Return the nearest possible EMD and the (over-full labels, images in them) pairs that give it.
-
-    With s labels above D/L holding T images together, the EMD is 2 * (T - s*D/L) / D; an EMD of 0 needs D/L whole.
-    The labels above hold at least floor(D/L)+1 images each, the others at most floor(D/L).
-    """
-    base, rest = divmod(size, labels)
-    candidates: list[tuple[float, int, int]] = [(0.0, 0, 0)] if rest == 0 else []
-    for over in range(1, labels):
-        least = max(over * (base + 1), size - (labels - over) * base)
-        wanted = over * size / labels + emd * size / 2.0
-        for total in {int(np.floor(wanted)), int(np.ceil(wanted)), least, size}:
-            if least <= total <= size:
-                # In units of images / L, so that equal EMDs compare equal.
-                realised = 2.0 * (total * labels - over * size) / (labels * size)
-                candidates.append((realised, over, total))
-    nearest, *_ = min(candidates, key=lambda candidate: (round(abs(candidate[0] - emd), 12), candidate))
-    # EMDs a rounding error apart are the same EMD.
-    pairs = {(over, total) for realised, over, total in candidates if abs(realised - nearest) < 1e-12}
-    return nearest, tuple(sorted(pairs))
-
-
-def realised_emd(size: int, emd: float, labels: int) -> float:
-    """Return the EMD that a data set of ``size`` images over ``labels`` labels gets when ``emd`` is wanted."""
-    return _nearest(size, emd, labels)[0]
-
-
-def largest_count(size: int, emd: float, labels: int) -> int:
-    """Return the most images of one label that such a data set can need."""
-    base = size // labels
-    _, pairs = _nearest(size, emd, labels)
-    # One over-full label takes everything that its s - 1 companions, at their least, leave. With none, D/L is whole.
-    return max((total - (over - 1) * (base + 1) if over else base) for over, total in pairs)
+from fl.data.emd import nearest_emd
 
 
 def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: int = 0, client: int = 0) -> IntArray:
@@ -60,7 +22,7 @@ def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: i
     """
     if size < 1 or labels < 2:
         raise ValueError("a data set needs at least one image and two labels")
-    _, pairs = _nearest(size, emd, labels)
+    _, pairs = nearest_emd(size, emd, labels)
     # Exponentially distributed numbers, in proportion to their sum, are such a draw.
     share = -log(1.0 - uniforms(key, round_, 0, client, np.arange(labels))[0])
     share /= math.fsum(share.tolist())

@@ -31,8 +31,6 @@ class FitError(InputError):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit."""
-
     kind: Kind  # ``dqi`` (eq. 6) or ``surrogate`` (a learning curve)
     dataset: str  # name of the data set
     regime: Regime  # how the clients trained whose curve was measured, or (``dqi``) the experiments' networks

@@ -54,7 +54,6 @@ class Curve:
         return cls(**{field.name: float(parameters[field.name]) for field in fields(cls)})
 
     def parameters(self) -> dict[str, float]:
-        """Return the parameters by name."""
         return asdict(self)
 
     def noiseless(self) -> "Curve":

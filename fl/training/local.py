@@ -41,7 +41,6 @@ class ReferenceTrainer:
     def train(
         self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
     ) -> tuple[Float32Array, float]:
-        """See ``Trainer.train``."""
         self._flat.numpy()[:] = parameters
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
         velocity = torch.zeros_like(self._flat) if regime.momentum else None
@@ -59,7 +58,6 @@ class ReferenceTrainer:
         return self.parameters, total / order.size
 
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
-        """See ``Trainer.correct``."""
         self._flat.numpy()[:] = parameters
         self._module.eval()
         with torch.inference_mode():

@@ -62,7 +62,6 @@ class FusedTrainer:
     def train(
         self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
     ) -> tuple[Float32Array, float]:
-        """See ``Trainer.train``."""
         return fused.train(
             self._architecture,
             parameters,
@@ -77,7 +76,6 @@ class FusedTrainer:
         )
 
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
-        """See ``Trainer.correct``."""
         return fused.correct(
             self._architecture,
             parameters,

@@ -106,7 +106,6 @@ class _Bars:
                 self.end()
 
     def end(self) -> None:
-        """Take all bars away."""
         self._timer.cancel()
         if self._bars is not None:
             self._timer.join()

@@ -115,7 +115,6 @@ class Gains:
         return {"gram": self._gram, "moment": self._moment, "shown": self._shown, "counts": counts}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Remember what ``state`` returned."""
         self._gram, self._moment = np.array(state["gram"]), np.array(state["moment"])
         self._shown = np.array(state["shown"])
         self._served, self._rounds, self._agreement, self._apart, self._pairs = state["counts"].tolist()

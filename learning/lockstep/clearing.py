@@ -44,8 +44,6 @@ class Fate:
 
 
 class Clearings:
-    """Clears the rounds of all markets."""
-
     def __init__(self, kinds: Templates) -> None:
         markets, count = kinds.each, len(kinds.each)
         self._clients, self._services, self._epochs = kinds.clients, kinds.services, kinds.epochs

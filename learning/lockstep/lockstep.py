@@ -48,8 +48,6 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The outcome of a round."""
-
     round: IntArray  # [B] n
     fate: Fate  # what became of each offer
     reward: FloatArray  # [B, M] r = Omega^accuracy, at most Omega^target; 0 before a service arrives

@@ -24,8 +24,6 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One round of all markets."""
-
     pairs: Pairs
     at: IntArray  # [B, M, C] which pair each client holds; where a smaller market has no such client, any
 

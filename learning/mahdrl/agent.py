@@ -44,8 +44,6 @@ NAME, SINGLE = "mahdrl", "mahdrl-single"
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The networks of an agent."""
-
     quality: Mlp  # q: what a client adds to the mean quality of its set; the same network for every client
     # kappa's three coefficients, given the time and the budget: the best number early on may not be the best later
     count: Mlp
@@ -120,7 +118,6 @@ class Brain:
         return self._decided(observation, memory)[0]
 
     def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:
-        """Return what ``decide`` returns, and what it follows from."""
         offer, q, prices, chance = self._decided(observation, memory)
         level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
         return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
@@ -197,7 +194,6 @@ class Player(Policy):
         return self._brain.decide(observation, self._memory)
 
     def reasons(self, observation: Observation) -> Reasons:
-        """Return what ``act`` returns, and what it follows from."""
         return self._brain.reasons(observation, self._memory)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:

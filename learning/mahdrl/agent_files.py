@@ -242,7 +242,6 @@ class Row:
 
 
 def log_row(row: Row) -> dict[str, object]:
-    """Return a row by the columns of the log."""
     return asdict(row) | dict(row.losses)
 
 

@@ -258,7 +258,6 @@ class Memory:
         offer: Offer,
         won: BoolArray,  # [k] which of the offers won
     ) -> "Memory":
-        """Return the memory after a round."""
         sums = self.sums.copy()
         sums[_ROUNDS] += 1
         sums[_AGREEMENT] += _agreement(observation)

@@ -139,7 +139,6 @@ class Learner(ABC):
         """Continue from a ``state``."""
 
     def agent(self) -> Tensors:
-        """Return what a trained agent needs to play."""
         return {}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fl.calibration.dqi_fit import Experiment, Point, fit, grid, measure, quality, rounded
-from fl.data.dqi import largest_emd
+from fl.data.emd import largest_emd
 from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, add, own_folder
 from fl.training.regime import Regime

@@ -13,9 +13,8 @@ from des.mechanisms.mechanism import create as create_mechanism
 from des.money import to_micro
 from fl.backends import BACKENDS
 from fl.data.dataset import DatasetInfo
-from fl.data.dqi import largest_emd
+from fl.data.emd import largest_count, largest_emd, realised_emd
 from fl.data.own_files import is_path
-from fl.data.partition import largest_count, realised_emd
 from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
 from fl.training.models import BUILTIN as BUILTIN_MODELS

@@ -18,7 +18,7 @@ from des.behaviours.behaviour import TRUTHFUL
 from des.mechanisms.mechanism import DEFAULT
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
-from fl.data.dqi import largest_emd
+from fl.data.emd import largest_emd
 from fl.data.own_files import is_path
 from fl.data.validation_split import LARGEST_SHARE
 from fl.training.regime import Device, Kernel, Regime

@@ -224,7 +224,6 @@ class Rewards:
         self._episode: defaultdict[int, list[float]] = defaultdict(list)
 
     def begin(self) -> None:
-        """Start an episode."""
         self._episode.clear()
 
     def stored(

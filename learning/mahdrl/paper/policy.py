@@ -39,7 +39,6 @@ class MahdrlPaper(Policy):
         return self.reasons(observation).offer
 
     def reasons(self, observation: Observation) -> Reasons:
-        """Return what ``act`` returns, and what it follows from."""
         state = self._networks.encode(observation)[None, None]
         markup = self._networks.markup(self._actor, state)
         q = self._networks.q(self._critic, state, markup)

@@ -28,7 +28,8 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.market import Market
 from des.money import MicroArray
-from fl.data.dqi import PUBLISHED, dqi, largest_emd
+from fl.data.dqi import PUBLISHED, dqi
+from fl.data.emd import largest_emd
 from flmarket.core.options import OptionsError
 from support.tiers import examples
 

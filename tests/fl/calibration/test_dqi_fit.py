@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fl.calibration.dqi_fit import Experiment, Point, fit, grid, measure, quality, rounded
 from fl.data.dqi import DQIParameters, alpha, dqi
-from fl.data.partition import realised_emd
+from fl.data.emd import realised_emd
 from fl.data.registry import load
 from fl.surrogate import fits
 from fl.surrogate.fitted import dqi_fit, read

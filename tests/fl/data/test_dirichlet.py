@@ -15,8 +15,8 @@ from scipy import stats
 from fl.arithmetic import draws, elementary
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray
-from fl.data.dirichlet import LEAST, MOST, counted_emd, label_mixes, mixed_counts
-from fl.data.dqi import largest_emd
+from fl.data.dirichlet import LEAST, MOST, label_mixes, mixed_counts
+from fl.data.emd import counted_emd, largest_emd
 from implementations import compiled_and_not
 from support.emd import emd
 

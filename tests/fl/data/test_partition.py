@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl.arithmetic.draws import draw_key, uniforms
-from fl.data.dqi import largest_emd
-from fl.data.partition import draw_images, label_counts, largest_count, realised_emd
+from fl.data.emd import largest_count, largest_emd, realised_emd
+from fl.data.partition import draw_images, label_counts
 from support.emd import emd
 
 

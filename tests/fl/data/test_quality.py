@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.data.dirichlet import counted_emd
-from fl.data.dqi import PUBLISHED, DQIParameters, alpha, dqi, dqi_range, largest_emd
+from fl.data.dqi import PUBLISHED, DQIParameters, alpha, dqi, dqi_range
+from fl.data.emd import counted_emd, largest_emd
 from support.emd import emd
 
 
