@@ -5,28 +5,38 @@ The text must be valid TOML: run ``tomllib`` over it first. That makes the scann
 
 import re
 import tomllib
-from bisect import bisect_right
+from collections.abc import Iterator
 
 from scenarios.file.problems import Path
 
-_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
-_SEPARATOR = re.compile(r"(?:[ \t\n,]|#[^\n]*)*")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_SCALAR = re.compile(r"[^,\]}#\n]*")
-_STRING = re.compile(
+_TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes before the closing three belong to the text
     r"|'''.*?'''(?:'{0,2})"
     r'|"(?:[^"\\]|\\.)*"'
-    r"|'[^']*'",
+    r"|'[^']*'"
+    r"|#[^\n]*"
+    r"|[\[\]{},=.\n]"
+    r"""|[^\s\[\]{},=.#"']+""",
     re.DOTALL,
 )
 
 
 class Positions:
-    """Lines by path."""
+    """Lines by path: of every table, key and list item, where it is first mentioned."""
 
     def __init__(self, text: str) -> None:
-        self.lines = _Scanner(text.replace("\r\n", "\n")).scan()
+        self.lines: dict[Path, int] = {}
+        self._sizes: dict[Path, int] = {}  # of [[arrays]] of tables
+        self._tokens = [*_tokens(text.replace("\r\n", "\n")), ("\n", 0)]
+        self._at = 0
+        table: Path = ()
+        while self._at < len(self._tokens):
+            if self._part == "[":
+                table = self._header()
+            elif self._part == "\n":
+                self._at += 1
+            else:
+                self._entry(table)
 
     def line(self, path: Path) -> int:
         """Return the line (from 1) of a value, or of the nearest table or list around it; of a missing key's table."""
@@ -34,110 +44,78 @@ class Positions:
             path = path[:-1]
         return self.lines.get(path, 1)
 
-
-class _Scanner:
-    """Walks a TOML text once, keeping the line on which each path is first mentioned."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._newlines = [i for i, c in enumerate(text) if c == "\n"]
-        self._lines: dict[Path, int] = {}
-        self._array_sizes: dict[Path, int] = {}  # [[arrays]] of tables, by path
-
-    def scan(self) -> dict[Path, int]:
-        """Return the line of every table, key and list item."""
-        table: Path = ()
-        self._skip(_BLANK)
-        while self._at < len(self._text):
-            if self._text[self._at] == "[":
-                table = self._header()
-            else:
-                self._entry(table)
-            self._skip(_BLANK)
-        return self._lines
-
-    def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Move behind a match at the present place (none is an empty one) and return it."""
-        found = pattern.match(self._text, self._at)
-        if found is None:
-            return ""
-        self._at = found.end()
-        return found.group()
-
-    def _line(self) -> int:
-        return bisect_right(self._newlines, self._at - 1) + 1
+    @property
+    def _part(self) -> str:
+        return self._tokens[self._at][0]
 
     def _header(self) -> Path:
         """Read ``[table]`` or ``[[array of tables]]`` and return the path of the table that it opens."""
-        line = self._line()
-        brackets = 2 if self._text.startswith("[[", self._at) else 1
+        line = self._tokens[self._at][1]
+        brackets = 2 if self._tokens[self._at + 1][0] == "[" else 1
         self._at += brackets
-        keys = self._keys()
+        *above, last = self._keys()
         self._at += brackets
         path: Path = ()
-        for depth, key in enumerate(keys, start=1):
+        for key in above:
             path = (*path, key)
-            self._lines.setdefault(path, line)
-            if brackets == 2 and depth == len(keys):
-                self._array_sizes[path] = self._array_sizes.get(path, 0) + 1
-            if path in self._array_sizes:
-                path = (*path, self._array_sizes[path] - 1)
-        self._lines[path] = line  # rather than where [table.below.it] stood
+            self.lines.setdefault(path, line)
+            if path in self._sizes:
+                path = (*path, self._sizes[path] - 1)
+        path = (*path, last)
+        self.lines.setdefault(path, line)
+        if brackets == 2:
+            self._sizes[path] = self._sizes.get(path, 0) + 1
+            path = (*path, self._sizes[path] - 1)
+        self.lines[path] = line  # rather than where [table.below.it] stood
         return path
 
-    def _entry(self, table: Path) -> None:
-        line = self._line()
-        path = table
+    def _entry(self, path: Path) -> None:
+        line = self._tokens[self._at][1]
         for key in self._keys():
             path = (*path, key)
-            self._lines.setdefault(path, line)
+            self.lines.setdefault(path, line)
         self._at += 1  # the equals sign
-        self._skip(_BLANK)
         self._value(path)
 
     def _keys(self) -> list[str]:
         keys = []
         while True:
-            self._skip(_BLANK)
-            if self._text[self._at] in "\"'":
-                keys.append(next(iter(tomllib.loads(f"{self._skip(_STRING)} = 0"))))
-            else:
-                keys.append(self._skip(_BARE_KEY))
-            self._skip(_BLANK)
-            if self._text[self._at] != ".":
+            keys.append(next(iter(tomllib.loads(f"{self._part} = 0"))))
+            self._at += 2
+            if self._tokens[self._at - 1][0] != ".":
+                self._at -= 1
                 return keys
-            self._at += 1
 
     def _value(self, path: Path) -> None:
-        opening = self._text[self._at]
-        if opening in "\"'":
-            self._skip(_STRING)
-        elif opening == "[":
-            self._at += 1
-            self._items(path)
-        elif opening == "{":
-            self._at += 1
-            self._inline_table(path)
+        if self._part == "[":
+            for index in self._places("]"):
+                self.lines[*path, index] = self._tokens[self._at][1]
+                self._value((*path, index))
+        elif self._part == "{":
+            for _ in self._places("}"):
+                self._entry(path)
         else:
-            self._skip(_SCALAR)
+            while self._part not in ("\n", ",", "]", "}"):
+                self._at += 1
 
-    def _items(self, path: Path) -> None:
+    def _places(self, closing: str) -> Iterator[int]:
+        """Move to each item of a list or of an inline table, and behind its closing bracket in the end."""
         index = 0
-        while self._more("]"):
-            item = (*path, index)
-            self._lines[item] = self._line()
-            self._value(item)
+        self._at += 1
+        while True:
+            while self._part in ("\n", ","):
+                self._at += 1
+            if self._part == closing:
+                self._at += 1
+                return
+            yield index
             index += 1
 
-    def _inline_table(self, path: Path) -> None:
-        while self._more("}"):
-            self._entry(path)
 
-    def _more(self, closing: str) -> bool:
-        """Move to the next item, or past the closing bracket if there is none."""
-        self._skip(_SEPARATOR)
-        if self._text[self._at] != closing:
-            return True
-        self._at += 1
-        return False
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the parts of a text, but for blanks and comments, each with its line."""
+    line = 1
+    for found in _TOKEN.finditer(text):
+        if not found[0].startswith("#"):
+            yield found[0], line
+        line += found[0].count("\n")
