@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typing_extensions import Doc
 
@@ -17,7 +17,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.home import expanded
 from flmarket.core.words import in_python, pythonic
-from scenarios.running.options import Place, RunOptions, threads
+from scenarios.running.options import Place, RunOptions, TrainOptions, threads
 
 if TYPE_CHECKING:
     from flmarket.analysis.dataframes import Results
@@ -122,39 +122,29 @@ def read(*sources: Place) -> "Results":
     return Results([expanded(source) for source in sources])
 
 
-@in_python()
-def train(
-    scenario: "Place | Scenario | Sequence[Place | Scenario]",
-    out: Place,
-    *,
-    policy: Literal["mahdrl", "mahdrl-paper"] = "mahdrl",
-    episodes: int = 200,
-    seed: int = 0,
-    rotate: bool = False,
-    together: int = 1,
-    rivals: Sequence[str] = (),
-    evaluate_every: int = 25,
-    options: Mapping[str, Any] | None = None,
-    resume: bool = False,
-    workers: int | None = None,
-) -> Path:
-    """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
+@dataclass(frozen=True)
+class Agent(TrainOptions):
+    """What ``train`` is told."""
 
-    Args:
-        scenario: the market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is
-            trained on.
-        out: NAME.safetensors; the log and saved states go next to it.
-        policy: what is trained.
-        episodes: how often a market is played to learn from it.
-        seed: the training's seed.
-        rotate: services take turns to learn, against the others' policies.
-        together: with ``rotate``, services that learn in the same episode; 0: a number drawn for each.
-        rivals: policies that the others draw from in each episode, as ``NAME`` or ``NAME:CHECKPOINT``; none means
-            those of the scenario.
-        evaluate_every: episodes between two evaluations.
-        options: hyper-parameters that differ from the defaults (docs/mahdrl.md).
-        resume: continue a training that was stopped.
-        workers: training threads; all cores if not given.
+    scenario: Annotated[
+        "Place | Scenario | Sequence[Place | Scenario]",
+        Doc(
+            "The market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is "
+            "trained on."
+        ),
+    ]
+    out: Annotated[Place, Doc("NAME.safetensors; the log and saved states go next to it.")]
+    _: KW_ONLY
+    seed: Annotated[int, Doc("The training's seed.")] = 0
+    options: Annotated[
+        "Mapping[str, Any] | None", Doc("Hyper-parameters that differ from the defaults (docs/mahdrl.md).")
+    ] = None
+
+
+@in_python()
+@told_by(Agent)
+def train(agent: Agent) -> Path:
+    """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
 
     Raises:
         InputError: the scenario, an option, or what is at ``out`` cannot be used.
@@ -166,23 +156,14 @@ def train(
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
 
-    markets = _scenarios(scenario)
+    markets, seed = _scenarios(agent.scenario), agent.seed
     if not markets:
         raise InputError("scenario = []: name at least one")
     names: object = markets[0].name if len(markets) == 1 else [market.name for market in markets]
-    training = plan_training(
-        markets,
-        policy,
-        episodes=episodes,
-        rotate=rotate,
-        together=together,
-        rivals=rivals,
-        evaluate_every=evaluate_every,
-        options=options or {},
-        command=f"flmarket.train({names!r}, policy={policy!r}, episodes={episodes}, seed={seed})",
-    )
-    path = place(expanded(out), seed, [seed])
-    run_training(training, seed, path, Shelf(), resume=resume, workers=threads(1, workers))
+    command = f"flmarket.train({names!r}, policy={agent.policy!r}, episodes={agent.episodes}, seed={seed})"
+    training = plan_training(markets, agent, agent.options or {}, command)
+    path = place(expanded(agent.out), seed, [seed])
+    run_training(training, seed, path, Shelf(), resume=agent.resume, workers=threads(1, agent.workers))
     return path
 
 

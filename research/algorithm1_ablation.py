@@ -28,6 +28,7 @@ from learning.mahdrl.training import Plan
 from learning.policy import Policy
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.running.options import TrainOptions
 from scenarios.train import plan_training, run
 
 SERVICES = ("mnist", "fashion-mnist", "emnist")
@@ -105,7 +106,7 @@ def trained(name: str, seed: int, folder: Path) -> Path:
         if name == CREDITED:
             train_reading(Reading("shared", "advantage"), Plan(seed=seed), out, scenario=scenario)
         else:
-            planned = plan_training([scenario], POLICY, options=variant.options, command="")
+            planned = plan_training([scenario], TrainOptions(policy=POLICY), variant.options)
             run(planned, seed, out, Shelf(), resume=True)
     return out
 

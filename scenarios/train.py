@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from types import MappingProxyType
+from typing import Any, Literal, get_type_hints
 
 from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
@@ -48,6 +49,7 @@ from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugins import plugins_of
+from scenarios.running.options import TrainOptions
 from scenarios.running.provenance import git_revision, versions
 from scenarios.suite.reserved import require_outside
 
@@ -99,16 +101,10 @@ class Training:
 
 
 def plan_training(
-    scenarios: Sequence[Scenario],  # parameters without a comment: see ``Training``
-    policy: PolicyName,
-    *,
-    episodes: int = 200,  # how often a market is played to learn from it
-    rotate: bool = False,
-    together: int = 1,  # with ``rotate``, services that learn in the same episode; 0: a number drawn for each
-    rivals: Sequence[str] = (),
-    evaluate_every: int = 25,  # episodes between two evaluations
-    options: Mapping[str, Any],
-    command: str,
+    scenarios: Sequence[Scenario],  # see ``Training``
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - it is frozen
+    settings: Mapping[str, Any] = MappingProxyType({}),  # hyper-parameters that differ from the defaults
+    command: str = "",
 ) -> Training:
     """Return what to train.
 
@@ -116,21 +112,9 @@ def plan_training(
     after a quarter of the episodes.
     """
     require_outside(scenarios)
-    if policy not in get_args(PolicyName):
-        raise InputError(f"policy {policy!r} cannot be trained; choose from {', '.join(get_args(PolicyName))}")
+    policy, rivals, episodes = options.policy, options.rivals, options.episodes
     if len(scenarios) > 1 and policy != "mahdrl":
         raise InputError(f"policy {policy!r} can only be trained in one market; with several, train mahdrl")
-    for name, number, least in (
-        ("episodes", episodes, 1),
-        ("together", together, 0),
-        ("evaluate_every", evaluate_every, 1),
-    ):
-        if number < least:
-            raise InputError(f"{name} = {number!r}: must be an integer of at least {least}")
-    if together != 1 and not rotate:
-        raise InputError("--together is the number of services that learn in the same turn; add --rotate")
-    if isinstance(rivals, str):
-        raise InputError(f"rivals = {rivals!r}: must be a list of policies")
     if ITSELF in rivals and policy != "mahdrl":
         raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
     if set(rivals) == {ITSELF}:
@@ -138,10 +122,10 @@ def plan_training(
     plan = Plan(
         episodes=episodes,
         epsilon_episodes=max(1, min(100, episodes // 2) if len(scenarios) == 1 else episodes // 4),
-        evaluate_every=evaluate_every,
-        together=together,
+        evaluate_every=options.evaluate_every,
+        together=options.together,
     )
-    training = Training(tuple(scenarios), policy, options, plan, rotate, tuple(rivals), command)
+    training = Training(tuple(scenarios), policy, settings, plan, options.rotate, tuple(rivals), command)
     for rival, choice in training.choices.items():
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
             raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")

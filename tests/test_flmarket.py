@@ -371,15 +371,15 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"policy": "hqfa"}, "policy 'hqfa' cannot be trained; choose from mahdrl, mahdrl-paper"),
+        ({"policy": "hqfa"}, "policy = 'hqfa': must be 'mahdrl' or 'mahdrl-paper'"),
         (
             {"rivals": ["hqfaa"]},
             "unknown policy 'hqfaa'; did you mean 'hqfa'?" + OWN,
         ),
-        ({"rivals": "hqfa"}, "rivals = 'hqfa': must be a list of policies"),
-        ({"episodes": 0}, "episodes = 0: must be an integer of at least 1"),
-        ({"evaluate_every": 0}, "evaluate_every = 0: must be an integer of at least 1"),
-        ({"together": -1}, "together = -1: must be an integer of at least 0"),
+        ({"rivals": "hqfa"}, "rivals = 'hqfa': 'str' instances are not allowed as a Sequence value"),
+        ({"episodes": 0}, "episodes = 0: must be greater than or equal to 1"),
+        ({"evaluate_every": 0}, "evaluate_every = 0: must be greater than or equal to 1"),
+        ({"together": -1}, "together = -1: must be greater than or equal to 0"),
     ],
 )
 def test_mistakes_in_a_training_are_named_before_anything_is_written(

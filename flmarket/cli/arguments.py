@@ -67,16 +67,7 @@ def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], C
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = {it.name: it for it in signature(command).parameters.values() if it.name != "options"}
-        defaults = signature(options).parameters
-        told = [
-            Parameter(
-                it.name,
-                Parameter.KEYWORD_ONLY,
-                default=Path(defaults[it.name].default) if it.type == Place else defaults[it.name].default,
-                annotation=Annotated[Path if it.type == Place else it.type, _option(it)],
-            )
-            for it in declared(options)
-        ]
+        told = [_parameter(it, signature(options).parameters[it.name].default) for it in declared(options)]
 
         @wraps(command)
         def called(**given: Any) -> None:
@@ -90,9 +81,13 @@ def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], C
     return decorate
 
 
-def _option(option: Declared) -> Any:
-    names = [f"--{option.name.replace('_', '-')}"] if option.type is bool else []  # without a ``--no-...``
-    return typer.Option(*names, min=option.least, help=option.sentence)
+def _parameter(option: Declared, default: Any) -> Parameter:
+    kind = {Place: Path, Sequence[str]: list[str]}.get(option.type, option.type)  # as Typer knows it
+    names = [f"--{option.name.replace('_', '-')}"] if kind is bool else []  # without a ``--no-...``
+    sentence = option.sentence + (" Repeatable." if kind == list[str] else "")
+    told = typer.Option(*names, min=option.least, help=sentence)
+    default = Path(default) if kind is Path else default
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
 
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="Print results only, no progress.")]

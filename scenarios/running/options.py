@@ -1,8 +1,9 @@
-"""The options of a batch of runs, each declared once: ``flmarket.run``, ``flmarket run`` and the checks follow from it.
+"""The options of batches and trainings, each declared once: commands, ``flmarket.run`` and checks follow from it.
 
 Light to import: the command line declares all commands when it starts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -69,6 +70,35 @@ class RunOptions(PlayOptions):
     def again(self) -> "Fresh":
         """Which runs are started over."""
         return "changed" if self.fresh_changed else self.fresh
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What a training can be told, besides its markets, its seed and the policy's hyper-parameters."""
+
+    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], Doc("The policy to train.")] = "mahdrl"
+    episodes: Annotated[int, Ge(1), Doc("How often a market is played to learn from it.")] = 200
+    rotate: Annotated[bool, Doc("Services take turns to learn, against the others' policies.")] = False
+    together: Annotated[
+        int, Ge(0), Doc("Where services take turns, those that learn in the same episode; 0: a number drawn for each.")
+    ] = 1
+    rivals: Annotated[
+        Sequence[str],
+        Doc(
+            "Policies, NAME or NAME:CHECKPOINT, that non-learners draw from in each episode; itself: the agent as it "
+            "was, after episode 160. None: those of the scenario."
+        ),
+    ] = ()
+    evaluate_every: Annotated[
+        int, Ge(1), Doc("Episodes between two evaluations, each of which saves a state that can be resumed from.")
+    ] = 25
+    resume: Annotated[bool, Doc("Resume a training that was stopped or killed.")] = False
+    workers: Annotated[int | None, Ge(0), Doc("Threads that train clients; all cores if not given.")] = None
+
+    def __post_init__(self) -> None:
+        check(self, TrainOptions)
+        if self.together != 1 and not self.rotate:
+            raise InputError("--together is the number of services that learn in the same turn; add --rotate")
 
 
 def threads(jobs: int, wanted: int | None) -> int:

@@ -22,7 +22,7 @@ from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
 from scenarios.running.observer import RunObserver
-from scenarios.running.options import RunOptions
+from scenarios.running.options import RunOptions, TrainOptions
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from scenarios.running.same_code import fingerprint
@@ -311,9 +311,7 @@ def test_an_agent_says_which_plugins_it_was_trained_against(
 ) -> None:
     load_plugin(spender)
     scenario = parse(two_services, overrides=["rounds=1", "training.backend=surrogate", "training.local_epochs=2"])
-    plan = plan_training(
-        [scenario], "mahdrl", episodes=1, rotate=True, rivals=["big-spender"], options={}, command="a test"
-    )
+    plan = plan_training([scenario], TrainOptions(episodes=1, rotate=True, rivals=["big-spender"]))
     run_training(plan, 0, tmp_path / "agent.safetensors", shelf)
     described = json.loads((tmp_path / "agent.json").read_text())
     assert described["plugins"] == {"policy big-spender": PluginFile.read(spender).record}

@@ -22,7 +22,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions
+from scenarios.running.options import RunOptions, TrainOptions
 from scenarios.train import Training, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
@@ -185,14 +185,9 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     ],
 )
 def test_itself_as_a_rival_is_refused_where_there_is_no_earlier_self(tmp_path, rivals, changes, problem):
-    choice = {"policy": "mahdrl", "options": {}, "episodes": 200} | changes
+    options = TrainOptions(rotate=True, rivals=rivals, **changes)
     with pytest.raises(InputError, match=problem):
-        run(
-            plan_training(small().scenarios, rotate=True, rivals=rivals, command="a test", **choice),
-            0,
-            tmp_path / "a",
-            Shelf(),
-        )
+        run(plan_training(small().scenarios, options), 0, tmp_path / "a", Shelf())
 
 
 class Watcher(Learner):
@@ -332,9 +327,9 @@ def test_what_is_not_asked_for_is_trained_as_the_shipped_agents_were():
         together=1,
     )
     assert Plan() == default
-    assert plan_training([load("paper")], "mahdrl", options={}, command="").plan == default
+    assert plan_training([load("paper")]).plan == default
     # Exploration ends half-way.
-    assert plan_training([load("paper")], "mahdrl", episodes=30, options={}, command="").plan.epsilon_episodes == 15
+    assert plan_training([load("paper")], TrainOptions(episodes=30)).plan.epsilon_episodes == 15
 
 
 def test_the_markets_of_a_training_follow_from_its_seed():
@@ -455,7 +450,7 @@ def test_an_agent_of_several_markets_plays_any_other(tmp_path):
 def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
     several = markets().scenarios
     with pytest.raises(InputError, match="policy 'mahdrl-paper' can only be trained in one market; with several"):
-        plan_training(several, "mahdrl-paper", options={}, command="")
+        plan_training(several, TrainOptions(policy="mahdrl-paper"))
     for words, problem in (
         (["--draw", "2", "--set", "rounds=3"], "--set changes the scenarios that are named; markets drawn with --draw"),
         (["paper", "--draw-seed", "3"], "--draw-seed 3: says which markets are drawn; add --draw N"),
@@ -526,7 +521,7 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
         ("mahdrl:", "--rivals mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
     ):
         with pytest.raises(InputError) as caught:
-            plan_training(training.scenarios, "mahdrl", rotate=True, rivals=[rival], options={}, command="a test")
+            plan_training(training.scenarios, TrainOptions(rotate=True, rivals=[rival]))
         assert str(caught.value) == problem
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,12 +20,13 @@ from flmarket.cli.arguments import (
     parse_options,
     seeds_of,
     seeds_option,
+    taking,
 )
 from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.extras import require_extra
 from flmarket.core.tracking import counting, shown
-from scenarios.running.options import threads
+from scenarios.running.options import TrainOptions, threads
 
 if TYPE_CHECKING:
     from learning.mahdrl.agent_files import Row
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from scenarios.train import Training
 
 
+@taking(TrainOptions)
 def train(
     *,
     sources: Annotated[
@@ -41,54 +43,24 @@ def train(
     out: Annotated[
         Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; the log and saved states go next to it.")
     ],
-    policy: Annotated[Literal["mahdrl", "mahdrl-paper"], typer.Option(help="The policy to train.")] = "mahdrl",
     draw: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Also train in N markets drawn at random (docs/mahdrl.md).")
     ] = None,
     draw_seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="With --draw: which markets are drawn.")] = 0,
-    episodes: Annotated[int, typer.Option(min=1, help="Markets played while learning.")] = 200,
     backend: Annotated[str | None, typer.Option(help="Instead of the scenario's training.backend.")] = None,
     seeds: Annotated[str | None, seeds_option("One training for each seed", "0")] = None,
     seed: Seed = None,
-    rotate: Annotated[
-        bool, typer.Option("--rotate", help="Services take turns to learn, against the others' policies.")
-    ] = False,
-    together: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="With --rotate: services that learn in the same episode; 0: drawn for each."
-        ),
-    ] = 1,
-    rivals: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:CHECKPOINT]",
-            help="Policy that non-learners draw from in each episode; itself: the agent as it was, after episode 160. "
-            "Repeatable.",
-        ),
-    ] = None,
-    every: Annotated[
-        int,
-        typer.Option(
-            "--evaluate-every",
-            min=1,
-            help="Episodes between two evaluations, each of which saves a state that --resume continues from.",
-        ),
-    ] = 25,
-    options: Annotated[
-        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A hyper-parameter. Repeatable.")
     ] = None,
     assignments: Assignments = None,
     plugin: Plugins = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume a training that was stopped or killed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at a time.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Threads that train clients; cores divided by jobs if not given.")
-    ] = None,
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also write the log for TensorBoard (extra `tensorboard`).")
     ] = None,
     quiet: Quiet = False,
+    options: TrainOptions,
 ) -> None:
     """Train MAHDRL agents: services that learn which clients to hire and what to pay."""
     if draw and assignments:
@@ -111,17 +83,8 @@ def train(
     from scenarios.logs.outside import require_outside_runs
     from scenarios.train import place, plan_training
 
-    training = plan_training(
-        scenarios,
-        policy,
-        episodes=episodes,
-        rotate=rotate,
-        together=together,
-        rivals=rivals or (),
-        evaluate_every=every,
-        options=parse_options(options or []),
-        command=shlex.join(["flmarket", *sys.argv[1:]]),
-    )
+    command = shlex.join(["flmarket", *sys.argv[1:]])
+    training = plan_training(scenarios, options, parse_options(option or []), command)
     if len(scenarios) > 1 and not training.options.get("context"):
         note(
             "several markets, and the agent does not see which one it plays: "
@@ -130,10 +93,11 @@ def train(
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
     if tensorboard is not None:
         require_outside_runs(tensorboard / places[0].stem)
-    for at in places if resume and not quiet else ():
+    for at in places if options.resume and not quiet else ():
         if not at.exists() and not has_state(at):
             note(f"{folder_of(at)}: has no state to resume from; the training starts from the beginning")
-    one = partial(_train, training, resume=resume, workers=threads(jobs, workers), quiet=quiet, board=tensorboard)
+    workers = threads(jobs, options.workers)
+    one = partial(_train, training, resume=options.resume, workers=workers, quiet=quiet, board=tensorboard)
     try:
         _train_all(one, list(zip(chosen_seeds, places, strict=True)), jobs)
     except KeyboardInterrupt:
@@ -145,7 +109,7 @@ def train(
             for folder in kept:
                 note(f"  {folder}")
         else:
-            first = min(every, episodes)
+            first = min(options.evaluate_every, options.episodes)
             note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
         raise
     for path in places:

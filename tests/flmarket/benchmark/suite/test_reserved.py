@@ -17,7 +17,7 @@ def test_a_market_of_the_suite_is_refused_under_any_name_with_any_rounds_and_pol
     services = tuple(it.model_copy(update={"name": f"my-{it.name}", "policy": "mahdrl"}) for it in market.services)
     renamed = market.model_copy(update={"name": "mine", "description": "", "rounds": 30, "services": services})
     with pytest.raises(InputError, match=f"scenario 'mine' is the market '{name}' of the suite"):
-        plan_training([load("paper"), renamed], "mahdrl", options={}, command="")
+        plan_training([load("paper"), renamed])
 
 
 @pytest.mark.parametrize(
