@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from mutants.places import ELSEWHERE, excluded, modules, nearest
+from mutants.places import excluded, modules, nearest
 from mutants.trial import Outcome, Record, attempt, copy_of, outcome
 
 ROOT = Path(__file__).parents[1]
@@ -63,17 +63,16 @@ def test_annotations_and_messages_are_left_out() -> None:
     }  # fmt: skip
 
 
-def test_the_nearest_tests_have_the_name_or_import_the_module(project: Path) -> None:
+def test_the_nearest_tests_know_the_module(project: Path) -> None:
     assert nearest(project, Path("fl/half.py")) == [Path("tests/fl/test_half.py")]
     assert nearest(project, Path("fl/third.py")) == [Path("tests/fl")]
     (project / "tests" / "fl" / "test_other.py").write_text("from fl import half, third\n")
     assert nearest(project, Path("fl/half.py")) == [Path("tests/fl/test_half.py"), Path("tests/fl/test_other.py")]
     assert nearest(project, Path("fl/third.py")) == [Path("tests/fl/test_other.py")]
-
-
-def test_the_tests_that_are_elsewhere_are_there() -> None:
-    assert [name for names in ELSEWHERE.values() for name in names if not (ROOT / "tests" / name).exists()] == []
-    assert [module for module in ELSEWHERE if not (ROOT / module).is_file()] == []
+    (project / "tests" / "test_face.py").write_text("import fl.fourth\n")
+    assert nearest(project, Path("fl/fourth.py")) == [Path("tests/test_face.py")]
+    (project / "tests" / "fl" / "conftest.py").write_text("from fl.half import half\n")
+    assert nearest(project, Path("fl/half.py")) == [Path("tests/fl")]
 
 
 @pytest.mark.slow

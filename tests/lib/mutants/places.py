@@ -23,44 +23,6 @@ MODULES = (
 
 LEFT_OUT = ("fl/calibration/*.py",)
 
-RULES = ("flmarket/analysis/verification/test_verify.py", "flmarket/analysis/verification/test_mutations.py")
-TRAINING = (
-    "learning/mahdrl/test_training.py",
-    "learning/mahdrl/test_learner.py",
-    "learning/mahdrl/test_agent_files.py",
-    "scenarios/test_train.py",
-)
-ELSEWHERE = {
-    "des/market.py": ("des",),  # what the whole folder is about
-    "fl/backends.py": ("scenarios/test_backends.py",),
-    "flmarket/core/plugin_errors.py": (
-        "flmarket/core/test_plugins.py",
-        "fl/training/test_networks.py",
-        "des/test_bad_offers.py",
-    ),
-    "fl/data/dataset.py": (
-        "fl/data/test_registry.py",
-        "fl/data/test_own_dataset.py",
-        "fl/training/test_federation.py",
-    ),
-    "fl/data/digits.py": ("fl/data/test_registry.py", "fl/data/test_strokes.py"),
-    "flmarket/core/extras.py": ("learning/mahdrl/test_agent_files.py", "flmarket/analysis/results/test_parquet.py"),
-    "flmarket/core/names.py": (
-        "flmarket/core/test_names.py",
-        "flmarket/core/test_plugins.py",
-        "scenarios/file/test_problems.py",
-    ),
-    "learning/mahdrl/training.py": TRAINING,
-    "learning/mahdrl/agent_files.py": TRAINING,
-    "flmarket/analysis/verification/evidence.py": RULES,
-    "flmarket/analysis/verification/offer_rules.py": RULES,
-    "flmarket/analysis/verification/row_rules.py": RULES,
-    "flmarket/analysis/verification/findings.py": RULES,
-    "flmarket/analysis/verification/time_rules.py": RULES,
-    "flmarket/analysis/verification/verify.py": RULES,
-}
-"""Modules whose nearest tests have other names, or are in the folder of a package above."""
-
 Span = tuple[tuple[int, int], tuple[int, int]]
 """From (line, column) to (line, column), the end not included; lines count from 1, columns from 0."""
 
@@ -106,20 +68,22 @@ def _excluded(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def nearest(root: Path, module: Path) -> list[Path]:
-    """Return the tests that are run for a module: those that are named after it or import it, else the whole folder.
+    """Return the tests that are run for a module: in its folder those that are named after it or import it.
 
-    The tests mirror the packages. Paths are relative to ``root``, as ``module`` is.
+    Where there are none, or the fixtures of all import it, the whole folder; where nobody there knows it, those tests
+    of other folders that do. The tests mirror the packages. Paths are relative to ``root``, as ``module`` is.
     """
-    if module.as_posix() in ELSEWHERE:
-        return [Path("tests", name) for name in ELSEWHERE[module.as_posix()]]
     folder = Path("tests") / module.parent
     *package, name = module.with_suffix("").parts
     imports = re.compile(
         rf"^(from|import) {'[.]'.join([*package, name])}\b|^from {'[.]'.join(package)} import .*\b{name}\b", re.M
     )
-    found = [
-        path.relative_to(root)
-        for path in sorted((root / folder).glob("test_*.py"), key=lambda path: (path.stem != f"test_{name}", path))
-        if path.stem == f"test_{name}" or imports.search(path.read_text(encoding="utf-8"))
-    ]
-    return found or [folder]
+
+    def know_it(within: Path, pattern: str) -> list[Path]:
+        tests = sorted((root / within).glob(pattern), key=lambda path: (path.stem != f"test_{name}", path))
+        found = (path for path in tests if path.stem == f"test_{name}" or imports.search(path.read_text("utf-8")))
+        return [path.relative_to(root) for path in found]
+
+    if know_it(folder, "conftest.py"):
+        return [folder]
+    return know_it(folder, "test_*.py") or know_it(Path("tests"), "**/test_*.py") or [folder]
