@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Shared by all tests."""
 
 import gc
 import os
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_line_because_the_machine_is_busy() -> None:
-    """What is counted is told where a test asks for it."""
+    """Counts are told where a test asks for them."""
     tracking.INTERVAL = float("inf")
 
 

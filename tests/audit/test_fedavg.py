@@ -30,7 +30,7 @@ WORLDS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "mixed": lambda scenario: "label_mix" in scenario["clients"],
     "lasting": lambda scenario: bool(scenario["clients"].get("lasting", {}).get("persistence")),
 }
-"""What is trained in: without a validation split; with one, of which evaluations see a part; with label mixes from a
+"""Worlds to train in: without a validation split; with one, of which evaluations see a part; with label mixes from a
 Dirichlet distribution; with EMDs, and so labels, that last."""
 
 

@@ -1,4 +1,4 @@
-"""What holds for any offers: constraints (2), (4) and (5), the highest payments win, and money is conserved.
+"""Invariants of any offers: constraints (2), (4) and (5), the highest payments win, and money is conserved.
 
 Random markets, random offers. Markups come from a small set, so that ties are common.
 """

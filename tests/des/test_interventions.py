@@ -1,4 +1,4 @@
-"""What changes in the middle of a market: conditions from outside, and who decides for a service."""
+"""Changes in the middle of a market: conditions from outside, and who decides for a service."""
 
 import pytest
 

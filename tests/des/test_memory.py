@@ -1,4 +1,4 @@
-"""What a plug-in's mechanism or behaviour says that it remembers must be what a checkpoint can store."""
+"""The state of a plug-in's mechanism or behaviour must be what a checkpoint can store."""
 
 import re
 

@@ -13,7 +13,7 @@ from support.emd import emd
 
 
 def worlds(market, act, rounds: int) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-    """What is seen in each round: all bids, and each service's DQI."""
+    """Return what is seen in each round: all bids, and each service's DQI."""
     seen = []
     for _ in range(rounds):
         observations = market.open_round()

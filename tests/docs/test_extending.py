@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What runs a command of the page in the folder, and returns what it prints; it must succeed."""
+    """Runs a command of the page in the folder and returns what it prints; it must succeed."""
 
     def run(command: str) -> str:
         for registry in REGISTRIES:  # as in a new process

@@ -104,7 +104,7 @@ def observation_of(
     emd: Sequence[float] | None = None,
     seed: int = 0,
 ) -> Observation:
-    """What the second of two services, "own", sees; the other one's bids are nobody's business here."""
+    """The view of the second of two services, "own"; the other one's bids are nobody's business here."""
     own = np.array(bids, dtype=np.float64)
     hidden = None
     if data_size is not None:
@@ -135,7 +135,7 @@ def first_observation_of(
     accuracy: float = 0.1,
     privileged: Privileged | None = None,
 ) -> Observation:
-    """What service "s0" sees; its bids are the first row."""
+    """The view of service "s0"; its bids are the first row."""
     table = np.array(bids, dtype=np.float64)
     return Observation(
         round=round_,

@@ -70,7 +70,7 @@ policy = "hqfa"
 
 @pytest.fixture(scope="session")
 def files_of() -> Callable[[Path], dict[str, bytes]]:
-    """What finds all files below a folder that must have the same bytes in every repetition of its runs, by place."""
+    """Finds all files below a folder that must have the same bytes in every repetition of its runs, by place."""
     return lambda out: {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))
@@ -98,7 +98,7 @@ def copy_of(run_of: Callable[[str], RunDirectory], tmp_path: Path) -> Callable[[
 
 
 def facts(name: str) -> Facts:
-    """What is known of a data set; a name that is a path is the path of nothing."""
+    """The facts of a data set; a name that is a path is the path of nothing."""
     if name not in DATASETS:
         raise DatasetError(f"data set {name!r}: no such folder")
     return DATASETS[name]

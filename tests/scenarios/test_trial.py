@@ -1,4 +1,4 @@
-"""What a scenario names is tried before a batch starts, and by `flmarket validate`: no run is played in vain."""
+"""All that a scenario names is tried before a batch starts, and by `flmarket validate`: no run is played in vain."""
 
 from pathlib import Path
 

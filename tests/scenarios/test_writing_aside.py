@@ -1,4 +1,4 @@
-"""What is written in one piece replaces what was there only when all of it is on the disk."""
+"""A file that is written in one piece replaces what was there only when all of it is on the disk."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What clients bid and report: each behaviour in small examples, and what all of them keep."""
+"""Bids and reports of clients: each behaviour in small examples, and what all of them keep."""
 
 import json
 import re

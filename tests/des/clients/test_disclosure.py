@@ -1,4 +1,4 @@
-"""What clients keep to themselves: noise in their costs, bids that rivals do not see, and a DQI that tells less."""
+"""Secrets of clients: noise in their costs, bids that rivals do not see, and a DQI that tells less."""
 
 from dataclasses import replace
 

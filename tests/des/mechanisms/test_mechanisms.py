@@ -1,4 +1,4 @@
-"""What each mechanism does with a few offers, worked out by hand; and what all of them keep, whatever the offers."""
+"""Each mechanism with a few offers, worked out by hand; and what all of them keep, whatever the offers."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ from support.books import book_of, cleared
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
-"""What mechanisms need to be created."""
+"""The options without which mechanisms cannot be created."""
 
 
 # Uniform price

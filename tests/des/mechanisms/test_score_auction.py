@@ -17,7 +17,7 @@ def micro(*amounts):
 
 
 def paid(mechanism, *budgets, offers=None):
-    """What each offer pays, in money; None where it is refused."""
+    """Return what each offer pays; None where it is refused."""
     return cleared(mechanism, book_of(*(offers or ONE), budgets=budgets))
 
 

@@ -52,7 +52,7 @@ def test_draws_of_many_seeds_rounds_and_clients_are_the_single_ones() -> None:
 
 
 def test_known_first_values() -> None:
-    """What seed 0 means today it must mean for ever: published results depend on it."""
+    """Seed 0 must mean for ever what it means today: published results depend on it."""
     assert integers(draw_key(0, "quality"), 1000, 1, 0, np.arange(5)).tolist() == [237, 811, 312, 762, 59]
     assert uniforms(draw_key(0, "ties"), 1, 0, 0).tolist() == [0.7824568291001703, 0.1486533732663815]
     assert normals(draw_key(0, "surrogate", "mnist"), np.arange(3)).tolist() == [
@@ -134,7 +134,7 @@ def test_all_subsets_are_equally_likely(count: int) -> None:
 
 
 def test_a_subset_does_not_depend_on_those_drawn_with_it() -> None:
-    """How many numbers are drawn ahead depends on all of them; which of them count does not."""
+    """All of them decide how many numbers are drawn ahead, but not which of these count."""
     alone = subsets(KEY, np.array([3]), np.array([90]), 4, 1, 2)[0]
     beside = subsets(KEY, np.array([3, 150]), np.array([90, 300]), 4, 1, 2)[0]
     assert alone.tolist() == beside.tolist()

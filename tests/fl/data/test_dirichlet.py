@@ -42,7 +42,7 @@ def test_each_share_has_the_beta_distribution_of_a_dirichlet_draw(concentration:
 
 @pytest.mark.parametrize("concentration", [0.05, 0.3, 1.0, 2.5])
 def test_shares_are_independent_but_for_their_sum(concentration: float) -> None:
-    """What two labels have together is Beta distributed again, and how they divide it does not depend on it."""
+    """The sum of two labels is Beta distributed again, and does not say how they divide it."""
     drawn = mixes(concentration, 6)
     together = drawn[1] + drawn[4]
     assert stats.kstest(together, stats.beta(2 * concentration, 4 * concentration).cdf).pvalue > 0.001
@@ -80,7 +80,7 @@ def test_a_mix_is_the_same_whatever_is_drawn_with_it(concentration: float) -> No
     [(0.001, "ab52c1a98db187d1"), (0.1, "916f62dc2ffe0a0c"), (1.0, "fba47055ae49951f"), (30.0, "cd9d97bb29d73d43")],
 )
 def test_known_bytes(concentration: float, digest: str) -> None:
-    """What seed 0 means today it must mean for ever, on every machine."""
+    """Seed 0 must mean for ever what it means today, on every machine."""
     drawn = label_mixes(draw_key(0, "labels"), concentration, 10, 1, 0, np.arange(3000))
     assert hashlib.sha256(drawn.astype("<f8").tobytes()).hexdigest()[:16] == digest
 

@@ -31,7 +31,7 @@ def federation(dataset: Dataset, share: float = 0.1, seed: int = 0, **options: A
 
 
 def prints(pixels: np.ndarray) -> set[str]:
-    """What tells images apart."""
+    """The digests that tell images apart."""
     return {hashlib.sha256(image.tobytes()).hexdigest() for image in pixels}
 
 

@@ -1,4 +1,4 @@
-"""Which code trains a model, and what is said when it cannot."""
+"""The code that trains a model, and what is said when it cannot."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the argument of ``flmarket tui`` stands for: a scenario, a run, a folder of runs, or trainings."""
+"""The argument of ``flmarket tui``: a scenario, a run, a folder of runs, or trainings."""
 
 from pathlib import Path
 

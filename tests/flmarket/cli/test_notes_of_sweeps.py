@@ -1,4 +1,4 @@
-"""What ``flmarket run`` notes of a sweep concerns the points that are played, not the scenario without its sweep."""
+"""The notes of ``flmarket run`` on a sweep concern the points that are played, not the scenario without its sweep."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a user meets when training cannot take the fast path, or trains a custom model."""
+"""Notes and refusals where training cannot take the fast path, or trains a custom model."""
 
 import json
 from collections.abc import Callable

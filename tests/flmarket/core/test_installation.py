@@ -1,4 +1,4 @@
-"""Which flmarket runs: nothing shadows a part of it unnoticed, and child processes run the code of their parent."""
+"""The flmarket that runs: nothing shadows a part of it unnoticed, and child processes run the code of their parent."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def test_a_folder_that_is_no_package_is_in_nobodys_way(tmp_path: Path) -> None:
 
 
 def test_a_child_runs_its_parents_code_even_where_another_flmarket_is_installed(tmp_path: Path) -> None:
-    """What the child imports lies where the parent's code lies, whatever stands first on its path."""
+    """All that the child imports lies where the parent's code lies, whatever stands first on its path."""
     for name in ("fl", "des"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise ImportError('another flmarket')")

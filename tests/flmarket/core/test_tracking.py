@@ -1,4 +1,4 @@
-"""What takes long is counted where it is done, and shown where whoever started it wants that."""
+"""Long work is counted where it is done, and shown where whoever started it wants that."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What an agent sees: a round's clients, the chance to be served against rivals, the context, and what it knew."""
+"""An agent's view: a round's clients, the chance to be served against rivals, the context, and what it knew."""
 
 from dataclasses import replace
 from itertools import product

@@ -59,7 +59,7 @@ def test_the_bandit_learns_which_clients_bring_progress(make_context, make_obser
 
 
 def test_the_bandit_forgets(make_context, make_observation):
-    """What brought progress 30 rounds ago counts for less than what does now, if rounds are discounted."""
+    """Clients that brought progress 30 rounds ago count for less than those that do now, if rounds are discounted."""
 
     def worth(discount):
         bandit = BudgetedUCB(make_context(2), exploration=0.0, discount=discount)

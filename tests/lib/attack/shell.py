@@ -18,7 +18,7 @@ TABLES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended."""
+    """The end of a command."""
 
     arguments: Sequence[str]
     status: int

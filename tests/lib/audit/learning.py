@@ -1,4 +1,4 @@
-"""What training comes to: FedAvg in plain PyTorch on the digits, and the surrogate's learning curves."""
+"""The results of training: FedAvg in plain PyTorch on the digits, and the surrogate's learning curves."""
 
 import gzip
 import math

@@ -1,4 +1,4 @@
-"""What offers.csv, clients.csv and rounds.csv should say, given whom services want, what they offer, and how well
+"""The values that offers.csv, clients.csv and rounds.csv should have, given whom services want, what they offer, and how well
 they learn.
 
 Each function returns a frame with the rows of the run's table, and the columns that it works out.
@@ -14,7 +14,7 @@ HIGHEST_PAYMENTS_WIN = ("pay-as-offered", "uniform-price", "iterated")
 
 
 def holdings(run: Run) -> pd.DataFrame:
-    """What the clients of the offers hold, and what it costs them: eq. (1) and the draws."""
+    """The data that the clients of the offers hold, and what it costs them: eq. (1) and the draws."""
     world, offers = World(run), run.offers
     places = list(zip(offers["round"], offers.service, offers.client, strict=True))
     held = pd.DataFrame([world.held(*place) for place in places], columns=["data_size", "emd"])
@@ -36,14 +36,14 @@ def winners(run: Run) -> pd.Series:
 
 
 def uniform_prices(run: Run) -> pd.Series:
-    """What a winner pays where the price is the highest losing payment, but at least its bid."""
+    """The price of a winner where the price is the highest losing payment, but at least its bid."""
     lost = run.offers.payment.where(run.offers.outcome == "outbid")
     highest = lost.groupby([run.offers["round"], run.offers.client]).transform("max").fillna(0)
     return highest.clip(lower=run.offers.bid)
 
 
 def sums(run: Run) -> pd.DataFrame:
-    """What the offers of each service and round add up to."""
+    """The sums over the offers of each service and round."""
     keys = ["round", "service"]
     offers, served = run.offers.groupby(keys), run.offers[run.offers.outcome == "served"].groupby(keys)
     table = pd.DataFrame(
@@ -61,7 +61,7 @@ def sums(run: Run) -> pd.DataFrame:
 
 
 def services(run: Run, accuracy: pd.Series) -> pd.DataFrame:
-    """What services are and may spend: they wait, train, reach their target, and leave; the reward is Omega^accuracy.
+    """The status and the budget of services: they wait, train, reach their target, and leave; the reward is Omega^accuracy.
 
     ``accuracy`` has all its digits.
     """

@@ -68,7 +68,7 @@ class Run:
 
     @cached_property
     def truth(self) -> pd.DataFrame | None:
-        """What clients really have, row by row as in ``offers``; None where they are truthful."""
+        """The data that clients really have, row by row as in ``offers``; None where they are truthful."""
         return self._table("clients") if (self.path / "clients.csv").exists() else None
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a run's seed gives each client in each round: data, labels, costs, speeds, departures."""
+"""All that a run's seed gives each client in each round: data, labels, costs, speeds, departures."""
 
 import math
 from functools import cache

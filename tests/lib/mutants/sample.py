@@ -50,7 +50,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What the mutant is called in reports."""
+        """The mutant's name in reports."""
         return f"{self.module}:{self.line}:{self.column} {self.operator.removeprefix('core/')} {self.occurrence}"
 
     def source(self, root: Path) -> str:

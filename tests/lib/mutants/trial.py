@@ -15,7 +15,7 @@ from pathlib import Path
 from mutants.places import nearest
 
 NONE_LEFT = 5
-"""What pytest exits with where all tests are slow."""
+"""The exit status of pytest where all tests are slow."""
 
 IGNORED = shutil.ignore_patterns(".*", "__pycache__", "runs", "build", "*.egg-info")
 
@@ -30,7 +30,7 @@ def copy_of(root: Path) -> Iterator[Path]:
 
 
 class Outcome(StrEnum):
-    """What became of the tests."""
+    """The fate of a mutant."""
 
     PASSED = "survived"
     FAILED = "found"

@@ -1,1 +1,1 @@
-"""What tests of several packages use; fixtures are in the conftest files."""
+"""Helpers of tests of several packages; fixtures are in the conftest files."""

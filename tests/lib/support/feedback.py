@@ -1,4 +1,4 @@
-"""What a service is told after a round."""
+"""The feedback that a service gets after a round."""
 
 from collections.abc import Sequence
 

@@ -25,7 +25,7 @@ CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for
 
 @st.composite
 def kinds(draw: st.DrawFn) -> dict[str, Any]:
-    """What a market is, apart from its seed: any size, clock and changes in the middle."""
+    """A market apart from its seed: any size, clock and changes in the middle."""
     rounds, count = draw(st.integers(1, 5)), draw(st.integers(1, 7))
     services = [
         ServiceSpec(

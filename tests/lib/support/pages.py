@@ -1,4 +1,4 @@
-"""What stands in pages: their links, their fenced blocks, the commands and scripts that they tell a reader to type."""
+"""Contents of pages: their links, their fenced blocks, the commands and scripts that they tell a reader to type."""
 
 import argparse
 import re

@@ -20,7 +20,7 @@ RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 Row = dict[str, str]
 
 RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "agents": {}, "plugins": {}, "labels": {}, "sweep": {}}
-"""What meta.json records of a run besides what names it and how it ended."""
+"""All that meta.json records of a run besides what names it and how it ended."""
 
 
 def planned(scenario: Scenario, out: Path, policy: str | None = None, seed: int = 0) -> Run:

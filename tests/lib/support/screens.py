@@ -37,7 +37,7 @@ async def hold(pilot: Pilot[None], key: str, times: int) -> None:
 
 
 def start_of(small: Path, **more: Any) -> Start:
-    """What starts a run of the small scenario."""
+    """The message that starts a run of the small scenario."""
     return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)
 
 
@@ -54,6 +54,6 @@ async def watching(
 
 
 def painted(app: MarketApp) -> str:
-    """What the terminal gets, without styles."""
+    """The text that the terminal gets, without styles."""
     screen = app.screen
     return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())

@@ -47,7 +47,7 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
 
 
 def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket) -> None:
-    """How long it takes only where complete runs tell: of the same scenario and policy, with any seed."""
+    """The time it takes only where complete runs tell: of the same scenario and policy, with any seed."""
     _, first = quick_run
     assert first.stderr.startswith("1 run: seed 0, 3 rounds\n")
     brief = ("run", "quickstart", "--rounds", "3", "--set", "training.backend=surrogate")
@@ -64,7 +64,7 @@ def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_pat
 
 @pytest.mark.slow
 def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flmarket: Flmarket) -> None:
-    """What it says to type works as it stands; cut short here."""
+    """The commands it says to type work as they stand; cut short here."""
     told = in_terminal("run", "quickstart", "--rounds", "1", cwd=tmp_path)
     steps = re.findall(r"^    (?:'.+'|\S+) (\w+ .*)$", told, re.M)
     (run,) = tmp_path.glob("runs/*/as-configured/seed-0000")
