@@ -64,7 +64,7 @@ def test_a_round_without_offers_changes_no_queue() -> None:
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), unique=True, max_size=12), max_size=10))
 def test_queues_lose_nothing(rounds) -> None:
-    """The clients owed to services in a round add up to what was served: queues only grow by rounding down and the cut."""
+    """The clients owed to services in a round add up to those served: queues only grow by rounding down and the cut."""
     mechanism = FairQueue(weight=0.1)
     for offers in rounds:
         book = book_of(*((m, c, 1.0 + m) for m, c in offers))
