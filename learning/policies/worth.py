@@ -16,6 +16,9 @@ from learning.policy import Policy, PolicyContext
 __all__ = ["Worth"]
 
 
+NEXT_TO_NONE = 1e-9  # mean DQI; what a unit of less would be worth is beyond all numbers
+
+
 def name_best(
     worth: FloatArray,  # [C] money with six decimals
     asked: FloatArray,  # [C] the least that each can be offered, money
@@ -61,7 +64,7 @@ class Worth(Policy):
     def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
         quality = np.maximum(dqi, 0)
         quality_mean = mean(quality)
-        unit = self._markup * mean(bids) / quality_mean if quality_mean else 0.0
+        unit = self._markup * mean(bids) / quality_mean if quality_mean > NEXT_TO_NONE else 0.0
         return to_micro(unit * quality) / MICRO
 
 

@@ -72,7 +72,7 @@ def test_the_global_generators_are_never_touched() -> None:
 
 @pytest.mark.parametrize("seed", [1.0, "1", None])
 def test_a_seed_is_an_integer(seed: object) -> None:
-    """A value that only looks like one would name another stream, or with ``int`` the same: neither is what was asked for."""
+    """A value that only looks like one would name another stream, or with ``int`` the same: nobody asked for either."""
     for key in (stream_key, draw_key):
         with pytest.raises(TypeError, match=f"^a seed is an integer, not {seed!r}$"):
             key(seed, "quality")  # type: ignore[arg-type]

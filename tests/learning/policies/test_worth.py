@@ -33,7 +33,8 @@ def test_free_clients_come_first(observe, context) -> None:
 
 
 def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
-    assert create("worth", context).act(observe([4, 2], [0.0, 0.0])).clients.tolist() == []
+    for quality in (0.0, 5e-324):  # next to none
+        assert create("worth", context).act(observe([4, 2], [quality, quality])).clients.tolist() == []
 
 
 def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes(observe, context) -> None:

@@ -1,5 +1,5 @@
-"""The values that offers.csv, clients.csv and rounds.csv should have, given whom services want, what they offer, and how well
-they learn.
+"""The values of offers.csv, clients.csv and rounds.csv, given whom services want, what they offer, and how well they
+learn.
 
 Each function returns a frame with the rows of the run's table, and the columns that it works out.
 """
@@ -61,7 +61,7 @@ def sums(run: Run) -> pd.DataFrame:
 
 
 def services(run: Run, accuracy: pd.Series) -> pd.DataFrame:
-    """The status and the budget of services: they wait, train, reach their target, and leave; the reward is Omega^accuracy.
+    """Status, budget and reward of services: they wait, train, reach their target, and leave; Omega^accuracy.
 
     ``accuracy`` has all its digits.
     """
