@@ -1,8 +1,7 @@
 """The rule of ``flmarket verify`` on mechanisms: a round is cleared again, by the mechanism that cleared it.
 
-The paper's mechanism is checked by rules of their own, which share no code with the market (``offer_rules``). Of the
-others this rule can say that the logs are what the mechanism makes of the offers; that the mechanism does what its page
-says is for its own tests and for ``flmarket certify`` to show.
+Of the paper's all rounds are cleared at once (``offer_rules``). That a mechanism does what its page says is for its own
+tests and for ``flmarket certify`` to show.
 """
 
 from collections.abc import Iterator

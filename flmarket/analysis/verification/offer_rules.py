@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 import numpy as np
 import pandas as pd
 
-from des.allocation import tie_order_of
+from des.allocation import NO_CORE, allocate, tie_order_of
 from des.log_records import Kind, Outcome
 from des.money import MICRO
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -117,9 +117,9 @@ def cores(logs: Logs) -> Iterator[Finding]:
     works = ~np.isnan([core, offers["start"], offers["end"]]).all(axis=0)
     yield from offers.wrong(~won & works, "was outbid, but has a core, a start or an end")
     paper = np.flatnonzero(logs.by_round(offers, lambda now: now.paper))
-    of_paper, rank = offers.where(paper), _ranks(logs, paper, available[paper])
-    wins = rank < available[paper]
-    yield from of_paper.where(wins).differing({"core": rank[wins]}, "by its payment it should be")
+    of_paper, right = offers.where(paper), _highest(logs, paper, available[paper])
+    wins = right != NO_CORE
+    yield from of_paper.where(wins).differing({"core": right[wins]}, "by its payment it should be")
     highest = "was outbid, but its payment is one of the highest, which win the client's cores"
     yield from of_paper.wrong(wins & ~won[paper], highest)
     yield from of_paper.wrong(~wins & won[paper], "was {outcome}, but others pay the client more")
@@ -130,27 +130,17 @@ def _repeated(*keys: AnyArray) -> BoolArray:
     return pd.MultiIndex.from_arrays(keys).duplicated()
 
 
-def _ranks(logs: Logs, places: IntArray, available: IntArray) -> IntArray:
-    """Return the rank of the payment of each of these offers among those to its client; 0 is the highest.
+def _highest(logs: Logs, places: IntArray, available: IntArray) -> IntArray:
+    """Return the core that each of these offers gets by its payment, of all rounds at once; NO_CORE if it is outbid."""
+    service, client = (it[places] for it in logs.offered_to)
+    payment, clients = logs.rows["offers"]["payment"][places], logs.scenario.clients.count
+    of_client = logs.rows["offers"]["round"][places] * clients + client  # a client of one round
 
-    A keyed draw breaks ties where they decide who gets the last core, and the order of services elsewhere.
-    """
-    offers, (service, client) = logs.rows["offers"], (it[places] for it in logs.offered_to)
-    number, payment = offers["round"][places], offers["payment"][places]
-    of_client = number * logs.scenario.clients.count + client
-    order, rank = _ranked(of_client, payment, service)
-    above, below = order[:-1], order[1:]
-    last = (of_client[above] == of_client[below]) & (rank[above] == available[above] - 1)
-    tied = np.isin(of_client, of_client[above[last & (payment[above] == payment[below])]])
-    draw = service.astype(np.float64)
-    draws = tie_order_of(logs.ties, number[tied], len(logs.places), client[tied])
-    draw[tied] = draws[np.arange(len(draws)), service[tied]]
-    return _ranked(of_client, payment, draw)[1]
+    def tie_order(of: IntArray) -> FloatArray:
+        return tie_order_of(logs.ties, of // clients, len(logs.places), of % clients)
 
-
-def _ranked(of_client: IntArray, payment: IntArray, draw: AnyArray) -> tuple[IntArray, IntArray]:
-    """Return the offers in order, by client and payment, and the rank of each."""
-    order = np.lexsort((draw, -payment, of_client))
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order)) - np.searchsorted(of_client[order], of_client[order])
-    return order, rank
+    core = np.empty(len(places), dtype=np.int64)
+    for cores in np.unique(available).tolist():
+        own = available == cores
+        core[own] = allocate(service[own], of_client[own], payment[own], cores, tie_order)
+    return core

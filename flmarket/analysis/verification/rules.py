@@ -1,8 +1,8 @@
 """The rules that every run's logs obey: constraints, sums, and agreement between the tables.
 
-Written against the paper and the logs alone: no rule shares code with the market, so a defect there cannot hide here.
-Only the clients' data and bids are drawn again by what defines them (``des.clients.population``), and other mechanisms
-than the paper's clear their rounds again. Columns name the rule that checks them; docs/logs.md has each docstring.
+The clients' data and bids are drawn again, and offers are cleared again, by what defines them in ``des``; sums,
+statuses and the timeline are worked out from the logs. Columns name the rule that checks them; docs/logs.md has each
+docstring.
 """
 
 from collections.abc import Callable, Iterator, Mapping
