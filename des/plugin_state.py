@@ -2,20 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from des.behaviours.behaviour import Behaviour
+from des.mechanisms.mechanism import Mechanism
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
 
 
-class Remembers(Protocol):
-    """A mechanism or a behaviour."""
-
-    def state(self) -> Mapping[str, Any]:
-        """Return what it has noted of the rounds so far, as plain data."""
-
-
-def remembered(thing: Remembers, kind: str, error: type[RunError]) -> dict[str, Any]:
+def remembered(thing: Mechanism | Behaviour, kind: str, error: type[RunError]) -> dict[str, Any]:
     state = thing.state()
     try:
         stored: object = json.loads(json.dumps(state, allow_nan=False))

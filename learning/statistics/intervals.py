@@ -20,12 +20,11 @@ FEWEST = 3  # seeds from which on there is an interval: two say next to nothing 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval."""
+    """An estimate with its 95 % interval."""
 
     estimate: float
     low: float  # NaN where there are fewer than ``FEWEST`` seeds; so is ``high``
     high: float
-    level: float  # the share of such intervals that should cover the truth
     # the p-value of the two-sided test that the truth is 0; NaN where there is no interval
     p: float = float("nan")
 
@@ -48,18 +47,16 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def mean_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
+def mean_interval(values: npt.ArrayLike) -> Interval:
     """Return the mean of values with its t interval; see ``paired_interval``, against which this is compared with 0."""
     found = finite("values", values)
-    return paired_interval(found, np.zeros(found.shape[-1]), level=level)
+    return paired_interval(found, np.zeros(found.shape[-1]))
 
 
 def paired_interval(
     # [training seeds, market seeds]; for a policy that is not trained, [market seeds] or a single row
     first: npt.ArrayLike,
     second: npt.ArrayLike,
-    *,
-    level: float = 0.95,  # the confidence level, in (0, 1)
 ) -> Interval:
     """Return the t interval of the mean of ``first - second``, paired by seed.
 
@@ -69,14 +66,13 @@ def paired_interval(
     distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Treating all cells as independent
     runs would claim far more certainty than a few training seeds can give.
     """
-    _require_level(level)
     difference = _paired(first, second)
     estimate, size = float(difference.mean()), difference.size
     if abs(estimate) <= _SAME * np.abs(difference).max():  # differences that cancel each other leave their rounding
         estimate = 0.0
     sides = [count for count in difference.shape if count > 1]
     if not sides or min(sides) < FEWEST:
-        return Interval(estimate, float("nan"), float("nan"), level)
+        return Interval(estimate, float("nan"), float("nan"))
     squares, freedom = _mean_squares(difference)
     if len(sides) == 1:
         variance, effective = squares[0] / size, float(freedom[0])
@@ -87,8 +83,8 @@ def paired_interval(
         variance = total / size
         terms = sum(square**2 / degrees for square, degrees in zip(squares, freedom, strict=True))
         effective = total**2 / terms if terms else float(min(freedom))
-    half = _t_quantile((1 + level) / 2, effective) * variance**0.5
-    return Interval(estimate, estimate - half, estimate + half, level, _p_value(estimate, variance**0.5, effective))
+    half = _t_quantile(0.975, effective) * variance**0.5
+    return Interval(estimate, estimate - half, estimate + half, _p_value(estimate, variance**0.5, effective))
 
 
 def mean_band(
@@ -119,11 +115,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(order) - rank) * p))
         adjusted[place] = largest
     return adjusted
-
-
-def _require_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), not {level}")
 
 
 def _paired(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:

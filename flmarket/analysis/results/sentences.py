@@ -76,7 +76,7 @@ def _signed(row: Estimate) -> str:
 def _amount(row: Difference) -> str:
     """Return a difference, or its opposite if that is the positive one."""
     it = row.interval
-    positive = it if it.estimate > 0 else Interval(-it.estimate, -it.high, -it.low, it.level, it.p)
+    positive = it if it.estimate > 0 else Interval(-it.estimate, -it.high, -it.low, it.p)
     return row.measure.text(positive.estimate) + _ends(replace(row, interval=positive))
 
 

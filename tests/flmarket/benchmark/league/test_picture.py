@@ -43,7 +43,7 @@ MANY = (
 
 
 def interval(estimate: float, p: float = float("nan")) -> Interval:
-    return Interval(estimate, estimate - 0.01, estimate + 0.02, 0.95, p)
+    return Interval(estimate, estimate - 0.01, estimate + 0.02, p)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_the_legend_explains_marks_and_bars_where_there_are_some(known: bool, ma
     standing, nan = make_standing(), float("nan")
     if not known:
         bare = {pair: replace(it, gain=replace(it.gain, p=nan)) for pair, it in standing.cells.items()}
-        ratings = [replace(it, rating=Interval(0, nan, nan, 0.95)) for it in standing.ratings]
+        ratings = [replace(it, rating=Interval(0, nan, nan)) for it in standing.ratings]
         standing = replace(standing, cells=bare, ratings=ratings)
     figure = picture(standing).draw()
     board, ratings_axes, _ = figure.axes
