@@ -37,7 +37,7 @@ class Heat:
         found = np.zeros((self.count * self.size, len(names)), np.int64)
         for m, name in enumerate(names):
             if self._view.event is None or (verdict is Verdict.OUTBID and self._view.allocated):
-                found[: self._book.clients, m] = self._book.verdicts(m) == ORDER.index(verdict)
+                found[: self._book.clients, m] = self._book.verdicts[m] == ORDER.index(verdict)
             elif verdict is Verdict.SERVED:
                 paid = [
                     client

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from math import fsum
 from typing import Any
 
@@ -111,16 +112,26 @@ class Book:
 
     def verdict(self, service: int, client: int) -> Verdict:
         """Return the outcome for a client and a service."""
-        offer = self._offers.get((service, client))
-        if offer is not None:
-            return OUTCOMES[offer.outcome]
-        if not self._takes_part[service]:
-            return Verdict.LEFT
-        if client in self.conditions.offline:
-            return Verdict.OFFLINE
-        if self.qualities.bid[service, client] > self._remaining[service]:
-            return Verdict.MISFIT
-        return Verdict.UNWANTED
+        return ORDER[self.verdicts[service, client]]
+
+    @cached_property
+    def verdicts(self) -> NDArray[np.int8]:
+        """[M, C] the outcome for each service and client, as its place in ``ORDER``."""
+        unwanted, misfit, offline, left = (np.int8(ORDER.index(it)) for it in ORDER[3:])
+        found = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
+        found[:, list(self.conditions.offline)] = offline
+        found[~np.array(self._takes_part)] = left
+        for (service, client), offer in self._offers.items():
+            found[service, client] = ORDER.index(OUTCOMES[offer.outcome])
+        return found
+
+    @cached_property
+    def _payments(self) -> NDArray[np.int64]:
+        """[M, C] what is offered; -1 where there is no offer."""
+        found = np.full(self.qualities.bid.shape, -1, np.int64)
+        for place, offer in self._offers.items():
+            found[place] = offer.payment
+        return found
 
     def line(self, service: int, client: int) -> Line:
         offer, world = self.offer(service, client), self.qualities
@@ -137,18 +148,6 @@ class Book:
             verdict=verdict,
             reason=self._reason(verdict, service, client, offer),
         )
-
-    def verdicts(self, service: int) -> NDArray[np.int64]:
-        """Return the outcome for each client and a service as its place in ``ORDER``, [C]."""
-        if not self._takes_part[service]:
-            found = np.full(self.clients, ORDER.index(Verdict.LEFT))
-        else:
-            fits = self.qualities.bid[service] <= self._remaining[service]
-            found = np.where(fits, ORDER.index(Verdict.UNWANTED), ORDER.index(Verdict.MISFIT))
-            found[list(self.conditions.offline)] = ORDER.index(Verdict.OFFLINE)
-        for offer in self._of_service.get(service, ()):
-            found[offer.client] = ORDER.index(OUTCOMES[offer.outcome])
-        return found
 
     @property
     def has_best(self) -> bool:
@@ -192,22 +191,15 @@ class Book:
         offered: bool = False,  # whether to leave out those without an offer
     ) -> list[int]:
         """Return all clients in the order in which a service's book lists them."""
-        payment = np.full(self.clients, -1, np.int64)
-        for offer in self._of_service.get(service, ()):
-            payment[offer.client] = offer.payment
-        return self._order(np.s_[service, :], self.verdicts(service), payment, by, offered=offered)
+        return self._order(np.s_[service, :], by, offered=offered)
 
     def services_of(self, client: int, by: str = "result", *, offered: bool = False) -> list[int]:
         """Return all services in the order in which a client's book lists them; arguments as for ``clients_of``."""
-        offers = [self.offer(service, client) for service in range(len(self._names))]
-        payment = np.array([-1 if offer is None else offer.payment for offer in offers])
-        verdict = np.array([ORDER.index(self.verdict(service, client)) for service in range(len(offers))])
-        return self._order(np.s_[:, client], verdict, payment, by, offered=offered)
+        return self._order(np.s_[:, client], by, offered=offered)
 
-    def _order(
-        self, where: Any, verdict: NDArray[np.int64], payment: NDArray[np.int64], by: str, *, offered: bool
-    ) -> list[int]:
-        """Return places in order: of clients or services, ``where`` they are in [M, C]; a payment of -1 is no offer."""
+    def _order(self, where: Any, by: str, *, offered: bool) -> list[int]:
+        """Return places in order: of clients or services, ``where`` they are in [M, C]."""
+        verdict, payment = self.verdicts[where], self._payments[where]
         world, places = self.qualities, np.arange(len(verdict))
         keys: list[NDArray[Any]] = [places, world.bid[where], -payment, verdict]  # the last decides
         first = {
