@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,33 @@ from des.observation import Status
 from scenarios.logs.reading import FIGURES, LogError, LoggedRound
 from tui.state.stored import StoredRounds
 
-KEPT = 256  # the newest rounds that stay in memory, at least; up to twice as many
-LOOKED = 256  # older rounds that are kept after they were read from the files
+MOST = 512  # rounds in memory: the newest, and as many older ones that were looked at
+WINDOW = 100_000_000  # letters of rounds in memory: half for the newest, half for older ones that were looked at
 _ROOM = 256  # rounds that there is room for at first; the room doubles
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 """Curves of one run: services leave by ``accuracy``, which may be on validation images."""
 
 COMPARED = ("test_accuracy", *METRICS[1:])  # curves of several runs: of accuracies that on test images, as in reports
+
+
+class _InMemory:
+    """Some rounds by number, in the order in which they were added, and how large they are."""
+
+    def __init__(self) -> None:
+        self.rounds: dict[int, LoggedRound] = {}
+        self.letters = 0
+
+    @property
+    def full(self) -> bool:
+        return len(self.rounds) > MOST or self.letters > WINDOW // 2
+
+    def add(self, logged: LoggedRound) -> None:
+        self.rounds[logged.number] = logged
+        self.letters += _letters(logged)
+
+    def drop_first(self) -> None:
+        self.letters -= _letters(self.rounds.pop(next(iter(self.rounds))))
 
 
 class History:
@@ -32,9 +50,8 @@ class History:
         self.exits: list[int] = []  # rounds in which a service left, in order
         self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
         self._count = 0
-        self._held: dict[int, LoggedRound] = {}  # the newest, by number
+        self._newest, self._looked_at = _InMemory(), _InMemory()
         self._met: dict[int, int] = {}  # the rounds in which services met their targets, by the services' places
-        self._load = lru_cache(LOOKED)(self._read)
         self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
 
     def __len__(self) -> int:
@@ -43,8 +60,7 @@ class History:
     def __getitem__(self, number: int) -> LoggedRound:
         if not 1 <= number <= self._count:
             raise IndexError(number)
-        held = self._held.get(number)
-        return self._load(number) if held is None else held
+        return self._newest.rounds.get(number) or self._looked_at.rounds.get(number) or self._read(number)
 
     def __iter__(self) -> Iterator[LoggedRound]:
         return (self[number] for number in range(1, self._count + 1))
@@ -69,23 +85,32 @@ class History:
         if logged.conflicts:
             self.conflicts.append(logged.number)
         if hold:
-            self._held[logged.number] = logged
+            self._newest.add(logged)
             self._release()
         # Last: a reader of the round finds it in all of the above.
         self._count = logged.number
 
+    @property
+    def in_memory(self) -> int:
+        """The letters of all rounds that are in memory."""
+        return self._newest.letters + self._looked_at.letters
+
     def _release(self) -> None:
-        """Drop from memory the rounds that the files hold, all but the newest."""
-        if self.stored is None or len(self._held) < 2 * KEPT:
-            return
-        last = max(self._held) - KEPT
-        if self.stored.written(last):
-            for number in [number for number in self._held if number <= last]:
-                del self._held[number]
+        """Drop from memory the older half of the newest rounds, if there is no room and the files hold them."""
+        newest = self._newest
+        half = list(newest.rounds)[: len(newest.rounds) // 2] if newest.full else []
+        if half and self.stored is not None and self.stored.written(half[-1]):
+            for _ in half:
+                newest.drop_first()
 
     def _read(self, number: int) -> LoggedRound:
+        """Read an older round from the files, and keep it while there is room."""
         assert self.stored is not None  # noqa: S101 - else all rounds are held
-        return LoggedRound.glance(self.stored.read(number))
+        logged = LoggedRound.glance(self.stored.read(number))
+        self._looked_at.add(logged)
+        while self._looked_at.full and len(self._looked_at.rounds) > 1:
+            self._looked_at.drop_first()
+        return logged
 
     def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
         """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
@@ -108,6 +133,10 @@ class History:
         """Return the round in which a service met its target; None if it did not up to round ``last``."""
         met = self._met.get(service)
         return met if met is not None and met <= last else None
+
+
+def _letters(logged: LoggedRound) -> int:
+    return sum(map(len, logged.text.values()))
 
 
 def after(rounds: Sequence[int], number: int) -> int | None:

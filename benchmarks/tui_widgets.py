@@ -1,0 +1,134 @@
+"""The screens' own table and line of keys against Textual's DataTable and Footer: the computing time of a redraw.
+
+python benchmarks/tui_widgets.py --repeat 9
+"""
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+from measure import Report
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.widget import Widget
+from textual.widgets import DataTable, Footer, Input
+
+from tui.style.columns import Column
+from tui.style.contrast import with_legible_text
+from tui.widgets.key_bar import KeyBar
+from tui.widgets.table_view import TableView
+
+COLUMNS = 7
+ROWS = (12, 60, 300)
+REDRAWS = 10
+
+
+class Own(TableView):
+    """Numbers that change with every redraw."""
+
+    def __init__(self) -> None:
+        super().__init__([Column(f"c{i}", f"column {i}", right=True) for i in range(COLUMNS)])
+        self.step = 0
+
+    def cells(self, index: int) -> list[Text]:
+        return [Text(f"{index * column + self.step:.2f}", end="") for column in range(COLUMNS)]
+
+
+class Bare(App[None]):
+    """An app with some widgets in it, and keys."""
+
+    BINDINGS = [  # noqa: RUF012 - as Textual has them
+        Binding(key, "bell", f"Do {key}") for key in "abcdefghijkl"
+    ]
+
+    def __init__(self, *widgets: Widget) -> None:
+        super().__init__()
+        self.widgets = widgets
+
+    def compose(self) -> ComposeResult:
+        yield from self.widgets
+
+    def get_css_variables(self) -> dict[str, str]:
+        self.theme_variables = with_legible_text(super().get_css_variables())
+        return self.theme_variables
+
+
+async def painted(app: Bare) -> None:
+    for _ in range(2):
+        done = asyncio.Event()
+        app.screen.call_after_refresh(done.set)
+        await done.wait()
+
+
+async def timed(app: Bare, prepare: Callable[[], object], redraw: Callable[[], object], repeat: int) -> float:
+    """Return the CPU milliseconds of a redraw."""
+    found = []
+    async with app.run_test(size=(120, 40)):
+        prepare()
+        await painted(app)
+        for _ in range(repeat):
+            began = time.process_time()
+            for _ in range(REDRAWS):
+                redraw()
+                await painted(app)
+            found.append(1000 * (time.process_time() - began) / REDRAWS)
+    return statistics.median(found)
+
+
+def own_table(rows: int, repeat: int) -> float:
+    table = Own()
+
+    def redraw() -> None:
+        table.step += 1
+        table.rows(rows)
+
+    return asyncio.run(timed(Bare(table), redraw, redraw, repeat))
+
+
+def data_table(rows: int, repeat: int) -> float:
+    table: DataTable[Text] = DataTable(cursor_type="row")
+    step = 0
+
+    def cell(row: int, column: int) -> Text:
+        return Text(f"{row * column + step:.2f}", justify="right")
+
+    def fill() -> None:
+        for column in range(COLUMNS):
+            table.add_column(f"column {column}", key=str(column))
+        for row in range(rows):
+            table.add_row(*(cell(row, column) for column in range(COLUMNS)), key=str(row))
+
+    def redraw() -> None:
+        nonlocal step
+        step += 1
+        for row in range(rows):
+            for column in range(COLUMNS):
+                table.update_cell(str(row), str(column), cell(row, column))
+
+    return asyncio.run(timed(Bare(table), fill, redraw, repeat))
+
+
+def keys(bar: Widget, repeat: int) -> float:
+    """Return the CPU milliseconds of moving the focus from field to field."""
+    app = Bare(Input(), Input(), bar)
+    return asyncio.run(timed(app, lambda: None, lambda: app.screen.focus_next(), repeat))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=9, help="repetitions (default 9)")
+    parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
+    given = parser.parse_args(arguments)
+    report = Report("tui_widgets", save=not given.no_save)
+    rows = [{"rows": n, "own": own_table(n, given.repeat), "DataTable": data_table(n, given.repeat)} for n in ROWS]
+    report.table(f"CPU ms of a redraw in which all cells of {COLUMNS} columns change", rows)
+    moves = {"own": keys(KeyBar(), given.repeat), "Footer": keys(Footer(), given.repeat)}
+    report.table("CPU ms of moving the focus, with twelve keys", [moves])
+    report.close()
+
+
+if __name__ == "__main__":
+    main()
