@@ -73,6 +73,11 @@ def _final(run: RunResult) -> FloatArray:
     return final
 
 
+def _cost_per_point(spent: npt.ArrayLike, final: npt.ArrayLike) -> FloatArray:
+    """Return money for each percentage point of final accuracy; what gets nothing right has no price."""
+    return np.asarray(spent / np.maximum(final, 1e-9))
+
+
 def _total(column: str) -> Services:
     """Return what gives a run's sums of a column of rounds.csv."""
     return lambda run: run[column].sum(axis=0)
@@ -142,8 +147,8 @@ MEASURES = (
     ),
     Measure(
         "cost per point", "money paid for each percentage point of final accuracy", -1,
-        lambda run: run["spent"].sum(axis=0) / np.maximum(_final(run), 1e-9),  # what gets nothing right has no price
-        lambda run: float(run["spent"].sum() / max(_final(run).sum(), 1e-9)),
+        lambda run: _cost_per_point(run["spent"].sum(axis=0), _final(run)),
+        lambda run: float(_cost_per_point(run["spent"].sum(), _final(run).sum())),
     ),
     _summed("served", "offers that were served", 0, _total("served"), digits=1),
     _summed("refused", "offers that were outbid or dropped", -1, _total("refused"), digits=1),

@@ -4,7 +4,6 @@ import random
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -55,11 +54,7 @@ def report(path: Path) -> None:
 
 def export(path: Path) -> None:
     for table in TABLES:
-        _export(path, table)
-
-
-def _export(path: Path, table: Any) -> None:
-    export_file([path], path.parent / f"{table}.csv", table)
+        export_file([path], path.parent / f"{table}.csv", table)
 
 
 def parquet(path: Path) -> None:

@@ -17,6 +17,7 @@ def test_every_measure_says_which_way_is_better() -> None:
 def test_indices_of_fairness_at_their_ends() -> None:
     assert jain([3, 3, 3]) == pytest.approx(1)
     assert jain([1, 0, 0, 0]) == pytest.approx(0.25)
+    assert jain([1, 2, 3]) == pytest.approx(36 / 42)
     assert jain([0, 0]) == 1
     assert gini([2, 2, 2]) == pytest.approx(0)
     assert gini([0, 0, 0, 5]) == pytest.approx(0.75)

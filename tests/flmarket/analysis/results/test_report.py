@@ -425,11 +425,6 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
         read([out])
 
 
-@pytest.mark.parametrize(("values", "index"), [([1, 1, 1], 1), ([3, 0, 0], 1 / 3), ([0, 0], 1), ([1, 2, 3], 36 / 42)])
-def test_jains_index(values: list[float], index: float) -> None:
-    assert jain(np.array(values)) == pytest.approx(index)
-
-
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
     """As in the closing table of `flmarket run`: `learning.statistics.time_to_target` has the one rule."""
     report = make_report(read([out]))
