@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from des import allocation
 from des.allocation import NO_CORE, allocate
 from fl.arrays import FloatArray, IntArray
-from implementations import without_extension
+from support.implementations import without_extension
 
 
 def draw(clients: IntArray) -> FloatArray:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.clients.disclosure import Disclosure
 from des.mechanisms.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.offer_checks import check_offer
@@ -22,6 +23,7 @@ NAMES = ("alpha", "beta", "gamma")
 POLICIES = sorted(set(BUILTIN) - {"mahdrl-paper"})
 LEARNS_PRICES = ["resolving", "mirror", "bwk"]
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
+SECRETS = {"cost_noise": 0.6, "disclosure": Disclosure(public_bids=False, dqi_rank=True, dqi_noise=0.2), "cores": 1}
 BANDITS = ["ucb", "oort", "pacing"]
 
 
@@ -168,8 +170,8 @@ def test_who_learns_prices_plays_under_every_mechanism(make_market, policy, mech
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     "market",
-    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}],
-    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1"],
+    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}, SECRETS],
+    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1", "secrets"],
 )
 def test_every_policy_plays_every_market(make_market, policy, market) -> None:
     one, again = (

@@ -34,16 +34,6 @@ def listed(offer):
     return list(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("policy", sorted(set(BUILTIN) - {"mahdrl-paper"}))
-def test_every_policy_plays_a_market_with_secrets(make_market, policy):
-    """Offers are valid, or the market refuses them."""
-    market = make_market(rounds=4, cost_noise=0.6, disclosure=SECRETS, cores=1)
-    policies = seat(market, dict.fromkeys(["alpha", "beta", "gamma"], policy))
-    while not market.finished:
-        report = play_round(market, policies)
-        assert any(offer.client >= 0 for offer in report.offers)
-
-
 @pytest.mark.parametrize("policy", sorted(set(BUILTIN) - LOOKS_AT_RIVALS - OF_PAPER))
 def test_hidden_bids_change_no_decision_of_policies_that_do_not_look_at_them(make_market, policy):
     def offers(*, public):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fl.arithmetic import draws
 from fl.arithmetic.draws import draw_key, integers, normals, subsets, uniforms, words
 from fl.arithmetic.streams import stream_key
-from implementations import compiled_and_not, without_extension
+from support.implementations import compiled_and_not, without_extension
 
 each = compiled_and_not(draws)
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from fl.arithmetic import elementary
 from fl.arithmetic.elementary import exp, log, normal_quantile, power, rounded, sigmoid, waves
 from fl.arrays import FloatArray
-from implementations import compiled_and_not, vectors, without_extension
+from support.implementations import compiled_and_not, vectors, without_extension
 from support.tiers import examples
 
 each = compiled_and_not(elementary)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fl.arithmetic import draws
 from fl.arithmetic.draws import blocks, integers, uniforms
-from implementations import compiled_and_not, vectors, without_extension
+from support.implementations import compiled_and_not, vectors, without_extension
 
 each = compiled_and_not(draws)
 

@@ -17,8 +17,8 @@ from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray
 from fl.data.dirichlet import LEAST, MOST, label_mixes, mixed_counts
 from fl.data.emd import counted_emd, largest_emd
-from implementations import compiled_and_not
 from support.emd import emd
+from support.implementations import compiled_and_not
 
 each = compiled_and_not(draws, elementary)
 

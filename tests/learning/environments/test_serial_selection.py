@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from implementations import vectors
 from learning.environments import projection as selection
+from support.implementations import vectors
 
 MICRO = 1_000_000
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from des import allocation
 from fl.arithmetic import draws, elementary
 from fl.arrays import AnyArray
-from implementations import vectors, without_extension
 from learning.environments import projection as selection
 from learning.lockstep import flat_codec as rows
 from learning.lockstep import learning_curves as curves
@@ -24,6 +23,7 @@ from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from scenarios.build import market_factory
 from scenarios.loader import load
+from support.implementations import vectors, without_extension
 from support.markets import factory, kinds, plain
 from support.tiers import examples
 
