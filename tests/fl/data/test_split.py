@@ -132,3 +132,15 @@ def test_each_evaluation_looks_at_so_many_images_at_most(digits: Dataset) -> Non
     assert few.test_accuracy("alpha") == alone.accuracy("alpha")
     many = federation(digits, eval_samples=200)._learners["alpha"]
     assert (len(many.loop.labels), len(many.test.labels)) == (143, 200)
+
+
+def test_a_federation_goes_on_from_its_state(digits: Dataset) -> None:
+    first, second = federation(digits), federation(digits)
+    jobs = [TrainingJob(name, client, 80, 0.5) for name in SERVICES for client in (1, 2)]
+    first.train_round(1, jobs)
+    second.restore(first.state())
+    assert [second.test_accuracy(name) for name in SERVICES] == [first.test_accuracy(name) for name in SERVICES]
+    one, other = (
+        [(it.accuracy, it.test_accuracy) for it in each.train_round(2, jobs).values()] for each in (first, second)
+    )
+    assert one == other
