@@ -89,7 +89,8 @@ async def pictures(folder: Path) -> None:
         await until(pilot, lambda: other.over)
         save(app, "compare")
 
-        app.show_home()
+        while app.screen is not home:
+            app.pop_screen()
         await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
         save(app, "home")
 
