@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from tui_screens import market, shown
 
 from flmarket.cli.launch import collect_rarely
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 

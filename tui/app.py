@@ -80,10 +80,10 @@ class MarketApp(App[None]):
     @property
     def runs(self) -> "Runs":
         if self._runs is None:
-            from tui.state.feed import RUNNER
+            from scenarios.running.processes import WORKER
             from tui.state.runs import Runs
 
-            self._runs = Runs(self._work, self._runner or RUNNER)
+            self._runs = Runs(self._work, self._runner or WORKER)
         return self._runs
 
     def _work(self, job: Callable[[], None], group: str) -> object:

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from scenarios.loader import builtin_text
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen

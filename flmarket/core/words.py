@@ -26,7 +26,18 @@ _PHRASES = {
 """What stands for an option and the words around it."""
 
 _SWITCHES = {"fresh", "fresh-changed", "resume", "rotate"}
-_VALUES = {"out", "policy", "baseline", "rounds", "seeds", "ray-address", "rivals", "together", "decision-timeout"}
+_VALUES = {
+    "out",
+    "part",
+    "policy",
+    "baseline",
+    "rounds",
+    "seeds",
+    "ray-address",
+    "rivals",
+    "together",
+    "decision-timeout",
+}
 _NAMES = {"policy": "policies"}
 _OPTION = re.compile(
     rf"(?<![\w-])--(?:(?P<switch>{'|'.join(sorted(_SWITCHES))})(?![\w-])"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 
-from des.log_records import Kind, Outcome, RoundReport
+from des.log_records import Kind, Outcome
 from des.observation import Status
 from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
 
@@ -149,9 +149,9 @@ CLIENTS = Table(
 )
 
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
-"""The tables that every run has, by name, in the order in which they are written."""
+"""The tables that every run has, by name."""
 
-ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}  # all tables by name, in the order in which they are written
+ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}  # all tables by name
 
 
 def tables_of(*, truthful: bool) -> Mapping[str, Table]:
@@ -162,8 +162,3 @@ def tables_of(*, truthful: bool) -> Mapping[str, Table]:
 def tables_in(directory: Path) -> Mapping[str, Table]:
     """Return the tables that a run's directory has, by name: clients.csv is there or not."""
     return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)))
-
-
-def round_text(report: RoundReport) -> dict[str, str]:
-    """Return a round's lines of each table, as the files get them."""
-    return {name: table.text(report) for name, table in tables_of(truthful=report.clients is None).items()}

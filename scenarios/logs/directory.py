@@ -8,7 +8,7 @@ complete, and the digests of all files.
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -150,6 +150,11 @@ class RunDirectory:
     def being_played(self) -> bool:
         """Whether a process is playing the run. Where the file system has no locks, none seems to be."""
         return is_locked(self.path)
+
+    def announce(self) -> None:
+        """Make the directory of a run that will be played later, so that it is in sight; an empty one is no run."""
+        with suppress(OSError):  # what cannot be written, the run itself says
+            self.path.mkdir(parents=True, exist_ok=True)
 
     def prepare(
         self,

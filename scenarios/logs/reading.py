@@ -1,19 +1,18 @@
 """A run's tables, read back: from the text of the CSV files to the records that they were written from.
 
-The inverse of ``scenarios.logs.writing``. A screen that watches a run gets through a pipe the same text that replay
-reads from the files, so both go through here.
+The inverse of ``scenarios.logs.writing``.
 """
 
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from math import isfinite
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from des.log_records import MarketEvent, OfferReport, ServiceReport
 from des.observation import Status
 from flmarket.core.errors import shortened
-from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS, tables_in
+from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS
 from scenarios.logs.table import Table
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
@@ -37,6 +36,8 @@ _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
 
 _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
 """The lines of one round: all that begin with the same number."""
+
+_TAIL = 16_384  # bytes at the end of a table in which its last round is looked for first
 
 _LARGEST = 2.0**63  # of what screens count and draw: within 64 bits, as flmarket's numbers are
 
@@ -118,12 +119,30 @@ class LoggedRound:
         return _events(self.text["events"])
 
 
-def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
-    """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them."""
-    contents = {name: table.path(directory).read_bytes() for name, table in tables_in(directory).items()}
-    spans = {name: round_spans(content) for name, content in contents.items()}
-    for number in spans["rounds"]:
-        yield {name: contents[name][slice(*found.get(number, (0, 0)))].decode() for name, found in spans.items()}
+def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
+    """Return the newest round of a run directory and its services, without reading the rest."""
+    table = ROUNDS.path(path)
+    if not table.exists():
+        return 0, ()
+    with table.open("rb") as file:
+        lines = _last_round(file)
+    if not lines or lines[-1].startswith("round,"):
+        return 0, ()
+    number = lines[-1].partition(",")[0]
+    newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
+    return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+
+
+def _last_round(file: IO[bytes]) -> list[str]:
+    """Return the whole lines at the end of a table, back to before its last round or to its beginning."""
+    end, length = file.seek(0, 2), _TAIL
+    while True:
+        file.seek(max(0, end - length))
+        lines = file.read(length).decode("utf-8", "replace").split("\n")[:-1]
+        number = lines[-1].partition(",")[0] if lines else ""
+        if length >= end or any(not line.startswith(f"{number},") for line in lines[1:]):
+            return lines
+        length *= 8
 
 
 def round_spans(content: bytes) -> dict[bytes, tuple[int, int]]:

@@ -115,8 +115,9 @@ class TableWriter:
         self._close()
 
     def __call__(self, report: RoundReport) -> None:
-        for name, table in self._tables.items():
-            self._files[name].write(table.text(report))
+        """Write a round; rounds.csv gets it last: a round that is there is in all tables, whoever reads meanwhile."""
+        for name in reversed(self._files):
+            self._files[name].write(self._tables[name].text(report))
 
     def sync(self) -> dict[str, Mark]:
         """Put the tables onto the disk itself and return how far they are written."""

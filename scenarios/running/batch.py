@@ -11,12 +11,11 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG, State
 from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.playable import require_playable
-from scenarios.running.announce import announce
-from scenarios.running.observer import Progress, RunObserver
+from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, planned
 from scenarios.running.pool import Pool
-from scenarios.running.process import Worker
+from scenarios.running.processes import Process
 from scenarios.running.runner import Run, execute
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def play_batch(
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
     words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
-    first: Worker | None = None,  # see ``run_all``
+    first: Process | None = None,  # see ``run_all``
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr."""
     from scenarios.running.notes import notes
@@ -98,7 +97,7 @@ def run_all(
     cluster: "Cluster | None" = None,  # plays the runs, in place of this machine
     # a worker process that was started early, which plays runs even if they are played one at a time; with a cluster it
     # only tries what they name
-    first: Worker | None = None,
+    first: Process | None = None,
 ) -> BatchResult:
     """Execute runs; skip those that are complete; continue after one that failed."""
     todo, complete = due(runs, fresh=options.again)
@@ -115,7 +114,8 @@ def run_all(
                 require_playable(scenario, shelf)
         for run in complete:
             observer.skipped(run)
-        announce(run.directory for run in todo)
+        for run in todo:
+            run.directory.announce()
         if todo:
             observer.begins(todo, None if cluster else options.jobs)
         if not todo:
@@ -138,7 +138,7 @@ def _run_here(runs: Iterable[Run], shelf: Shelf, observer: RunObserver, options:
     for run in runs:
         observer.started(run)
         try:
-            observers = [lambda report, run=run: observer.round_done(run, Progress.of(report))]
+            observers = [lambda report, run=run: observer.progressed(run, report.round, report.services)]
             execute(run, shelf, workers=options.threads, fresh=options.again, observers=observers)
         except RunError as error:
             observer.failed(run, error)

@@ -160,7 +160,7 @@ class Cluster:
         return failed
 
     def _asked(self, run: Run, shelf: Shelf) -> str:
-        asked = json.loads(order(run, workers=self._cpus, fresh=False))
+        asked = order(run, workers=self._cpus, fresh=False)
         return json.dumps(asked | {"data": shelf.digests(run.scenario), "fingerprint": fingerprint()})
 
     def _places(self) -> int:

@@ -1,101 +1,46 @@
-"""Spreads independent tasks over processes, and gives their results in order, or as soon as they are there."""
+"""Spreads independent tasks over processes, and gives their results as soon as they are there."""
 
-import os
-import signal
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import active_children, current_process, get_context
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeVar
 
 from flmarket.core.errors import RunError
-from scenarios.plugins import unpack
-from scenarios.running.parent import end_with_parent_of_pool
-
-UNGUARDED = (
-    "a script that plays in several processes is read again by each of them; "
-    'put its calls below `if __name__ == "__main__":`'
-)
+from scenarios.running.processes import Processes
+from scenarios.running.worker import pickled, unpickled
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_processes(
+def as_they_end(
     task: Callable[[Item], Result],  # a function of a module, or a ``partial`` of one: it is pickled
     items: Sequence[Item],  # what it is called with
-    jobs: int,  # how many processes
+    jobs: int,  # how many processes; for one job without plug-ins, which could end their process, this one is enough
     packages: Sequence[Mapping[str, str]],  # the plug-in files that they load first; see ``scenarios.plugins.packed``
     ended: str,  # the message of the error if a process ends
-) -> Iterator[Result]:
-    """Yield what a task returns for each item, in their order.
+) -> Generator[tuple[int, Result], None, None]:
+    """Yield the place of each item and what a task returns for it, as soon as it does: nothing waits for a slower one.
 
     No process outlives the one that calls this, or the iterator: what is under way when that is closed, or when Ctrl-C
     or an error ends it, is ended at once. So an item should be the least work whose result is worth keeping.
     """
-    with _running(task, items, jobs, packages, ended) as running:
-        for future in running:
-            yield future.result()
-
-
-def as_they_end(
-    task: Callable[[Item], Result],
-    items: Sequence[Item],
-    jobs: int,
-    packages: Sequence[Mapping[str, str]],
-    ended: str,
-) -> Generator[tuple[int, Result], None, None]:
-    """Yield the place of each item and what a task returns for it, as soon as it does: nothing waits for a slower one.
-
-    Arguments, errors and how processes end as in ``in_processes``; but for one job without plug-ins, which could end
-    its process, this one is enough.
-    """
     if jobs == 1 and not packages:
         yield from enumerate(map(task, items))
         return
-    with _running(task, items, jobs, packages, ended) as running:
-        places = {future: place for place, future in enumerate(running)}
-        for future in as_completed(running):
-            yield places[future], future.result()
-
-
-@contextmanager
-def _running(
-    task: Callable[[Item], Result],
-    items: Sequence[Item],
-    jobs: int,
-    packages: Sequence[Mapping[str, str]],
-    ended: str,
-) -> Iterator[list["Future[Result]"]]:
-    if getattr(current_process(), "_inheriting", False):  # as multiprocessing itself asks, with a page of traceback
-        raise SystemExit(UNGUARDED)
-    others = set(active_children())
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (packages,)) as pool:
-        try:
-            with _deaf_to_ctrl_c():
-                running = [pool.submit(task, item) for item in items]
-            yield running
-        except BrokenProcessPool:
-            raise RunError(ended) from None
-        except BaseException:  # Ctrl-C, a task's error, or a caller that stops iterating
-            for process in set(active_children()) - others:
-                process.kill()
-            raise
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Hold Ctrl-C back. Processes that are started meanwhile never get it: it is for the one that started them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin(packages: Sequence[Mapping[str, str]]) -> None:
-    """Prepare a process: it loads the plug-ins of the one that started it."""
-    end_with_parent_of_pool()
-    os.dup2(2, 1)  # what plug-ins print must not mix with the results on standard output
-    unpack(packages)
+    waiting = deque(enumerate(items))
+    with Processes[int](jobs, quiet=False) as processes:
+        while waiting or processes.busy:
+            while waiting and processes.free:
+                place, item = waiting.popleft()
+                processes.start(place, "call", task=pickled((task, item)), plugins=packages)
+            if (found := processes.next()) is None:
+                continue
+            process, message = found
+            if message is None:
+                raise RunError(ended)
+            if message["type"] == "end":
+                place = processes.busy.pop(process)
+                result, error = unpickled(message["result"])
+                if error is not None:
+                    raise error
+                yield place, result

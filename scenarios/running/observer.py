@@ -1,24 +1,10 @@
 """Observers of a batch's progress while it runs: the command line's display, and tests."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
-from des.log_records import RoundReport
+from des.log_records import ServiceReport
 from scenarios.running.runner import Run
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of a run; small enough to come from another process in every round."""
-
-    round: int  # the last one that was played
-    accuracies: Mapping[str, float]  # the services' accuracies in [0, 1], in the scenario's order
-
-    @classmethod
-    def of(cls, report: RoundReport) -> "Progress":
-        """Return the progress that a round's report shows."""
-        return cls(report.round, {row.service: row.accuracy for row in report.services})
 
 
 class RunObserver(Protocol):
@@ -30,8 +16,8 @@ class RunObserver(Protocol):
     def started(self, run: Run) -> None:
         """A run begins."""
 
-    def round_done(self, run: Run, progress: Progress) -> None:
-        """A run finished a round."""
+    def progressed(self, run: Run, round_: int, services: Sequence[ServiceReport]) -> None:
+        """A run has played so many rounds, and how its services stand after the last."""
 
     def completed(self, run: Run) -> None:
         """A run finished."""

@@ -3,6 +3,7 @@
 Light to import: the command line declares all commands when it starts.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -47,6 +48,7 @@ class RunOptions(PlayOptions):
     rounds: Annotated[int | None, Doc("Rounds to play, instead of the scenario's.")] = None
     out: Annotated[Place, Doc("Folder for run directories.")] = "runs"
     fresh_changed: Annotated[bool, Doc("Start over where a policy, an agent or another plug-in has changed.")] = False
+    part: Annotated[str | None, Doc("Play one part of the batch: 3/16 is the third of 16.")] = None
     fail_fast: Annotated[bool, Doc("End the batch when a run fails.")] = False
     decision_timeout: Annotated[
         float | None, Ge(0.001), Doc("Seconds after which a policy that has not returned fails its run.")
@@ -58,6 +60,8 @@ class RunOptions(PlayOptions):
         check(self, RunOptions)
         if self.fresh and self.fresh_changed:
             raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
+        if self.part is not None and not 1 <= self._part[0] <= self._part[1]:
+            raise InputError(f"--part {self.part}: must be K/N with K from 1 to N, such as 3/16")
         if self.ray_address is not None and self.engine != "ray":
             raise InputError("only --engine ray takes a --ray-address")
         if self.decision_timeout is not None and self.engine == "ray":
@@ -65,6 +69,17 @@ class RunOptions(PlayOptions):
                 "--engine ray takes no --decision-timeout: a task cannot end a policy that hangs; play with --jobs, "
                 "or cancel the task"
             )
+
+    @property
+    def _part(self) -> tuple[int, int]:
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", self.part or "1/1")
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    @property
+    def which(self) -> slice:
+        """Which runs of the batch are played, by their places in its order."""
+        part, parts = self._part
+        return slice(part - 1, None, parts)
 
     @property
     def again(self) -> "Fresh":

@@ -8,6 +8,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from learning.policy import AS_CONFIGURED
@@ -38,7 +39,10 @@ def planned(
     """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
     if options.rounds is not None:
         scenarios = [with_rounds(scenario, options.rounds) for scenario in scenarios]
-    return plan(scenarios, policies, seeds, expanded(options.out), shelf)
+    runs = plan(scenarios, policies, seeds, expanded(options.out), shelf)
+    if not runs[options.which]:
+        raise InputError(f"--part {options.part}: there are only {counted(len(runs), 'run')}")
+    return runs[options.which]
 
 
 def plan(

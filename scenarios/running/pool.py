@@ -2,108 +2,122 @@
 
 A run has its process to itself while it lasts, and no other run shares its memory or its threads. A process that dies
 (killed, out of memory, a crash in compiled code) fails the run that it was playing; another one takes its place. So
-does one whose policy does not return in time.
+does one whose policy does not return in time. How far runs are is read from their files.
 """
 
-import queue
-import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
-from scenarios.running.observer import Progress, RunObserver
+from scenarios.logs.reading import LogError, last_services
+from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
-from scenarios.running.process import Messages, Worker
+from scenarios.running.processes import Process, Processes
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
 
-_TICK = 0.2  # seconds between two looks at whether the workers are still there
+_ENDING = "; --decision-timeout SECONDS ends such a run"
 
 
 class WorkerDied(RunError):  # noqa: N818 - it names what happened
     """The process that played a run is gone."""
 
 
+@dataclass(slots=True)
+class _Playing:
+    run: Run
+    begun: bool = False  # whether its files are this run's, and not those of one that will be started over
+    round: int = 0  # the last one that the observer knows of
+
+    def look(self, observer: RunObserver) -> None:
+        with suppress(OSError, LogError):  # it was removed; the run itself says so
+            number, services = last_services(self.run.directory.path) if self.begun else (0, ())
+            if number > self.round:
+                self.round = number
+                observer.progressed(self.run, number, services)
+
+
 class Pool:
-    """Keeps worker processes busy. As a context manager: none of them outlives it, however it ends."""
+    """Plays runs in worker processes. As a context manager: none of them outlives it, however it ends."""
 
     def __init__(
         self,
         jobs: int,  # processes at most
         options: RunOptions,
-        first: Worker | None = None,  # a process that has been started already
+        first: Process | None = None,  # a process that has been started already
     ) -> None:
-        self._jobs, self._options = jobs, options
-        self._messages: Messages = queue.SimpleQueue()
-        self._alive: list[Worker] = []
-        self._playing: dict[Worker, Run] = {}
-        self._looked = 0.0
+        self._options = options
+        self._processes = Processes[_Playing | None](jobs)
         if first is not None:
-            self._add(first)
+            self._processes.add(first)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for worker in self._alive:
-            worker.ask_to_stop()
-        for worker in self._alive:
-            worker.stop()
+    def __exit__(self, *_: object) -> None:
+        self._processes.__exit__()
 
     def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
         """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
-            worker = self._idle()
-            worker.send(trial(scenario, self._options.decision_timeout))
-            while True:
-                _, message = self._next(observer)
-                if message is None:
-                    raise InputError(f"scenario {scenario.name!r} cannot be played: {self._bury(worker)}")
-                if message["type"] == "end":
-                    break
-            if message["error"] is not None:
-                raise InputError(message["error"])
+            process = self._processes.start(None, "try", **trial(scenario, self._options.decision_timeout))
+            while process in self._processes.busy:
+                match self._processes.next():
+                    case (_, None):
+                        problem = f"scenario {scenario.name!r} cannot be played: {process.obituary()}"
+                        raise WorkerDied(problem) if process.killed else InputError(problem)
+                    case (_, {"type": "slow", "text": text}):
+                        observer.slow(None, text + _ENDING)
+                    case (_, {"type": "end", "error": error}):
+                        del self._processes.busy[process]
+                        if error is not None:
+                            raise InputError(error)
 
     def play(
         self,
         runs: Iterable[Run],  # those to be started first stand first
         observer: RunObserver,  # notified of each
     ) -> list[Run]:
-        waiting, failed = deque(runs), []
-        while waiting or self._playing:
-            while waiting and (len(self._playing) < len(self._alive) or len(self._alive) < self._jobs):
+        """Return the runs that failed."""
+        waiting, failed = deque(runs), list[Run]()
+        busy = self._processes.busy
+        while waiting or busy:
+            while waiting and self._processes.free:
                 self._start(waiting.popleft(), observer)
-            worker, message = self._next(observer)
-            run = self._playing.get(worker)
-            if message is None:
-                why = self._bury(worker)
-                error: RunError | None = WorkerDied(why) if run else None
-                if run:
-                    _log_failure(run, why)
-            elif run is None:
+            if (found := self._processes.next()) is None:
+                for playing in busy.values():
+                    if playing:
+                        playing.look(observer)
                 continue
-            elif message["type"] == "round":
-                observer.round_done(run, Progress(message["round"], message["accuracies"]))
+            process, message = found
+            if (playing := busy.get(process)) is None:
                 continue
-            else:
-                if message["kind"] == "input":
-                    raise InputError(message["error"])
-                error = None if message["error"] is None else RunError(message["error"])
-            if run is None:
-                continue
-            self._playing.pop(worker, None)
+            run, error = playing.run, None
+            match message:
+                case {"type": "begun"}:
+                    playing.begun = True
+                    continue
+                case {"type": "slow", "text": text}:
+                    observer.slow(run, text + _ENDING)
+                    continue
+                case {"kind": "input", "error": reason}:
+                    raise InputError(reason)
+                case {"error": str(reason)}:
+                    error = RunError(reason)
+                case None:
+                    error = WorkerDied(process.obituary())
+                    _log_failure(run, error)
             if error is None:
+                del busy[process]
                 observer.completed(run)
             else:
-                if message is not None:  # who knows what the run left behind in there
-                    worker.kill("a run failed in it")
-                    self._bury(worker)
+                self._processes.bury(process)  # who knows what the run left behind in there
                 observer.failed(run, error)
                 failed.append(run)
                 if self._options.fail_fast:  # those under way can be resumed
@@ -111,52 +125,13 @@ class Pool:
         return failed
 
     def _start(self, run: Run, observer: RunObserver) -> None:
-        worker = self._idle()
-        asked = order(
-            run,
-            workers=self._options.threads,
-            fresh=self._options.again,
-            decision_timeout=self._options.decision_timeout,
-        )
         observer.started(run)
-        self._playing[worker] = run
-        worker.send(asked)
-
-    def _idle(self) -> Worker:
-        return next((worker for worker in self._alive if worker not in self._playing), None) or self._add(Worker())
-
-    def _add(self, worker: Worker) -> Worker:
-        worker.listen(self._messages)
-        self._alive.append(worker)
-        return worker
-
-    def _bury(self, worker: Worker) -> str:
-        """Forget a worker whose process is gone, or about to go; return how it ended."""
-        self._alive.remove(worker)
-        why = worker.obituary()
-        worker.stop()
-        return why
-
-    def _next(self, observer: RunObserver) -> tuple[Worker, dict[str, Any] | None]:
-        """Return the next message that is not about slow code, which the observer gets."""
-        while True:
-            # Not only while there is no message: other workers may send thousands in a second.
-            if (now := time.monotonic()) - self._looked >= _TICK:
-                self._looked = now
-                for worker in self._alive:
-                    if worker.lost:
-                        return worker, None
-            with suppress(queue.Empty):
-                worker, message = self._messages.get(timeout=_TICK)
-                if worker not in self._alive:  # one that was given up has closed its pipe at last
-                    continue
-                if message is None or message["type"] != "slow":
-                    return worker, message
-                ending = "--decision-timeout SECONDS ends such a run"
-                observer.slow(self._playing.get(worker), f"{message['text']}; {ending}")
+        options = self._options
+        asked = order(run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout)
+        self._processes.start(_Playing(run), "play", **asked)
 
 
-def _log_failure(run: Run, why: str) -> None:
+def _log_failure(run: Run, why: WorkerDied) -> None:
     """Write into the run's log what its process could not write any more."""
     now = datetime.now()
     line = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} ERROR failed: {why}\n"

@@ -9,11 +9,11 @@ from statistics import fmean
 
 from rich.console import Console
 
+from des.log_records import ServiceReport
 from flmarket.core.console import SafeConsole
 from flmarket.core.counting import counted, duration, spans
 from flmarket.core.tracking import Step, counting, shown
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
-from scenarios.running.observer import Progress
 from scenarios.running.runner import Run
 
 
@@ -65,11 +65,11 @@ class Reporter:
         step = stack.enter_context(counting(run.label, run.scenario.rounds))
         self._begun[run.directory.path] = time.monotonic(), stack, step
 
-    def round_done(self, run: Run, progress: Progress) -> None:
+    def progressed(self, run: Run, round_: int, services: Sequence[ServiceReport]) -> None:
         """Show how far the run is."""
-        accuracies = ", ".join(f"{service} {100 * value:.1f}%" for service, value in progress.accuracies.items())
-        self._begun[run.directory.path][2](progress.round, accuracies)
-        self._count(run, progress.round)
+        accuracies = ", ".join(f"{row.service} {100 * row.accuracy:.1f}%" for row in services)
+        self._begun[run.directory.path][2](round_, accuracies)
+        self._count(run, round_)
 
     def completed(self, run: Run) -> None:
         """Write that a run finished, where no bar shows it."""

@@ -72,7 +72,8 @@ def execute(
     # start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed, which
     # the caller has checked for a complete run
     fresh: Fresh = False,
-    ready: Callable[[], None] | None = None,  # called before the first round, when the directory is there
+    # called when the run's files are ready, before its first round, with the number of rounds that they hold
+    ready: Callable[[int], None] = lambda _: None,
     observers: Iterable[Observer] = (),  # get every round's report, after it has been written
     create: CreatePolicy = build_policy,  # creates each policy
     capture: bool = False,  # send what this process prints meanwhile into run.log
@@ -108,7 +109,7 @@ def _play(
     workers: int,
     meta: dict[str, Any],
     log: "_log",
-    ready: Callable[[], None] | None,
+    ready: Callable[[int], None],
     observers: Iterable[Observer],
     create: CreatePolicy,
     fresh: Fresh,
@@ -138,8 +139,7 @@ def _play(
         with tables:
             if checkpoint:
                 log.info("continue after round %d", checkpoint.round)
-            if ready is not None:
-                ready()
+            ready(checkpoint.round if checkpoint else 0)
             saves = Checkpointer(folder, setup, tables, identity, seconds)
             watching: list[Observer] = [tables, log.observe, saves, *observers]
             try:

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+from des.observation import Observation
 from flmarket.core.plugin_errors import called, is_own
 from learning.policy import Policy, learns
-from scenarios.build import CreatePolicy, build_policy
+from scenarios.build import build_policy
 from scenarios.file.schema import Scenario, Service
 
 PATIENCE = 30.0  # seconds after which plug-in code that has not returned is reported
@@ -26,9 +27,13 @@ _TICK = 1.0  # seconds between two looks at where the main thread is
 class TimeLimit:
     """A limit for each call of a policy. The process that exceeds it ends; ``process`` says where it stood."""
 
-    def __init__(self, seconds: float | None, report: int) -> None:
-        """Write where the process stands to the descriptor ``report``; without ``seconds``, nothing is limited."""
-        self._seconds, self._report = seconds, report
+    def __init__(
+        self,
+        seconds: float | None,  # None limits nothing
+        report: int,  # the descriptor to which a process that is ended writes where it stands
+        note: Callable[[str], None],  # called with what is about to be called, and with "" when it has returned
+    ) -> None:
+        self._seconds, self._report, self._note = seconds, report, note
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -42,25 +47,32 @@ class TimeLimit:
         finally:
             faulthandler.cancel_dump_traceback_later()
 
-    @property
-    def create(self) -> CreatePolicy:
-        """Return what creates policies whose calls are limited."""
-        return build_policy if self._seconds is None else self._create
-
-    def _create(self, scenario: Scenario, service: Service) -> Policy:
-        with self():
+    def create(self, scenario: Scenario, service: Service) -> Policy:
+        """Create a policy whose calls are limited and, if it is a plug-in's, noted: it may end the process."""
+        with self._noted(f"service {service.name}"):
             policy = build_policy(scenario, service)
-        for name in ("act", "state", "restore", *(["learn"] if learns(policy) else [])):
-            setattr(policy, name, self._limited(getattr(policy, name)))
+        if self._seconds is not None or not type(policy).__module__.startswith("learning."):
+            for name in ("act", "state", "restore", *(["learn"] if learns(policy) else [])):
+                object.__setattr__(policy, name, self._limited(getattr(policy, name), service.name))
         return policy
 
-    def _limited(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _limited(self, method: Callable[..., Any], service: str) -> Callable[..., Any]:
         @wraps(method)
         def call(*given: Any) -> Any:
-            with self():
+            when = f", round {given[0].round}" if given and isinstance(given[0], Observation) else ""
+            with self._noted(f"service {service}{when}"):
                 return method(*given)
 
         return call
+
+    @contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        self._note(what)
+        try:
+            with self():
+                yield
+        finally:
+            self._note("")
 
 
 def report_slow(report: Callable[[str], None]) -> None:

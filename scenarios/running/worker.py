@@ -1,69 +1,87 @@
-"""A process that plays runs for a batch, one after another; ``flmarket.core.installation.command`` starts it.
+"""A process that plays runs, one after another, for a batch or for a screen (``processes`` starts it).
 
-It reads and writes one object of JSON on a line; see ``serve``. What is printed while a run lasts goes into its log.
-The process ends when its input does, in the middle of a run too: it never outlives its parent, and loses no more than
-the work since the last checkpoint.
+It is asked by lines of JSON on its standard input, each with what to ``do``:
+
+    prepare    load data sets early; not answered
+    try        check whether what a scenario names can be created
+    play       play a run of a batch; see ``order``
+    watch      play a run for a screen; see ``steering.Start``
+    call       call a function with an item, both pickled; the ``end`` has what it returns
+
+and answers by lines of JSON, each with a ``type``. Rounds are in the run's directory, for whoever follows its files:
+
+    opening    ``text`` says which step of its start a watched run begins
+    begun      the run's directory is ready, the first round is next
+    state      whether a watched run is paused, and its speed
+    slow       plug-in code that has not returned for long
+    end        the ``error``, if there is one, and its ``kind``: input, run, stopped
+
+Commands to a watched run are in ``steering.Control``. The process ends when its input does, in the middle of a round
+too: it never outlives its parent, and loses no more than the work since the last checkpoint.
 """
 
+import base64
 import faulthandler
 import json
 import os
+import pickle
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from des.log_records import RoundReport
-from flmarket.core.crash import guarded
-from flmarket.core.errors import InputError
+from fl.data.registry import Dataset, load
+from flmarket.core.cores import usable_cores
+from flmarket.core.crash import guarded, outcome
+from flmarket.core.errors import InputError, RunError
+from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, parse
+from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.playable import require_playable
 from scenarios.plugins import packed, unpack
-from scenarios.running.apart import apart_from_user
-from scenarios.running.observer import Progress
-from scenarios.running.parent import end_with_parent
+from scenarios.running.origin import begin_fork, original_of
+from scenarios.running.planning import plan
+from scenarios.running.processes import NOTE, Message
 from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.steering import GRACE, Control, Start
 from scenarios.running.time_limit import TimeLimit, report_slow
 
 
-def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> str:
-    """Return the line that asks for a run."""
-    return json.dumps(
-        {
-            "scenario": dumps(run.scenario),
-            "policy": run.policy,
-            "seed": run.seed,
-            "directory": str(run.directory.path.absolute()),  # a policy may change the current one
-            "digest": run.digest,
-            "sweep": dict(run.sweep),
-            "point": run.point,
-            "name": run.name,
-            "workers": workers,
-            "fresh": fresh,
-            "timeout": decision_timeout,
-            "do": "play",
-            "plugins": packed(run.scenario),
-        }
-    )
+def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> Message:
+    """Return what asks for a run."""
+    return {
+        "scenario": dumps(run.scenario),
+        "policy": run.policy,
+        "seed": run.seed,
+        "directory": str(run.directory.path.absolute()),  # a policy may change the current one
+        "digest": run.digest,
+        "sweep": dict(run.sweep),
+        "point": run.point,
+        "name": run.name,
+        "workers": workers,
+        "fresh": fresh,
+        "timeout": decision_timeout,
+        "plugins": packed(run.scenario),
+    }
 
 
-def trial(scenario: Scenario, decision_timeout: float | None) -> str:
-    """Return the line that asks whether a scenario can be played."""
-    asked = {"do": "try", "scenario": dumps(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
-    return json.dumps(asked)
+def trial(scenario: Scenario, decision_timeout: float | None) -> Message:
+    """Return what asks whether a scenario can be played."""
+    return {"scenario": dumps(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
 
 
-def run_of(asked: dict[str, Any]) -> Run:
-    """Return the run that a line asks for."""
+def run_of(asked: Message) -> Run:
+    """Return the run that an order asks for."""
     return Run(
         parse(asked["scenario"]),
         asked["policy"],
@@ -76,90 +94,198 @@ def run_of(asked: dict[str, Any]) -> Run:
     )
 
 
-def serve(
-    orders: Callable[[], str],
-    send: Callable[[dict[str, Any]], None],
-    report: int,  # the descriptor that a process which is ended by its time limit writes to
-) -> None:
-    """Do what is asked for, for ever: read one line for each run, and write one for each round and one for the end.
+def pickled(thing: object) -> str:
+    """Return a task, or its result, for a line of JSON; ``unpickled`` reads it. It goes through pipes alone."""
+    return base64.b64encode(pickle.dumps(thing)).decode()
 
-        {"do": "play", "scenario": "name = ...", "policy": "lcfa", "seed": 3, "directory": "runs/...", ...}
-        {"type": "round", "round": 1, "accuracies": {"mnist": 0.1}}
-        {"type": "slow", "text": "mine.py:12, in Mine.act, has not returned for 30 s"}
-        {"type": "end", "error": null, "kind": null}
 
-    ``{"do": "try", "scenario": ...}`` asks whether what a scenario names can be created; the end has the first error.
-    ``{"do": "prepare", ...}`` loads data sets early, and is not answered.
-    """
-    shelf, home = Shelf(), Path.cwd()
+def unpickled(text: str) -> Any:
+    return pickle.loads(base64.b64decode(text))  # noqa: S301 - from the process that started this one, or from its child
 
-    def observe(report: RoundReport) -> None:
-        send({"type": "round", **asdict(Progress.of(report))})
 
-    while True:
-        asked = json.loads(orders())
-        os.chdir(home)  # where the files that scenarios name are
-        if asked["do"] == "prepare":
-            _prepare(asked["datasets"], shelf)
-            continue
-        limit = TimeLimit(asked["timeout"], report)
-        end: dict[str, Any] = {"type": "end", "error": None, "kind": None}
-        try:
+def _sendable(error: BaseException) -> BaseException:
+    """Return an error as it can be sent to the parent: with its traceback in words, if it is nobody's mistake."""
+    if not isinstance(error, (InputError, RunError)):
+        error.add_note("".join(traceback.format_exception(error)))
+    try:
+        unpickled(pickled(error))
+    except Exception:
+        return RunError(message_of(error))
+    return error
+
+
+class Worker:
+    """This process: its standard input and output, which plug-ins do not get, and what it does for its parent."""
+
+    def __init__(self) -> None:
+        if sys.platform == "linux":  # even while a policy keeps all of Python from running
+            import_module("ctypes").CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        self._asks = os.fdopen(os.dup(0), encoding="utf-8")
+        self._answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+        self._last_words = os.dup(2)  # while a run lasts, standard error is its log
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        faulthandler.enable()  # the log of a run that crashes says where
+        self._lock = threading.Lock()
+        self._orders: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._control: Control | None = None  # of a run that is watched
+        self._shelf = Shelf(self._load)
+
+    def serve(self) -> None:
+        """Do what is asked for, until nothing more will be."""
+        home = Path.cwd()
+        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=report_slow, args=[self._report_slow], daemon=True).start()
+        do = {"prepare": self._prepare, "try": self._try, "play": self._play, "watch": self._watch, "call": self._call}
+        while True:
+            asked = self._orders.get()
+            os.chdir(home)  # where the files that scenarios name are
+            do[asked.pop("do")](asked)
+
+    def _prepare(self, asked: Message) -> None:
+        for name in asked["datasets"]:
+            with suppress(InputError):  # the run that needs it reports what is wrong
+                self._shelf.get(name)
+        import_module("fl.training.federation")  # brings torch
+
+    def _try(self, asked: Message) -> None:
+        limit = TimeLimit(asked["timeout"], self._last_words, self._note)
+
+        def work() -> None:
             with limit():
                 unpack(asked["plugins"])
-            if asked["do"] == "try":
-                require_playable(parse(asked["scenario"]), shelf, limit.create)
-            else:
-                execute(
-                    run_of(asked),
-                    shelf,
-                    workers=asked["workers"],
-                    fresh=asked["fresh"],
-                    observers=[observe],
-                    create=limit.create,
-                    capture=True,
+            require_playable(parse(asked["scenario"]), self._shelf, limit.create)
+
+        self._end(work)
+
+    def _play(self, asked: Message) -> None:
+        limit = TimeLimit(asked["timeout"], self._last_words, self._note)
+
+        def work() -> None:
+            with limit():
+                unpack(asked["plugins"])
+            execute(
+                run_of(asked),
+                self._shelf,
+                workers=asked["workers"],
+                fresh=asked["fresh"],
+                ready=lambda _: self._send("begun"),
+                create=limit.create,
+                capture=True,
+            )
+
+        self._end(work)
+
+    def _call(self, asked: Message) -> None:
+        try:
+            unpack(asked["plugins"])
+            task, item = unpickled(asked["task"])
+            result = pickled((task(item), None))
+        except (Exception, SystemExit) as error:
+            result = pickled((None, _sendable(error)))
+        self._send("end", result=result)
+
+    def _watch(self, asked: Message) -> None:
+        plugins, control = asked.pop("plugins"), asked.pop("control")
+        self._end(lambda: self._play_watched(Start(**asked), plugins, control))
+        sys.exit()
+
+    def _play_watched(self, start: Start, plugins: Sequence[Mapping[str, str]], control: Control) -> None:
+        unpack(plugins)
+        scenario = parse(start.scenario, start.file)
+        self._send("opening", text="checking the scenario")
+        policies = [start.policy] if start.policy else []
+        runs = plan([scenario], policies, [start.seed], Path(start.out), self._shelf)
+        if not 0 <= start.point < len(runs):
+            raise InputError(f"unknown point {start.point}; the sweep has {len(runs)} points")
+        run = runs[start.point]
+
+        def ready(done: int) -> None:
+            self._send("begun", directory=str(run.directory.path), sweep=dict(run.sweep))
+            self._send_state(control)
+            control.wait(done)
+
+        def observe(report: RoundReport) -> None:
+            if not report.last:
+                control.wait(report.round)
+
+        self._send("opening", text="building the market and its models")
+        fresh = start.fresh
+        if start.origin is not None and start.hurry:
+            if fresh:
+                with run.directory.locked():
+                    run.directory.prepare(dumps(settled(run.scenario)), fresh=True)
+            with suppress(InputError):  # such as an original without a checkpoint
+                begun = begin_fork(original_of(RunDirectory(Path(start.origin))), run, start.hurry, self._shelf)
+                fresh = fresh and not begun
+        execute(
+            run,
+            self._shelf,
+            workers=usable_cores(),
+            fresh=fresh,
+            ready=ready,
+            observers=[observe],
+            create=TimeLimit(None, self._last_words, self._note).create,
+            capture=True,  # what torch, a policy or a crash writes belongs to the run's log
+        )
+
+    def _end(self, work: Callable[[], None]) -> None:
+        """Do what is asked for, and answer how it ended."""
+        text, kind = None, None
+        try:
+            work()
+        except Stopped:
+            kind = "stopped"
+        except InputError as error:
+            text, kind = str(error), "input"
+        except (RunError, SystemExit) as error:  # the run's log has the traceback
+            text, kind = message_of(error), "run"
+        except Exception as error:
+            text, kind = outcome(error)[0], "run"
+            print(text, file=sys.stderr)  # noqa: T201 - the last words
+        self._send("end", error=text, kind=kind)
+
+    def _load(self, name: str) -> Dataset:
+        if self._control is not None:
+            self._send("opening", text=f"reading {name}")
+        return load(name)
+
+    def _listen(self) -> None:
+        for line in self._asks:
+            asked = json.loads(line)
+            if asked["do"] in Control.COMMANDS:
+                if self._control is not None:
+                    self._control.command(**asked)
+                    self._send_state(self._control)
+                continue
+            if asked["do"] == "watch":  # now: commands may follow at once
+                asked["control"] = self._control = Control(
+                    paused=asked["paused"], speed=asked["speed"], hurry=asked["hurry"]
                 )
-        except (Exception, SystemExit) as error:  # run.log has the traceback
-            end["error"] = message_of(error)
-            end["kind"] = "input" if isinstance(error, InputError) else "run"
-        send(end)
-
-
-def _prepare(datasets: Iterable[str], shelf: Shelf) -> None:
-    for name in datasets:
-        with suppress(InputError):  # the run that needs it reports what is wrong
-            shelf.get(name)
-    import_module("fl.training.federation")
-
-
-def main() -> None:
-    """Serve on standard input and output.
-
-    Plug-ins get neither: what they print to standard output goes to standard error, and there is nothing to read.
-    """
-    end_with_parent()
-    commands = os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, sys.stdin.fileno())
-    os.close(nothing)
-    messages = apart_from_user()
-    faulthandler.enable()  # the log of a run that crashes says where
-    report = os.dup(sys.stderr.fileno())  # while a run lasts, standard error is its log
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def listen() -> None:
-        for line in commands:
-            lines.put(line)
+            self._orders.put(asked)
+        if self._control is not None:  # a round may take minutes: it gets a moment, no more
+            self._control.command("quit")
+            time.sleep(GRACE)
         os._exit(0)
 
-    def send(message: dict[str, Any]) -> None:
-        messages.write(json.dumps(message) + "\n")
+    def _report_slow(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - the run's log
+        self._send("slow", text=text)
 
-    threading.Thread(target=listen, daemon=True).start()
-    slow = partial(report_slow, lambda text: send({"type": "slow", "text": text}))
-    threading.Thread(target=slow, daemon=True).start()
-    serve(lines.get, send, report)
+    def _send_state(self, control: Control) -> None:
+        self._send("state", paused=control.paused, speed=control.speed)
+
+    def _send(self, type_: str, **content: Any) -> None:
+        with self._lock, suppress(BrokenPipeError):  # the parent has gone; so will this process
+            self._answers.write(json.dumps({"type": type_, **content}) + "\n")
+
+    def _note(self, text: str) -> None:
+        """Write what this process is about to do where its parent finds it, should it be the last thing."""
+        with suppress(OSError):  # the disk is full
+            os.pwrite(self._last_words, text.encode()[:NOTE].ljust(NOTE), 0)
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(main))
+    sys.exit(guarded(Worker().serve))

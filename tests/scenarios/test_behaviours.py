@@ -13,9 +13,9 @@ from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
-from support.runs import edit
+from support.runs import edit, rounds_text
 from support.shell import flmarket
 from support.worlds import BEHAVIOURS as OWN
 from support.worlds import SURROGATE, behaving

@@ -17,9 +17,9 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
-from support.runs import change, planned, played, table
+from support.runs import change, planned, played, rounds_text, table
 from support.worlds import CHANGING, WORLDS
 from tui.state.bid_verdicts import Book
 

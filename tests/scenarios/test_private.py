@@ -13,11 +13,11 @@ from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.logs.reading import LoggedRound
 from scenarios.train import Training
 from scenarios.train import run as train
 from scenarios.world import World
-from support.runs import change, played, table
+from support.runs import change, played, rounds_text, table
 from support.worlds import WORLDS
 from tui.state.bid_verdicts import Book
 

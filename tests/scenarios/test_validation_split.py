@@ -15,10 +15,10 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build_federation
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
-from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.logs.reading import LoggedRound
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
-from support.runs import reseal
+from support.runs import reseal, rounds_text
 
 Play = Callable[..., Run]
 LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp", "training.local_epochs=2")

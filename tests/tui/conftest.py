@@ -14,7 +14,7 @@ from learning.episode import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs.columns import round_text
+from support.runs import round_text
 from tui.app import MarketApp
 from tui.state.watched_run import Phase, Session
 
@@ -111,8 +111,7 @@ def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, ph
     """A session with the rounds of a scenario in it, as a feed would have filled it."""
     scenario, texts = rounds_of(text, seed)
     session = Session("small")
-    session.identify(Path("/runs/small-00000000/as-configured/seed-0001"), dumps(scenario), policy="as-configured",
-                     seed=seed, hash8="00000000", sweep={})  # fmt: skip
+    session.identify(Path(f"/runs/small-00000000/as-configured/seed-{seed:04d}"), dumps(scenario))
     for round_ in texts[:rounds]:
         session.add(round_)
     session.move(phase)

@@ -11,7 +11,7 @@ from textual.widgets.selection_list import Selection
 from learning.policy import names as policy_names
 from scenarios.loader import dumps
 from scenarios.logs.directory import META, SCENARIO
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.start_run_dialog import RESUMES
 from tui.state.catalogue import all_runs

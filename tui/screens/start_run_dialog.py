@@ -21,8 +21,8 @@ from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, State
-from scenarios.running.protocol import Start
 from scenarios.running.seeds import parse_seeds
+from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.state.catalogue import find_run
 from tui.state.seek import to_watch

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from flmarket.core.counting import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
-from tui.state.log_follower import QUIET, last_services
+from scenarios.logs.reading import last_services
+from tui.state.log_follower import QUIET
 
 WAITING = "waiting"
 RUNNING = "running"

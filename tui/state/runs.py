@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from flmarket.core.cores import usable_cores
-from flmarket.core.errors import InputError
+from flmarket.core.errors import InputError, RunError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.loader import dumps, parse, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
-from scenarios.running.protocol import Start
+from scenarios.running.processes import WORKER, Process
+from scenarios.running.steering import Start
 from tui.state.catalogue import find_run
-from tui.state.feed import RUNNER, Runner, RunnerFeed
+from tui.state.live_run import LiveRun
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
 
@@ -74,7 +75,7 @@ class Runs:
         self,
         # runs a function in a thread, in a group with the given name
         work: Callable[[Callable[[], None], str], object],
-        runner: Sequence[str] = RUNNER,  # the command of a runner process
+        runner: Sequence[str] = WORKER,  # the command of a process that plays a run
     ) -> None:
         self.sessions: list[Session] = []  # in the order in which they were opened
         self.most = usable_cores()  # how many runs play at a time
@@ -84,19 +85,20 @@ class Runs:
         self._held: set[Session] = set()  # those that the user has paused
         self._lock = threading.RLock()
         self._work, self._command = work, runner
-        self._ready: Runner | None = None  # a process for the run that may be asked for next
+        self._ready: Process | None = None  # a process for the run that may be asked for next
 
     def prepare(self) -> None:
         """Start a process for the run that the user is being asked about, so that it begins at once."""
         if self._ready is None and self._playing() < self.most:
-            with suppress(OSError):  # starting the run says so
-                self._ready = Runner(self._command)
+            with suppress(RunError):  # starting the run says so
+                self._ready = Process(self._command)
 
     def release(self) -> None:
         """End the process that was prepared, if nothing was run."""
-        runner, self._ready = self._ready, None
-        if runner is not None:
-            runner.end()
+        process, self._ready = self._ready, None
+        if process is not None:
+            with process:
+                pass
 
     def start(self, start: Start, label: str, *, at_once: bool = False) -> Session:
         """Start a run in its own process, or put it on the waiting list.
@@ -160,7 +162,7 @@ class Runs:
 
     def steerable(self, session: Session) -> bool:
         """Whether this app plays the run, or will, so that it can be paused."""
-        ours = session in self._waiting or isinstance(self._feeds.get(session), RunnerFeed)
+        ours = session in self._waiting or isinstance(self._feeds.get(session), LiveRun)
         return ours and not session.over
 
     def send(self, session: Session, do: str, **content: Any) -> None:
@@ -238,18 +240,18 @@ class Runs:
         return self.open(run.path) if played and run is not None else None
 
     def _processes(self) -> list[Session]:
-        return [s for s, feed in self._feeds.items() if isinstance(feed, RunnerFeed) and not s.over]
+        return [s for s, feed in self._feeds.items() if isinstance(feed, LiveRun) and not s.over]
 
     def _playing(self) -> int:
         return sum(session not in self._held for session in self._processes())
 
     def _begin(self, session: Session, start: Start) -> None:
-        runner, self._ready = self._ready, None
+        process, self._ready = self._ready, None
         try:
-            feed = RunnerFeed(session, replace(start, speed=session.speed), runner or Runner(self._command))
-            self._feeds[session] = feed
-        except OSError as error:  # no memory or no process to be had
-            session.move(Phase.FAILED, f"the runner cannot be started: {error.strerror}")
+            live = LiveRun(session, replace(start, speed=session.speed), process or Process(self._command))
+            self._feeds[session] = live
+        except RunError as error:  # no memory or no process to be had
+            session.move(Phase.FAILED, str(error))
 
     def _next(self) -> Session | None:
         """Start the next run that waits, if there is a core for it, and return its session."""

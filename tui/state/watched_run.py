@@ -104,16 +104,17 @@ class Session(Watched):
         directory: Path,  # the run's
         scenario: str,  # its text
         *,
-        policy: str,
-        seed: int,
-        hash8: str,
-        sweep: Mapping[str, Any],
+        sweep: Mapping[str, Any] = {},  # the values of its sweep point, where they are known
         labels: Mapping[str, int] | None = None,  # of the data sets, where the run has recorded them; see ``World``
     ) -> None:
         """Set what is run, and where."""
+        seed = directory.name.removeprefix("seed-")
+        if not (seed.isascii() and seed.isdigit()):
+            raise LogError("not a run directory; its name must be seed-NNNN")
         found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
-        self.world = World(found, seed, labels)
-        self.directory, self.policy, self.seed, self.hash8 = directory, policy, seed, hash8
+        self.directory, self.policy, self.seed = directory, directory.parent.name, int(seed)
+        self.hash8 = directory.parent.parent.name.rpartition("-")[2]
+        self.world = World(found, self.seed, labels)
         self.sweep = sweep
         self.market = market_of(tomllib.loads(dumps(settled(found))))
         self.scenario = found
@@ -183,7 +184,7 @@ class Session(Watched):
                 self.version, self.kernels = played_by(meta), dict(meta["kernel"])
         self.changed()
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Apply a ``state`` message from the runner."""
-        self.speed = state.get("speed")
-        self.move(Phase.PAUSED if state.get("paused") else Phase.RUNNING)
+    def set_state(self, *, paused: bool, speed: float | None) -> None:
+        """Set whether the run is paused, and its speed."""
+        self.speed = speed
+        self.move(Phase.PAUSED if paused else Phase.RUNNING)

@@ -22,9 +22,8 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
-from scenarios.logs.reading import LogError
+from scenarios.logs.reading import LogError, last_services
 from tui.state.catalogue import Entry
-from tui.state.log_follower import last_services
 from tui.state.run_state import run_state
 from tui.state.training_log import TrainingFeed
 from tui.style.colors import sign, tint

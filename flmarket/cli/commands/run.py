@@ -53,12 +53,12 @@ def run(
 
     A complete run is skipped; an interrupted run continues from its last checkpoint.
     """
-    from scenarios.running.process import Worker
+    from scenarios.running.processes import Process
 
     chosen_seeds = seeds_of(seeds, seed, [0])
     with ExitStack() as stack:
         # It imports what it needs while this process reads and checks what to play.
-        first = stack.enter_context(Worker()) if options.engine == "local" and not dry_run else None
+        first = stack.enter_context(Process()) if options.engine == "local" and not dry_run else None
         from flmarket.cli.results import print_next_steps, print_results
         from scenarios.build import images_of
         from scenarios.file.checks import installed
@@ -75,7 +75,7 @@ def run(
             _list(scenarios, policy or [], chosen_seeds, options)
             return
         if first:
-            first.prepare(sorted({name for market in markets for name in images_of(market)}))
+            first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:
             complete = play_batch(

@@ -125,10 +125,11 @@ def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], job
     from scenarios.plugins import packed
 
     if jobs > 1 or packed():
-        from scenarios.running.fanout import in_processes
+        from scenarios.running.fanout import as_they_end
 
         ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
-        errors = [it for it in in_processes(partial(_train_apart, one), places, jobs, packed(), ended) if it]
+        found = dict(as_they_end(partial(_train_apart, one), places, jobs, packed(), ended))
+        errors = [error for place in range(len(places)) if (error := found[place])]
         if errors:
             kind = InputError if isinstance(errors[0], InputError) else RunError
             raise kind("\n".join(dict.fromkeys(map(str, errors))))

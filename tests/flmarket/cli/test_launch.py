@@ -7,7 +7,6 @@ import pytest
 from flmarket.cli.launch import Opening, resolve
 from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.announce import announce
 
 HEAD = "episode,phase,epsilon,reward,auc,reached,markup\n"
 
@@ -34,7 +33,7 @@ def test_a_run_or_the_only_one_is_replayed_and_several_are_a_batch(tmp_path: Pat
 
 
 def test_what_a_batch_has_only_announced_is_a_batch(tmp_path: Path) -> None:
-    announce([RunDirectory(tmp_path / "small-0a0b0c0d" / "hqfa" / "seed-0000")])
+    RunDirectory(tmp_path / "small-0a0b0c0d" / "hqfa" / "seed-0000").announce()
     assert resolve(str(tmp_path)) == Opening(batch=tmp_path)
 
 

@@ -1,15 +1,17 @@
 """The outermost guard: what escapes becomes a sentence, or the traceback of a defect, and an exit status."""
 
 import errno
+import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from flmarket.core.crash import guarded
 from flmarket.core.errors import InputError, RunError
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 
 
 @pytest.mark.parametrize(
@@ -45,16 +47,14 @@ def test_a_mistake_in_the_users_own_code_is_named() -> None:
 
 def test_a_defect_in_a_runner_process_is_in_its_log_and_told_to_the_process_that_started_it(tmp_path: Path) -> None:
     program = (
-        "import sys\nimport scenarios.running.serve as serve\nfrom flmarket.core.crash import guarded\n"
-        "serve.parse = dict.popitem\nserve.unpack = lambda *_: {}.popitem()\nsys.exit(guarded(serve.main))\n"
+        "import scenarios.running.worker as worker\nworker.unpack = lambda *_: {}.popitem()\nworker.Worker().serve()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        input=Start("name = 1", "f", str(tmp_path)).line() + "\n",
+        input=json.dumps({"do": "watch", "plugins": [], **asdict(Start("name = 1", "f", str(tmp_path)))}) + "\n",
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 70
-    for text in (done.stdout, done.stderr):
+    for text in (json.loads(done.stdout)["error"], done.stderr):
         assert "KeyError: 'popitem(): dictionary is empty'" in text
         assert "This is a defect of flmarket. Please report it" in text

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from attack.kills import BATCH, undisturbed
 from attack.shell import PATIENCE, differences, end, environment, flmarket, results, start
 from flmarket.core.installation import command
 from scenarios.loader import builtin_text
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 
 ROUNDS = 12
 SMALL = """
@@ -52,16 +53,17 @@ def watched(random: Random, folder: Path) -> Iterator[str]:
     """Steer a runner at random, kill it or let go of it, and finish its run on the command line."""
     text = builtin_text("quickstart").replace("rounds = 60", f"rounds = {ROUNDS}")
     process = subprocess.Popen(
-        command("scenarios.running.serve"), cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        command("scenarios.running.worker"), cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True,
     )  # fmt: skip
     assert process.stdin is not None
     with suppress(BrokenPipeError):
-        process.stdin.write(Start(text, "quickstart", "out", speed=random.choice((None, 5.0))).line() + "\n")
+        start = asdict(Start(text, "quickstart", "out", speed=random.choice((None, 5.0))))
+        process.stdin.write(json.dumps({"do": "watch", "plugins": [], **start}) + "\n")
         for _ in range(random.randint(0, 5)):
             process.stdin.flush()
             time.sleep(random.uniform(0, 1))
-            do = random.choice(("pause", "resume", "step", "quit", "nonsense"))
+            do = random.choice(("pause", "resume", "step", "quit"))
             process.stdin.write(json.dumps({"do": do}) + "\n")
         time.sleep(random.uniform(0, 2))
     if random.random() < 0.5:

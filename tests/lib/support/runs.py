@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,9 @@ import pytest
 from des.log_records import RoundReport
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
+from scenarios.logs.columns import tables_in, tables_of
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import round_spans
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run, execute
 
@@ -77,3 +79,16 @@ def reseal(path: Path) -> None:
     """Make meta.json record a run's files as they are now: as one does who changes logs and does not want it seen."""
     meta = json.loads((path / "meta.json").read_text())
     RunDirectory(path).finish({key: value for key, value in meta.items() if key not in ("files", "sha256")})
+
+
+def round_text(report: RoundReport) -> dict[str, str]:
+    """Return a round's lines of each table, as the files get them."""
+    return {name: table.text(report) for name, table in tables_of(truthful=report.clients is None).items()}
+
+
+def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
+    """Yield the lines of each round in a run directory whose last round is whole, as ``round_text`` returns them."""
+    contents = {name: table.path(directory).read_bytes() for name, table in tables_in(directory).items()}
+    spans = {name: round_spans(content) for name, content in contents.items()}
+    for number in spans["rounds"]:
+        yield {name: contents[name][slice(*found.get(number, (0, 0)))].decode() for name, found in spans.items()}

@@ -2,17 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
-from scenarios.running.protocol import Start
+from scenarios.running.processes import Process
+from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.state.watched_run import Session
+from tui.state.live_run import LiveRun
+from tui.state.watched_run import Phase, Session
 
 PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""
@@ -39,6 +41,15 @@ async def hold(pilot: Pilot[None], key: str, times: int) -> None:
 def start_of(small: Path, **more: Any) -> Start:
     """The message that starts a run of the small scenario."""
     return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)
+
+
+def play_headlessly(start: Start, runner: Sequence[str]) -> None:
+    """Play a run to its end in a process that no screen watches."""
+    session = Session("headless")
+    live = LiveRun(session, start, Process(runner))
+    live.read()
+    live.close()
+    assert session.phase is Phase.COMPLETE, session.error
 
 
 @asynccontextmanager

@@ -17,9 +17,9 @@ from learning.policy import names
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, digest, dumps, parse
-from scenarios.logs.columns import round_text
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
+from support.runs import round_text
 
 BASE = """\
 name = "shocks"

@@ -76,7 +76,8 @@ from flmarket.analysis.results.export import export_file
 from flmarket.analysis.tables import read_table
 from flmarket.analysis.verification.verify import verify
 from scenarios.loader import load
-from scenarios.logs.reading import LoggedRound, rounds_text
+from scenarios.logs.reading import LoggedRound
+from support.runs import rounds_text
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
@@ -112,7 +113,8 @@ def test_a_column_of_rounds_is_added_in_two_files(tmp_path: Path) -> None:
     assert changed == {"des/log_records.py", "scenarios/logs/columns.py"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", WITH_NEW_COLUMN, str(house)],
-        capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(house)},
+        capture_output=True, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{house}{os.pathsep}{ROOT / 'tests' / 'lib'}"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     exported = pd.read_csv(tmp_path / "all.csv")

@@ -1,6 +1,7 @@
 """How the logs are written, and exported."""
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,9 @@ from flmarket.analysis.results.export import export, export_file
 from flmarket.core.errors import InputError
 from scenarios.file.toml_text import dumps
 from scenarios.loader import load
-from scenarios.logs.columns import round_text
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import rounds_text
 from scenarios.logs.writing import TableWriter
+from support.runs import round_text, rounds_text
 
 LEFT = ServiceReport(
     service="mnist", dataset="mnist", policy="hqfa", status=Status.LEFT, accuracy=0.9712, target_accuracy=0.97,
@@ -72,6 +72,26 @@ def test_the_rounds_of_a_directory_read_back_as_they_were_written(tmp_path: Path
         write(REPORT)
         write(nobody)
     assert list(rounds_text(tmp_path)) == [round_text(REPORT), round_text(nobody)]
+
+
+def test_rounds_csv_is_written_last_so_that_who_reads_meanwhile_finds_its_rounds_in_all_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    with TableWriter(tmp_path) as write:
+        put = os.write
+
+        def observed(descriptor: int, content: memoryview) -> int:
+            written = put(descriptor, content)
+            if content.tobytes().startswith(f"{REPORT.round},".encode()):
+                seen.append({path.stem for path in tmp_path.iterdir() if path.read_text().count("\n") > 1})
+            return written
+
+        monkeypatch.setattr(os, "write", observed)
+        write(REPORT)
+    assert len(seen) == 3
+    assert all("rounds" not in tables for tables in seen[:-1])
+    assert "rounds" in seen[-1]
 
 
 def test_a_round_in_full(run: RunDirectory) -> None:

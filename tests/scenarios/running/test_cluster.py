@@ -132,7 +132,7 @@ def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path
     """The driver sends its fingerprint; nothing is played where it differs."""
     shelf = Shelf()
     [run] = plan([parse(one_service)], [], [0], tmp_path, shelf)
-    asked = json.loads(order(run, workers=0, fresh=False)) | {"data": shelf.digests(run.scenario)}
+    asked = order(run, workers=0, fresh=False) | {"data": shelf.digests(run.scenario)}
     returned = play_there(json.dumps(asked | {"fingerprint": fingerprint() | {"version": "0.0.1"}}))
     assert returned["refused"]
     assert returned["files"] == {}

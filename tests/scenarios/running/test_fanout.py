@@ -5,18 +5,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from scenarios.running.fanout import UNGUARDED, as_they_end, in_processes
+from flmarket.core.errors import RunError
+from scenarios.running.fanout import as_they_end
 from support.tiers import slow
 
-SLOW = """\
+TASKS = """\
 import os, time
 from pathlib import Path
-from scenarios.running.fanout import in_processes
 
 
 def sleep(item):
@@ -25,10 +27,33 @@ def sleep(item):
     return item
 
 
-if __name__ == "__main__":
-    for item in in_processes(sleep, range(9), 2, [], "ended"):
-        Path(f"{item}.done").touch()
+def nap(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def divide(item):
+    return 1 / item
 """
+
+SLOW = """\
+from pathlib import Path
+from scenarios.running.fanout import as_they_end
+from spread_tasks import sleep
+
+for place, item in as_they_end(sleep, range(9), 2, [], "ended"):
+    Path(f"{item}.done").touch()
+"""
+
+
+@pytest.fixture(autouse=True)
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A module of tasks, which all processes can import."""
+    (tmp_path / "spread_tasks.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    yield import_module("spread_tasks")
+    del sys.modules["spread_tasks"]
 
 
 def alive(pid: int) -> bool:
@@ -70,27 +95,29 @@ def test_no_process_outlives_the_one_that_started_it(how: signal.Signals, tmp_pa
     assert len(list(tmp_path.glob("*.begun"))) == 3
 
 
-def test_a_script_that_its_processes_would_play_again_is_told_what_to_do(tmp_path: Path) -> None:
-    """By a line of each; the one traceback is the script's own."""
-    program = "from scenarios.running.fanout import in_processes\nlist(in_processes(abs, [1], 1, [], 'ended'))\n"
+def test_a_script_without_a_guard_may_spread_tasks(tmp_path: Path) -> None:
+    program = (
+        "from scenarios.running.fanout import as_they_end\nprint(dict(as_they_end(abs, [-1, 2], 2, [], 'ended')))\n"
+    )
     (tmp_path / "bare.py").write_text(program)
     done = subprocess.run([sys.executable, "bare.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert (done.stderr.count(UNGUARDED), done.stderr.count("Traceback")) == (1, 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in {"{0: 1, 1: 2}\n", "{1: 2, 0: 1}\n"}
 
 
-def nap(seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
+def test_an_error_is_raised_where_the_results_are_wanted_with_its_traceback_in_words(tasks: ModuleType) -> None:
+    with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
+        list(as_they_end(tasks.divide, [1, 0], 2, [], "ended"))
+    [note] = caught.value.__notes__
+    assert "in divide" in note
 
 
-def test_results_come_in_order_and_what_nobody_waits_for_is_ended() -> None:
-    results = in_processes(nap, [0.3, 0.0, 600.0], 2, [], "ended")
-    assert [next(results), next(results)] == [0.3, 0.0]
-    results.close()
+def test_a_process_that_ends_is_named() -> None:
+    with pytest.raises(RunError, match="it has ended"):
+        list(as_they_end(os._exit, [3], 2, [], "it has ended"))
 
 
-def test_what_is_over_first_does_not_wait_for_what_is_slower() -> None:
-    results = as_they_end(nap, [600.0, 0.0, 0.1], 2, [], "ended")
+def test_what_is_over_first_does_not_wait_for_what_is_slower(tasks: ModuleType) -> None:
+    results = as_they_end(tasks.nap, [600.0, 0.0, 0.1], 2, [], "ended")
     assert [next(results), next(results)] == [(1, 0.0), (2, 0.1)]
     results.close()

@@ -14,7 +14,7 @@ from scenarios.logs.directory import RunDirectory, State
 from scenarios.running import time_limit
 from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
-from scenarios.running.process import Worker
+from scenarios.running.processes import Process
 from support import shell
 from support.tiers import slow
 
@@ -107,7 +107,10 @@ CATCHABLE = {
     "forgets": "policy 'forgets' of service 'alpha', round 3: act() must return an Offer, not list; offered by "
     "Forgets.act() (mine.py:67)",
 }
-FATAL = {"leaves": "its process ended with status 0", "crashes": "its process was ended by signal 11"}
+FATAL = {
+    "leaves": "its process ended with status 0 (service alpha, round 2)",
+    "crashes": "its process was ended by signal 11 (service alpha, round 2)",
+}
 
 
 @pytest.fixture
@@ -162,12 +165,12 @@ def test_in_python_what_can_be_caught_fails_its_run_and_no_other(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "line"), [("spins", 44), ("holds-the-lock", 50)])
+@pytest.mark.parametrize(("name", "line"), [("spins", 45), ("holds-the-lock", 50)])
 def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, line: int, folder: Path) -> None:
     command = ["run", "market.toml", "--plugin", "mine.py", "--policy", name, "--policy", "random"]
     done = shell.process(*command, "--decision-timeout", "1.5", cwd=folder)
     assert done.returncode == 1
-    where = f"mine.py:{line}, in {name.replace('-', '_')},"
+    where = f"mine.py:{line}, in {name.replace('-', '_')} (service alpha, round 2),"
     assert f"small ({name}) seed 0: failed: {where} did not return in time (--decision-timeout) (log: " in done.stderr
     assert run_directory(folder, "random").state is State.COMPLETE
 
@@ -177,7 +180,10 @@ def test_in_python_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     flmarket.load_plugin("mine.py")
     with pytest.raises(flmarket.BatchFailed):
         flmarket.run("market.toml", "holds-the-lock", decision_timeout=1)
-    assert "mine.py:50, in holds_the_lock, did not return in time (decision_timeout=)" in capsys.readouterr().err
+    assert (
+        "mine.py:50, in holds_the_lock (service alpha, round 2), did not return in time (decision_timeout=)"
+        in capsys.readouterr().err
+    )
 
 
 DEFINITION = """\
@@ -202,14 +208,14 @@ AT_IMPORT
 @pytest.mark.parametrize(
     ("in_init", "at_import", "message"),
     [
-        ("os._exit(0)", "", "scenario 'small' cannot be played: its process ended with status 0\n"),
+        ("os._exit(0)", "", "scenario 'small' cannot be played: its process ended with status 0 (service alpha)\n"),
         *slow(
             ("pass", "sys.exit(0)", "mine.py:15: SystemExit: 0\n"),
             ("sys.exit(0)", "", "policy 'mine' of service 'alpha': SystemExit: 0 (mine.py:9, in Mine.__init__)\n"),
             (
                 "time.sleep(1000)",
                 "",
-                "scenario 'small' cannot be played: mine.py:9, in __init__, did not return in time "
+                "scenario 'small' cannot be played: mine.py:9, in __init__ (service alpha), did not return in time "
                 "(--decision-timeout)\n",
             ),
         ),
@@ -224,6 +230,16 @@ def test_what_cannot_be_loaded_or_created_ends_no_batch_in_silence(
     assert done.returncode == 2
     assert done.stderr.endswith(message)
     assert not (folder / "runs").exists()
+
+
+def test_a_worker_that_is_killed_while_scenarios_are_checked_fails_the_batch(folder: Path) -> None:
+    kills = "os.kill(os.getpid(), 9)"  # as the system does where memory runs out
+    (folder / "mine.py").write_text(DEFINITION.replace("IN_INIT", kills).replace("AT_IMPORT", ""))
+    done = shell.process("run", "market.toml", "--plugin", "mine.py", "--policy", "mine", cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "scenario 'small' cannot be played: its process was ended by signal 9 (service alpha)\n"
+    )
 
 
 def test_code_that_takes_long_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +274,7 @@ def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_i
     shelf, played = Shelf(), []
     runs = plan([load("market.toml")], ["mine"], [0], folder / "runs", shelf)
     cluster = SimpleNamespace(play=lambda *_, **__: played.append("run"))
-    with Worker() as first, pytest.raises(flmarket.InputError, match="its process ended with status 0"):
+    with Process() as first, pytest.raises(flmarket.InputError, match="its process ended with status 0"):
         run_all(runs, shelf, SimpleNamespace(), cluster=cluster, first=first)  # type: ignore[arg-type]
     assert not played
 

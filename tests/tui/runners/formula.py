@@ -11,8 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import scenarios.build as build
 from fl.training.jobs import Federation, TrainingOutcome
+from flmarket.core.crash import guarded
 from scenarios.running import time_limit
-from scenarios.running.serve import main
+from scenarios.running.worker import Worker
 
 time_limit.is_own = lambda file: file == "mine.py"  # not this file, which never returns
 
@@ -45,4 +46,4 @@ class Formula(Federation):
 
 build.build_federation = lambda scenario, *_, **__: Formula([s.name for s in scenario.services])
 build.Shelf.get = lambda *_: SimpleNamespace(official=True, digests={})
-sys.exit(main())
+sys.exit(guarded(Worker().serve))

@@ -13,7 +13,6 @@ import pytest
 from textual.pilot import Pilot
 
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.announce import announce
 from support.screens import until
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
@@ -222,7 +221,8 @@ def notes(app: MarketApp) -> list[str]:
 
 
 async def test_every_key_has_a_command_in_the_palette(small: Path) -> None:
-    announce(RunDirectory(small / "runs" / "small-0a0b0c0d" / "hqfa" / f"seed-{seed:04d}") for seed in (0, 1))
+    for seed in (0, 1):
+        RunDirectory(small / "runs" / "small-0a0b0c0d" / "hqfa" / f"seed-{seed:04d}").announce()
     app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await batch(pilot)

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp

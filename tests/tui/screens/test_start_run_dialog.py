@@ -13,7 +13,7 @@ from flmarket.core.errors import InputError
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.protocol import Start
+from scenarios.running.steering import Start
 from support.runs import RECORDED
 from support.screens import painted, until
 from support.tiers import slow

@@ -12,7 +12,6 @@ import tui.state.run_state
 from scenarios.loader import dumps
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.announce import announce
 from tui.state.batch_folder import RunsFolder, run_directories
 from tui.state.batch_groups import ORDERS, grouped, ordered
 from tui.state.run_state import standing
@@ -61,7 +60,7 @@ def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> No
     stopped = write("incomplete", 0, rounds=7)
     os.utime(stopped / "rounds.csv")  # just now
     begun = write("begun", 0, rounds=0)
-    announce([RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "waiting" / "seed-0000")])
+    RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "waiting" / "seed-0000").announce()
     with played(begun):
         look = RunsFolder(tmp_path / "runs").look()
     found = {run.standing.policy: run.standing for run in look.runs}
@@ -153,7 +152,8 @@ def test_runs_are_found_whichever_of_their_folders_is_named(write: Callable[...,
 def test_time_left_follows_the_pace_of_what_plays(write: Callable[..., Path], tmp_path: Path) -> None:
     place = write("hqfa", 0, rounds=4)
     waiting = [RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "hqfa" / f"seed-000{n}") for n in (1, 2)]
-    announce(waiting)
+    for run in waiting:
+        run.announce()
     whole = TABLES["rounds"].path(write("other", 0)).read_text()
     now = time.time()
     folder = RunsFolder(tmp_path / "runs", clock=lambda: now)
@@ -171,7 +171,7 @@ def test_time_left_follows_the_pace_of_what_plays(write: Callable[..., Path], tm
 
 def test_what_an_earlier_batch_did_not_begin_is_not_waited_for(write: Callable[..., Path], tmp_path: Path) -> None:
     write("hqfa", 0, status="complete")
-    announce([RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "hqfa" / "seed-0001")])
+    RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "hqfa" / "seed-0001").announce()
     now = time.time()
     folder = RunsFolder(tmp_path / "runs", clock=lambda: now)
     assert folder.look().states == {"complete": 1, "waiting": 1}

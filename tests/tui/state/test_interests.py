@@ -1,16 +1,17 @@
 """Runs of clients that are not truthful, on screens: the bids are those of the run, and clients.csv is read, too."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from des.behaviours.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
-from scenarios.loader import load
+from scenarios.loader import load, parse
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.screens.export_dialog import write_csv
-from tui.state.log_follower import DirectoryFeed
+from tui.state.log_follower import DirectoryFeed, LogFollower
 from tui.state.watched_run import Phase, Session
 
 
@@ -30,8 +31,8 @@ def growing(played: Path, tmp_path: Path) -> Path:
     for path in played.iterdir():
         if path.name != "meta.json":
             (folder / path.name).write_bytes(path.read_bytes())
-    clients = folder / "clients.csv"
-    clients.write_bytes(clients.read_bytes()[:-5])
+    rounds = folder / "rounds.csv"  # which is written last
+    rounds.write_bytes(rounds.read_bytes()[:-5])
     return folder
 
 
@@ -56,18 +57,16 @@ def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(pla
 
 def rounds_so_far(path: Path) -> int:
     """How many rounds of a growing run are shown."""
-    session = Session("adaptive")
-    feed = DirectoryFeed(session, path)
-    feed._identify()
-    feed._take_rounds()
-    for file in feed._files.values():
-        file.close()
-    return len(session.history)
+    services = len(parse((path / "scenario.toml").read_text()).services)
+    with closing(LogFollower(path, services)) as follower:
+        rounds = list(follower.rounds())
+    assert all(text["clients"].count("\n") == text["offers"].count("\n") > 0 for text in rounds)
+    return len(rounds)
 
 
 def test_a_round_is_shown_when_all_of_its_tables_are_there(growing: Path, played: Path) -> None:
     assert rounds_so_far(growing) == 7
-    (growing / "clients.csv").write_bytes((played / "clients.csv").read_bytes())
+    (growing / "rounds.csv").write_bytes((played / "rounds.csv").read_bytes())
     assert rounds_so_far(growing) == 8
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Button, SelectionList, Static
 
 from scenarios.logs.directory import RunDirectory, State
-from scenarios.running.protocol import Start
-from support.screens import start_of, until
+from scenarios.running.steering import Start
+from support.screens import play_headlessly, start_of, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
@@ -146,13 +145,7 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         start = replace(start_of(small), fresh=True)
         again = await killed(app, pilot, small, start)
         assert app.runs.open(directory) is again  # it shows what is there
-        command = fake_runner("careful")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as runner:
-            assert runner.stdin is not None
-            assert runner.stdout is not None
-            runner.stdin.write(start_of(small).line() + "\n")
-            runner.stdin.flush()
-            assert '"complete"' in runner.stdout.readlines()[-1]
+        play_headlessly(start_of(small), fake_runner("careful"))
         assert RunDirectory(directory).state is State.COMPLETE
         opened = app.runs.open(directory)
         assert again not in app.runs.sessions

@@ -12,8 +12,9 @@ from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import last_services
 from support.runs import RECORDED
-from tui.state.log_follower import DirectoryFeed, last_services
+from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
 
 Play = Callable[..., Session]
@@ -78,18 +79,17 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
 ) -> None:
     monkeypatch.setattr(tui.state.log_follower, "INTERVAL", 0.01)
     session, _, thread = following(place)
-    texts = {table: whole(source, table) for table in TABLES}
-    files = {table: (place / f"{table}.csv").open("w") for table in TABLES}
-    for piece in range(40):
-        # The tables grow one after the other, cut anywhere.
-        for table, text in texts.items():
-            files[table].write(text[len(text) * piece // 40 : len(text) * (piece + 1) // 40])
-            files[table].flush()
-            time.sleep(0.005)
-        for n, logged in enumerate(session.history):
-            assert logged.text == list(source.history)[n].text
-    for file in files.values():
-        file.close()
+    for table, declared in TABLES.items():
+        (place / f"{table}.csv").write_text(declared.header)
+    for logged in source.history:
+        for table in reversed(TABLES):  # in the order in which they are written
+            text = logged.text[table]
+            cut = len(text) * (logged.number % 5) // 4
+            for piece in (text[:cut], text[cut:]):
+                with (place / f"{table}.csv").open("a") as file:
+                    file.write(piece)
+                time.sleep(0.005)
+        assert all(one.text == other.text for one, other in zip(session.history, source.history, strict=False))
     wait(lambda: len(session.history) == len(source.history))
     assert session.phase is Phase.GROWING
     RunDirectory(place).finish({**RECORDED, "status": "complete"})
@@ -102,8 +102,8 @@ def test_an_interrupted_run_shows_its_whole_rounds(
 ) -> None:
     monkeypatch.setattr(tui.state.log_follower, "QUIET", 0.0)
     write_all(source, place)
-    events = place / "events.csv"
-    events.write_text(events.read_text()[:-30])  # the last write was cut off
+    rounds = place / "rounds.csv"
+    rounds.write_text(rounds.read_text()[:-30])  # the last write was cut off
     session, feed, thread = following(place)
     wait(lambda: session.phase is Phase.INTERRUPTED)
     assert len(session.history) == len(source.history) - 1

@@ -10,9 +10,9 @@ from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.plugins import load_plugin
 from scenarios.running.planning import plan
-from scenarios.running.protocol import Start
 from scenarios.running.runner import execute
-from tui.state.feed import RunnerFeed
+from scenarios.running.steering import Start
+from tui.state.live_run import LiveRun
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
 
@@ -42,7 +42,7 @@ def played(scenario: str, plugin: str, policy: str, folder: Path) -> Session:
     (folder / "mine.py").write_text(plugin)
     load_plugin(folder / "mine.py")
     live = Session("")
-    feed = RunnerFeed(live, Start(scenario, "a scenario", str(folder / "runs"), policy, seed=0))
+    feed = LiveRun(live, Start(scenario, "a scenario", str(folder / "runs"), policy, seed=0))
     feed.read()
     feed.close()
     return live

@@ -1,16 +1,17 @@
 """Which runs get a process: never more than cores, none twice."""
 
-import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from textual.widgets import Button, Static
 
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
-from support.screens import start_of, until
+from scenarios.running.processes import Messages, Process
+from support.screens import PATIENCE, start_of, until
 from tui.app import MarketApp
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.runs import Runs
@@ -105,20 +106,19 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
     start = start_of(small, paused=True)
-    with subprocess.Popen(fake_runner("formula"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        other.stdin.write(start.line() + "\n")
-        other.stdin.flush()
-        assert any('"hello"' in line for line in other.stdout)
+    messages: Messages = SimpleQueue()
+    with Process(fake_runner("formula")) as other:
+        other.listen(messages)
+        other.send("watch", **asdict(start), plugins=[])
+        while (message := messages.get(timeout=PATIENCE)[1]) and message["type"] != "begun":
+            pass
         (place,) = (small / "runs").glob("*/*/seed-0000")
         assert RunDirectory(place).being_played()
         async with app.run_test() as pilot:
             session = app.runs.start(start_of(small), "small")
             assert not app.runs.steerable(session)
             assert processes(app.runs) == 0
-            other.stdin.write('{"do": "step"}\n')
-            other.stdin.flush()
+            other.send("step")
             await until(pilot, lambda: len(session.history) == 1, "a round of the other program")
             assert app.runs.start(start_of(small), "again") is session
             dialog = StartRunDialog(parse(start.scenario), start.scenario, start.file, app.out)
@@ -130,6 +130,4 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
             await until(pilot, lambda: app.screen is not dialog, "the run")
             assert app.runs.sessions == [session]
             assert not list(app._notifications)
-        other.stdin.close()
-        other.stdout.read()
     assert not RunDirectory(place).being_played()
