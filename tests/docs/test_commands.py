@@ -39,30 +39,12 @@ OWN_TEST = {
 """Beside this file, a test for each runs all of it."""
 
 SHORT = {
-    "run": ["--seeds", "1", "--rounds", "2", "--jobs", "1", "--quiet"],
-    "train": [
-        "--episodes",
-        "1",
-        "--evaluate-every",
-        "1",
-        "--seeds",
-        "1",
-        "--workers",
-        "0",
-        "--set",
-        "rounds=8",
-        "--quiet",
-    ],
-    "fork": ["--round", "2", "--quiet"],
-    "suite": ["--markets", "alone", "--seed", "7101", "--quiet"],
-    "certify": ["--markets", "1", "--tries", "10", "--quiet"],
-    "league": [
-        "--seeds",
-        "1",
-        "--rounds",
-        "2",
-        "--quiet",
-    ],
+    "run": "--seeds 1 --rounds 2 --jobs 1",
+    "train": "--episodes 1 --evaluate-every 1 --seeds 1 --workers 0 --set rounds=8",
+    "fork": "--round 2",
+    "suite": "--markets alone --seed 7101",
+    "certify": "--markets 1 --tries 10",
+    "league": "--seeds 1 --rounds 2",
 }
 SCREENS = {"tui", "replay"}
 LONG = {"calibrate"}  # hours of training; tests/flmarket/cli/commands/test_calibrate.py runs small ones
@@ -103,7 +85,8 @@ def runnable() -> dict[str, list[list[str]]]:
         if "training.validation" in " ".join(words):  # which only real training has
             words = ["quickstart" if word == "paper" else word for word in words]
         plays = words[1:3] != ["suite", "--leaderboard"]  # which shows what has been played
-        cut = [*SHORT.get(words[1], [])] if plays else ["--quiet"]
+        cut = SHORT.get(words[1], "").split() if plays else []
+        cut += ["--quiet"] if words[1] in SHORT else []
         if "--seed" in words and "--seeds" in cut:  # which is one seed already
             at = cut.index("--seeds")
             del cut[at : at + 2]

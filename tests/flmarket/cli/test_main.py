@@ -59,16 +59,8 @@ def test_a_defect_of_ours_shows_its_traceback_and_has_status_70(tmp_path: Path) 
 
 def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path)}
-    command = [
-        *DOOR,
-        "run",
-        "quickstart",
-        "--rounds=1",
-        "--set=training.backend=surrogate",
-        "--out=~/runs",
-        "--dry-run",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    words = ["run", "quickstart", "--rounds=1", "--set=training.backend=surrogate", "--out=~/runs", "--dry-run"]
+    done = subprocess.run([*DOOR, *words], capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert f"{tmp_path}/runs/quickstart-" in done.stdout
     assert not (tmp_path / "~").exists()
 

@@ -86,17 +86,8 @@ def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(
     runs = tmp_path / "runs"
     shutil.copytree(original.parents[2], runs)
     run = runs / original.relative_to(original.parents[2])
-    command = (
-        "fork",
-        str(run),
-        "--round",
-        "4",
-        "--set",
-        "clients.cores=2",
-        "--set",
-        "services.beta.budget=1",
-        "--each",
-    )
+    changes = ["--set", "clients.cores=2", "--set", "services.beta.budget=1", "--each"]
+    command = ("fork", str(run), "--round", "4", *changes)
     first = flmarket(*command)
     assert first.returncode == 0, first.stderr
     assert len(list(runs.glob("small-*/as-configured/seed-0003"))) == 3
