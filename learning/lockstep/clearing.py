@@ -12,7 +12,7 @@ from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Trained
-from learning.lockstep.market_kinds import ENDLESS, Templates
+from learning.lockstep.market_kinds import ENDLESS, MarketKinds
 from learning.lockstep.offers import Offers
 from learning.lockstep.worlds import World
 
@@ -44,7 +44,7 @@ class Fate:
 
 
 class Clearings:
-    def __init__(self, kinds: Templates) -> None:
+    def __init__(self, kinds: MarketKinds) -> None:
         markets, count = kinds.each, len(kinds.each)
         self._clients, self._services, self._epochs = kinds.clients, kinds.services, kinds.epochs
         mechanisms = {type(it.mechanism): it.mechanism for it in markets}

@@ -19,7 +19,7 @@ from learning.lockstep.market_kinds import ENDLESS
 _native = extension("observe", "decode")
 
 
-class Rows:
+class FlatRows:
     """Encodes and decodes the rows [B, M] of all services."""
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from fl.arithmetic.native import extension
 from fl.arrays import FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, Trained, follow, noise, noise_keys
-from learning.lockstep.market_kinds import Templates
+from learning.lockstep.market_kinds import MarketKinds
 
 _native = extension("follow")
 
@@ -17,7 +17,7 @@ _native = extension("follow")
 class Curves:
     """The services of all markets on their curves."""
 
-    def __init__(self, kinds: Templates) -> None:
+    def __init__(self, kinds: MarketKinds) -> None:
         self._kinds = kinds
         columns: dict[str, FloatArray] = {
             field.name: kinds.per_service(

@@ -18,7 +18,7 @@ from des.service import earned, reached
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.lockstep.clearing import Clearings, Fate
 from learning.lockstep.learning_curves import Curves
-from learning.lockstep.market_kinds import LockstepError, Templates
+from learning.lockstep.market_kinds import LockstepError, MarketKinds
 from learning.lockstep.offers import Offers, check
 from learning.lockstep.worlds import World, Worlds
 from learning.seats import MarketFactory
@@ -71,7 +71,7 @@ class Lockstep:
         if len(factories) != len(seeds) or not factories:
             raise ValueError(f"one seed for each market: {len(factories)} markets, {len(seeds)} seeds")
         kinds = list({id(factory): factory for factory in factories}.values())
-        self.kinds = Templates([make(0) for make in kinds], [kinds.index(factory) for factory in factories])
+        self.kinds = MarketKinds([make(0) for make in kinds], [kinds.index(factory) for factory in factories])
         b, m = len(factories), self.kinds.services
         self._worlds = Worlds(self.kinds)
         self._clearings = Clearings(self.kinds)

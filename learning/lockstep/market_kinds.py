@@ -22,7 +22,7 @@ class LockstepError(InputError):
     """A market cannot be played in lockstep, or a round is closed that is not open; says why."""
 
 
-class Templates:
+class MarketKinds:
     """B markets of T kinds. Indices: b markets, m services, c clients."""
 
     def __init__(self, markets: Sequence[Market], of: Sequence[int]) -> None:

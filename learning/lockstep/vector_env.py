@@ -17,7 +17,7 @@ from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, BoolArray, Float32Array
 from learning.environments.limits import require_in_range
 from learning.environments.projection import ActionError
-from learning.lockstep.flat_codec import Rows
+from learning.lockstep.flat_codec import FlatRows
 from learning.lockstep.lockstep import REACHED, Lockstep, View
 from learning.lockstep.offers import by_payment
 from learning.seats import MarketFactory
@@ -67,7 +67,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         self._base = [seed + b for b in range(len(factories))]
         self._episodes = [0] * len(factories)
         self.markets = Lockstep(factories, self._base)
-        self._rows = Rows(self.markets, payment_limit)
+        self._rows = FlatRows(self.markets, payment_limit)
         kinds = self.markets.kinds
         self._shape = len(factories), kinds.services
         self.num_envs = len(factories) * kinds.services

@@ -10,7 +10,7 @@ from des.clients.client_data import draw_pairs
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
-from learning.lockstep.market_kinds import Templates
+from learning.lockstep.market_kinds import MarketKinds
 
 
 class Pairs(NamedTuple):
@@ -41,7 +41,7 @@ class World:
 class Worlds:
     """Draws the rounds of all markets."""
 
-    def __init__(self, kinds: Templates) -> None:
+    def __init__(self, kinds: MarketKinds) -> None:
         pairs = [market.population.pairs for market in kinds.markets]
         columns = ([getattr(part, name).ravel() for part in pairs] for name in ("data_size", "emd", "dqi", "bid"))
         self.pairs = Pairs(*map(np.concatenate, columns))

@@ -1,7 +1,7 @@
 """The paper's market equations, by number, with values computed by hand.
 
 Equations go by their labels in the paper's source: (2) cores, (4) budget, (5) bid; there is no (3). The EMD (1) and the
-DQI (6) are in ``tests/fl/data/test_quality.py``. That the constraints hold for any offers is in ``test_any_offers.py``.
+DQI (6) are in ``tests/fl/data/test_dqi.py``. That the constraints hold for any offers is in ``test_any_offers.py``.
 """
 
 from dataclasses import replace

@@ -73,7 +73,7 @@ def test_one_core_a_tie_and_an_outbid(make_market, make_offer, plain_service) ->
     row = report.services[1]
     assert (row.offered, row.spent, row.wanted, row.served, row.refused) == (6_700_000, 4_200_000, 3, 2, 1)
     assert (row.samples, row.mean_emd, row.mean_bid, row.mean_payment, row.makespan) == (200, 0.4, 2.1, 2.1, 2.5)
-    assert row.mean_dqi == pytest.approx(0.68438, abs=5e-6)  # by hand in tests/fl/data/test_quality.py
+    assert row.mean_dqi == pytest.approx(0.68438, abs=5e-6)  # by hand in tests/fl/data/test_dqi.py
     # Each service's losses are those of its own clients (their index plus a half), and no others'.
     assert report.feedback["alpha"].losses.tolist() == pytest.approx([float("nan"), 1.5], nan_ok=True)
     assert report.feedback["beta"].losses.tolist() == pytest.approx([2.5, 0.5, float("nan")], nan_ok=True)
