@@ -32,7 +32,7 @@ class World:
         self,
         scenario: Scenario,  # what is played
         seed: int,  # the run's seed
-        # L by data set, where a run has recorded it (``scenarios.logs.labels``); of others, what they have now
+        # L by data set, where a run has recorded it; of others, what they have now
         labels: Mapping[str, int] | None = None,
     ) -> None:
         services, given = scenario.services, labels or {}

@@ -60,7 +60,7 @@ def test_rounds_to_target_and_means_count_from_the_arrival(tmp_path: Path) -> No
         make_report(flmarket.read(tmp_path).runs)
     )
     shown = flmarket.read(tmp_path).summary().xs("late", level="service")["AUC"].item()
-    assert shown == pytest.approx(100 * result.accuracy[5:, 1].mean())
+    assert shown == pytest.approx(100 * result["accuracy"][5:, 1].mean())
 
 
 def test_what_is_shown_of_a_service_that_has_not_arrived(good: Path) -> None:
