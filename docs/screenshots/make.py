@@ -10,22 +10,20 @@ from pathlib import Path
 
 from animate import animated, local
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from scenarios.loader import builtin_text
 from scenarios.running.steering import Start
 from tui.app import MarketApp
+from tui.demo import SCENARIO, play
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
-from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
 from tui.screens.training import TrainingScreen
 
 HERE = Path(__file__).parent
 SIZE = (150, 44)
 RECORDING = (120, 36)
-SCENARIO = "quickstart"
 
 
 async def until(pilot: Pilot[None], happened: Callable[[], object]) -> None:
@@ -90,53 +88,39 @@ async def pictures(folder: Path) -> None:
         save(app, "compare")
 
         while app.screen is not home:
-            app.pop_screen()
+            await app.pop_screen()
         await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
         save(app, "home")
 
 
+class Recording:
+    """Plays the demo's script, and takes a picture where it says something. See ``tui.demo.Stage``."""
+
+    def __init__(self, app: MarketApp, pilot: Pilot[None]) -> None:
+        self.app, self._pilot = app, pilot
+        self.frames: list[tuple[str, float]] = []
+
+    async def press(self, *keys: str) -> None:
+        """Press keys."""
+        await self._pilot.press(*keys)
+
+    async def say(self, caption: str, seconds: float) -> None:
+        """Take a picture that is shown for some seconds."""
+        await self._pilot.pause(0.3)
+        self.frames.append((self.app.export_screenshot(title=caption), seconds))
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Wait for something."""
+        await until(self._pilot, happened)
+
+
 async def recording(folder: Path) -> None:
-    """Record a session: a live run, the reason for a refusal, a shock in a fork, and what it did."""
-    text, out, frames = builtin_text(SCENARIO), folder / "recorded", []
-    app = MarketApp(out=out, folder=folder)
-
-    def shoot(caption: str, seconds: float) -> None:
-        frames.append((app.export_screenshot(title=caption), seconds))
-
+    """Record the demo."""
+    app = MarketApp(out=folder / "recorded", folder=folder)
     async with app.run_test(size=RECORDING) as pilot:
-        start = Start(text, "quickstart.toml", str(out), speed=4)
-        session = app.runs.start(start, "quickstart")
-        market = MarketScreen(session, app)
-        app.push_screen(market)
-        for number in (2, 4, 6, 8):
-            await until(pilot, lambda number=number: len(session.history) >= number)  # type: ignore[misc]
-            shoot("Three services compete for the same clients, round after round", 0.9)
-        await pilot.press("space", "O", "4", "m")
-        await pilot.pause(0.5)
-        shoot("Keys 4 and m: why each client trains for this service, or does not", 4)
-        await pilot.press("m", "f", "1", "i")
-        await until(pilot, lambda: isinstance(app.screen, InterventionDialog))
-        app.screen.query_one("#value", Input).value = "5"
-        await pilot.pause(0.3)
-        shoot("Key i: what if this service had a quarter of its budget from now on?", 3)
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is not market and isinstance(app.screen, MarketScreen))
-        fork = app.screen.session  # type: ignore[attr-defined]
-        app.runs.send(fork, "resume")
-        for later in (3, 6):
-            await until(pilot, lambda later=later: len(fork.history) >= fork.hurry + later)  # type: ignore[misc]
-            shoot("The changed run continues as a fork; the original is left as it was", 1.2)
-        for one in (session, fork):
-            app.runs.send(one, "speed", rounds=None)
-            app.runs.send(one, "resume")
-        app.show_comparison([session, fork])
-        await until(pilot, lambda: session.over and fork.over)
-        names = [service.name for service in fork.scenario.services]
-        shocked = names.index(fork.scenario.interventions[-1].key.split(".")[1])
-        await pilot.press(*["tab"] * shocked)
-        await pilot.pause(0.5)
-        shoot("Key c: what the change cost, service by service", 6)
-    (HERE / "recording.svg").write_text(animated(frames), encoding="utf-8")
+        stage = Recording(app, pilot)
+        await play(stage)
+    (HERE / "recording.svg").write_text(animated(stage.frames), encoding="utf-8")
 
 
 @contextmanager

@@ -5,12 +5,15 @@ import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flmarket.core.crash import DEFECT
 from flmarket.core.errors import InputError
 from flmarket.core.files import find_below
 from flmarket.core.tracking import hide
+
+if TYPE_CHECKING:
+    from tui.app import MarketApp
 
 TRAINING = ".training"  # what the name of the folder ends in that a training keeps its states in
 
@@ -19,6 +22,13 @@ MOST_SHOWN = 10  # runs that a message lists
 
 def start(what: str | None, out: Path) -> None:
     """Start the app with what an argument stands for, or at home."""
+    require_terminal()
+    if status := play(what, out):
+        sys.exit(status)
+
+
+def require_terminal() -> None:
+    """Refuse to start the app where it cannot be seen, and leave the terminal to it alone."""
     # Textual draws on standard error.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise InputError(
@@ -31,18 +41,20 @@ def start(what: str | None, out: Path) -> None:
             "set LANG, for example to C.UTF-8"
         )
     hide()  # the terminal is the app's
-    if status := play(what, out):
-        sys.exit(status)
 
 
 def play(what: str | None, out: Path) -> int:
-    """Run the app, and return the exit status."""
+    """Run the app with what an argument stands for, and return the exit status."""
     opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file
 
+    return run(MarketApp(**opening, out=out, settings=settings_file()))
+
+
+def run(app: "MarketApp") -> int:
+    """Run the app, and return the exit status."""
     collect_rarely()
-    app = MarketApp(**opening, out=out, settings=settings_file())
     app.run()
     return DEFECT if app.crashed else app.return_code or 0
 

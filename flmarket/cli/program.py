@@ -44,8 +44,8 @@ the same clients, round after round, under monetary budgets: models are really
 trained, money is exact, and every bid, offer and payment is logged.
 
   {0} run quickstart   play a first market: a few seconds, no download
-  {0} tui              watch a market live, step through it, compare runs
-  {0} scenarios        list the built-in markets, including the paper's
+  {0} demo             watch the screens play a market by themselves
+  {0} tui              run markets live, step through them, compare runs
 
 All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""

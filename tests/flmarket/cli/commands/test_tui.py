@@ -183,3 +183,16 @@ def handshake(port: int, path: str, origin: str | None, opened: ExitStack | None
             connection.close()
         else:
             opened.enter_context(connection)
+
+
+@pytest.mark.slow
+def test_the_demo_plays_in_a_terminal_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Terminal([*CLI, "demo"], tmp_path, env={"TMPDIR": str(tmp_path)}) as terminal:
+        terminal.wait_for("Three services compete")
+        terminal.type("x")
+        terminal.wait_for("The app is yours")
+        terminal.type("q")
+        terminal.wait_for("quit")
+        terminal.type("\r")
+        assert terminal.end() == 0
+    assert list(tmp_path.iterdir()) == []
