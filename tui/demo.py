@@ -16,7 +16,7 @@ from tui.app import MarketApp
 from tui.screens.home import HomeScreen
 
 SCENARIO = "quickstart"
-LONGEST = 30.0
+LONGEST = 60.0
 """Seconds after which the demo gives up waiting, on a machine that is too slow for it."""
 BETWEEN = 0.25  # seconds between two keys
 YOURS = "The app is yours. ? shows the keys of a screen, esc leads back, q quits."

@@ -25,6 +25,7 @@ async def test_it_shows_a_market_a_fork_and_what_that_changed_and_ends_at_home(
         said.append((caption, type(app.screen)))
 
     monkeypatch.setattr(app._terminal, "say", say)
+    monkeypatch.setattr("tui.demo.LONGEST", 300.0)  # on a busy machine
     async with app.run_test(size=(120, 36)) as pilot:
         await app.workers.wait_for_complete([app._demo])
         await pilot.pause()
