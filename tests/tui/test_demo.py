@@ -1,5 +1,6 @@
 """The demo: it plays its script to the end by itself, and any key takes over."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ async def test_it_shows_a_market_a_fork_and_what_that_changed_and_ends_at_home(
 
     async def say(caption: str, seconds: float) -> None:
         said.append((caption, type(app.screen)))
+        await asyncio.sleep(0.5)  # in which the screen can follow, as in the time that a caption is shown
 
     monkeypatch.setattr(app._terminal, "say", say)
     monkeypatch.setattr("tui.demo.LONGEST", 300.0)  # on a busy machine
