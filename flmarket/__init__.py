@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from learning.policy import Policy, PolicyContext, policy
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
-    from scenarios.plugins import load_plugin
+    from scenarios.plugin_files import load_plugin
     from scenarios.running.batch import BatchFailed
 
     __version__: str
@@ -100,7 +100,7 @@ _ELSEWHERE = {
     "fill_budget": "learning.client_selection.selection",
     "fork": "flmarket._fork",
     "load": "flmarket.api",
-    "load_plugin": "scenarios.plugins",
+    "load_plugin": "scenarios.plugin_files",
     "mechanism": "des.mechanisms.mechanism",
     "model": "fl.training.models",
     "parallel_env": "flmarket.api",

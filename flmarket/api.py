@@ -277,7 +277,7 @@ def vector_env(
 
 def require_no_plugin_file(what: str) -> None:
     """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
-    from scenarios.plugins import is_loading
+    from scenarios.plugin_files import is_loading
 
     if is_loading():
         raise InputError(

@@ -48,7 +48,7 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
-from scenarios.plugins import plugins_of
+from scenarios.plugin_files import plugins_of
 from scenarios.running.options import TrainOptions
 from scenarios.running.provenance import git_revision, versions
 from scenarios.suite.reserved import require_outside

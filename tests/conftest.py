@@ -17,7 +17,7 @@ from flmarket.core import installation, tracking
 from flmarket.core.plugins import entries as entries_of
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import shipped
-from scenarios.plugins import REGISTRIES
+from scenarios.plugin_files import REGISTRIES
 from support import leftovers
 from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401
 

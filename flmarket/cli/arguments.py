@@ -155,7 +155,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
 def load_plugins(files: list[Path] | None) -> None:
     """Load the files of ``--plugin``, if any; a PluginError names the file and the line of what cannot be used."""
     if files:
-        from scenarios.plugins import load_plugin
+        from scenarios.plugin_files import load_plugin
 
         for file in files:
             load_plugin(file)

@@ -29,7 +29,7 @@ from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
-from scenarios.plugins import defined_in
+from scenarios.plugin_files import defined_in
 
 INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 

@@ -24,7 +24,7 @@ from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import RunDirectory
-from scenarios.plugins import unpack
+from scenarios.plugin_files import unpack
 from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run, execute, message_of

@@ -16,7 +16,7 @@ def as_they_end(
     task: Callable[[Item], Result],  # a function of a module, or a ``partial`` of one: it is pickled
     items: Sequence[Item],  # what it is called with
     jobs: int,  # how many processes; for one job without plug-ins, which could end their process, this one is enough
-    packages: Sequence[Mapping[str, str]],  # the plug-in files that they load first; see ``scenarios.plugins.packed``
+    packages: Sequence[Mapping[str, str]],  # plug-in files to load first: ``scenarios.plugin_files.packed``
     ended: str,  # the message of the error if a process ends
 ) -> Generator[tuple[int, Result], None, None]:
     """Yield the place of each item and what a task returns for it, as soon as it does: nothing waits for a slower one.

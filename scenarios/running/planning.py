@@ -27,7 +27,7 @@ from scenarios.logs.directory import (
     RunDirectoryError,
     State,
 )
-from scenarios.plugins import plugins_of
+from scenarios.plugin_files import plugins_of
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
 from scenarios.running.seeds import LARGEST, MOST

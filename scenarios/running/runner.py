@@ -34,7 +34,7 @@ from scenarios.file.availability import trace_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
-from scenarios.plugins import plugins_of
+from scenarios.plugin_files import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 from scenarios.running.provenance import git_revision, versions
 

@@ -48,7 +48,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.playable import require_playable
-from scenarios.plugins import packed, unpack
+from scenarios.plugin_files import packed, unpack
 from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.processes import NOTE, Message

@@ -15,7 +15,7 @@ from fl.data.registry import dataset
 from fl.training.trainers import kernel_for
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
-from scenarios.plugins import load_plugin
+from scenarios.plugin_files import load_plugin
 from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
 from scenarios.running.observer import RunObserver

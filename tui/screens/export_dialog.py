@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.behaviours.behaviour import TRUTHFUL
-from flmarket.analysis.tables import KEYS, TableName, names_with_identity, sweep_text
+from flmarket.analysis.log_frames import KEYS, TableName, names_with_identity, sweep_text
 from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog

@@ -8,7 +8,7 @@ from typing import Any
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
-from scenarios.plugins import packed
+from scenarios.plugin_files import packed
 from scenarios.running.processes import Message, Messages, Process
 from scenarios.running.steering import GRACE, Start
 from tui.state.log_follower import LogFollower

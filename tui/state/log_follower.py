@@ -17,7 +17,7 @@ from scenarios.logs.columns import ALL_TABLES, ROUNDS, tables_in
 from scenarios.logs.directory import LOG, META, RunDirectory, State
 from scenarios.logs.reading import LogError, LoggedRound, round_spans
 from scenarios.logs.table import Table
-from scenarios.plugins import require_loaded
+from scenarios.plugin_files import require_loaded
 from tui.state.stored import stored_rounds
 from tui.state.watched_run import Phase, Session
 

@@ -10,9 +10,9 @@ import pandas as pd
 from des.log_records import Outcome
 from des.money import MICRO
 from des.money import text as money
+from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.results.measures import MEASURES, values
 from flmarket.analysis.results.run_results import RunResult
-from flmarket.analysis.tables import lines_of
 from flmarket.core.counting import counted, spans
 
 COLUMNS = ("kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")

@@ -5,8 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from flmarket.analysis.results.setting import identities
-from flmarket.analysis.tables import (
+from flmarket.analysis.log_frames import (
     TableName,
     having,
     in_units,
@@ -15,6 +14,7 @@ from flmarket.analysis.tables import (
     with_identity,
     written,
 )
+from flmarket.analysis.results.setting import identities
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.files import asked_for, replacing

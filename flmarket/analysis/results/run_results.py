@@ -17,8 +17,8 @@ from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import FloatArray
+from flmarket.analysis.log_frames import Tables
 from flmarket.analysis.results.setting import Setting, settings_of
-from flmarket.analysis.tables import Tables
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
-from flmarket.analysis.tables import KEYS, UnreadableError
+from flmarket.analysis.log_frames import KEYS, UnreadableError
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.printable import printable
 from learning.policy import AS_CONFIGURED

@@ -23,7 +23,7 @@ from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
 from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.surrogate.fitted import FitError
 from fl.training.jobs import TrainingJob
-from flmarket.analysis.tables import read_table
+from flmarket.analysis.log_frames import read_table
 from flmarket.analysis.verification.conditions import Conditions, conditions
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData
@@ -35,7 +35,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory, State
-from scenarios.plugins import require_same_plugins
+from scenarios.plugin_files import require_same_plugins
 
 
 class Drawn(NamedTuple):

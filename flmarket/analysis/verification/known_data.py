@@ -11,7 +11,7 @@ from fl.data.validation_split import held_out
 from flmarket.core.errors import InputError
 from scenarios.build import backend_of
 from scenarios.file.schema import Scenario
-from scenarios.plugins import require_same_plugins
+from scenarios.plugin_files import require_same_plugins
 
 
 @dataclass(frozen=True)

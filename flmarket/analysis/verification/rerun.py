@@ -12,7 +12,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import SCENARIO, RunDirectory
-from scenarios.plugins import require_same_plugins
+from scenarios.plugin_files import require_same_plugins
 from scenarios.running.options import RunOptions
 from scenarios.running.pool import Pool
 from scenarios.running.progress import reporter

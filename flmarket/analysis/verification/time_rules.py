@@ -11,7 +11,7 @@ import numpy as np
 from des.log_records import Kind, Outcome
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.analysis.tables import value_text
+from flmarket.analysis.log_frames import value_text
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows, unequal
 from scenarios.logs.columns import AMOUNTS, EVENTS

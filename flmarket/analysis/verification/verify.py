@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from des.money import Micro
-from flmarket.analysis.tables import UnreadableError, text_of
+from flmarket.analysis.log_frames import UnreadableError, text_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rules import RULES
 from flmarket.core.errors import InputError

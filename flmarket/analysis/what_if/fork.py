@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flmarket.analysis.log_frames import Tables
 from flmarket.analysis.results.comparison import Comparison
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import Setting
-from flmarket.analysis.tables import Tables
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
@@ -26,7 +26,7 @@ from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
 from scenarios.playable import require_playable
-from scenarios.plugins import require_same_plugins
+from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch import play_batch
 from scenarios.running.options import PlayOptions, RunOptions
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds

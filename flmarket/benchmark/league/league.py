@@ -22,7 +22,7 @@ from scenarios.build import (
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
-from scenarios.plugins import plugins_of
+from scenarios.plugin_files import plugins_of
 from scenarios.running.provenance import versions
 
 

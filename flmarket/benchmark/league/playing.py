@@ -10,7 +10,7 @@ from flmarket.benchmark.league.standing import Standing
 from flmarket.core.tracking import counting
 from learning.evaluation import evaluate
 from scenarios.build import Shelf
-from scenarios.plugins import packed
+from scenarios.plugin_files import packed
 from scenarios.running.fanout import as_they_end
 
 ENDED = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"

@@ -14,7 +14,7 @@ from scenarios.build import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
-from scenarios.plugins import packed, plugins_of
+from scenarios.plugin_files import packed, plugins_of
 from scenarios.running.fanout import as_they_end
 from scenarios.suite.frozen import RESIDENT, Cell, Suite
 

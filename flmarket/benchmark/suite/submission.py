@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.locks import alone_in
-from scenarios.plugins import Records
+from scenarios.plugin_files import Records
 from scenarios.suite.frozen import Cell, Suite
 
 FORMAT = 1  # of the file

@@ -9,7 +9,7 @@ def plugins(plugin: Plugins = None) -> None:
     from rich.table import Table
 
     from flmarket.core.plugins import summary
-    from scenarios.plugins import REGISTRIES
+    from scenarios.plugin_files import REGISTRIES
 
     load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")

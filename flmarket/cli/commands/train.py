@@ -122,7 +122,7 @@ def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], job
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
     """
     from scenarios.build import Shelf
-    from scenarios.plugins import packed
+    from scenarios.plugin_files import packed
 
     if jobs > 1 or packed():
         from scenarios.running.fanout import as_they_end

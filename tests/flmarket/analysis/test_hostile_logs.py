@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export_file, export_parquet
 from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
-from flmarket.analysis.tables import TableName
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf

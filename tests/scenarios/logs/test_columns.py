@@ -73,7 +73,7 @@ from pathlib import Path
 import scenarios
 from scenarios.build import Shelf
 from flmarket.analysis.results.export import export_file
-from flmarket.analysis.tables import read_table
+from flmarket.analysis.log_frames import read_table
 from flmarket.analysis.verification.verify import verify
 from scenarios.loader import load
 from scenarios.logs.reading import LoggedRound

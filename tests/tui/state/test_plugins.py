@@ -8,7 +8,7 @@ from fl.data.registry import DATASETS
 from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import parse
-from scenarios.plugins import load_plugin
+from scenarios.plugin_files import load_plugin
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from scenarios.running.steering import Start

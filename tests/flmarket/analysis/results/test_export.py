@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import flmarket
+from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export_file
-from flmarket.analysis.tables import TableName
 
 FRONT = ["scenario", "policy", "seed", "clients.data_size", "services.digits.budget", "services.digits.policy"]
 

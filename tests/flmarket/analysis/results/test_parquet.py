@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export_file
-from flmarket.analysis.tables import TableName
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load

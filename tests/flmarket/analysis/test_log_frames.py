@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.analysis.log_frames import TableName, in_units, read_table, written
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
-from flmarket.analysis.tables import TableName, in_units, read_table, written
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse

@@ -17,7 +17,7 @@ from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, RunDirectoryError, State
-from scenarios.plugins import PluginFile, load_plugin, loaded, plugins_of, require_loaded
+from scenarios.plugin_files import PluginFile, load_plugin, loaded, plugins_of, require_loaded
 from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
