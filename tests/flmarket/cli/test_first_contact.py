@@ -18,7 +18,7 @@ def test_alone_it_says_what_it_is_in_ten_lines(flmarket: Flmarket) -> None:
 
 def test_what_it_says_to_type_are_commands(flmarket: Flmarket) -> None:
     tried = re.findall(r"flmarket (\w+) ?(quickstart)?   ", flmarket().stdout)
-    assert [command for command, _ in tried] == ["run", "tui", "scenarios"]
+    assert [command for command, _ in tried] == ["run", "demo", "tui"]
     for command, _ in tried:
         assert flmarket(command, "--help").returncode == 0
 

@@ -288,7 +288,7 @@ async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: Mar
         await until(pilot, lambda: session.phase is Phase.COMPLETE)
         offers = path / "offers.csv"
         os.truncate(offers, offers.stat().st_size // 2)
-        session.history._load.cache_clear()
+        session.history._looked_at.rounds.clear()
         await pilot.press("[")
         await until(pilot, lambda: session.phase is Phase.FAILED)
         words = "cannot be replayed: offers.csv: has become shorter since the run was read"
