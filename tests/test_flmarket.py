@@ -173,6 +173,7 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
         ),
         ({"scenario": "quickstart", "ray_address": "x"}, "^only engine='ray' takes a ray_address=$"),
         ({"scenario": "quickstart", "engine": "rya"}, "engine = 'rya': must be 'local' or 'ray'"),
+        ({"scenario": "quickstart", "decision_timeout": 1e20}, "must be less than or equal to 1000000$"),
         ({"scenario": "quickstart", "jobs": 0}, "^jobs = 0: must be greater than or equal to 1$"),
         ({"scenario": "quickstart", "workers": -1}, "^workers = -1: must be greater than or equal to 0$"),
         ({"scenario": "quickstart", "fresh": "edited"}, "^fresh = 'edited': must be a valid boolean$"),
@@ -198,6 +199,19 @@ def test_mistakes_are_named_before_anything_runs(arguments: dict[str, object], p
     with pytest.raises(flmarket.InputError, match=problem):
         flmarket.run(**arguments, out=tmp_path / "runs")  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda: flmarket.run(), "run(): missing a required argument: 'scenario'"),  # type: ignore[call-arg]
+        (lambda: flmarket.run("quickstart", "random", 1, 2), "run(): too many positional arguments"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_wrong_call_names_the_function(call: Callable[[], object], problem: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == problem
 
 
 @pytest.mark.parametrize(

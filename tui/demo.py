@@ -19,8 +19,8 @@ SCENARIO = "quickstart"
 LONGEST = 60.0
 """Seconds after which the demo gives up waiting, on a machine that is too slow for it."""
 BETWEEN = 0.25  # seconds between two keys
-YOURS = "The app is yours. ? shows the keys of a screen, esc leads back, q quits."
-OVER = "That was a market. Enter runs the scenario that is highlighted; ? shows the keys."
+YOURS = "The app is yours. ? shows the keys of a screen, esc leads back, q quits. This market's files go when you quit."
+OVER = "That was a market; its files go when you quit. Enter runs the scenario that is highlighted, ? shows the keys."
 
 
 class Stage(Protocol):
@@ -107,7 +107,10 @@ class DemoApp(MarketApp):
     async def on_event(self, event: Event) -> None:
         """Let the user's first key or click end the demo; it does nothing else."""
         meant = isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and not event.is_forwarded
-        if self._playing and meant and event is not self._terminal.pressed:
+        own = event in self._terminal.pressed
+        if own:
+            self._terminal.pressed.remove(event)
+        if self._playing and meant and not own:
             self._demo.cancel()
             self._end(YOURS)
         else:
@@ -119,12 +122,12 @@ class Terminal:
 
     def __init__(self, app: MarketApp) -> None:
         self.app = app
-        self.pressed: Key | None = None  # the last key; all others are the user's
+        self.pressed: list[Event] = []  # keys that have not arrived yet; all others are the user's
 
     async def press(self, *keys: str) -> None:
         for key in keys:
-            self.pressed = Key(key, key if len(key) == 1 else None)
-            self.app.post_message(self.pressed)
+            self.pressed.append(Key(key, key if len(key) == 1 else None))
+            self.app.post_message(self.pressed[-1])
             await asyncio.sleep(BETWEEN)
 
     async def say(self, caption: str, seconds: float) -> None:

@@ -58,6 +58,10 @@ def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], R
     def decorate(function: Callable[[Options], Result]) -> Callable[Told, Result]:
         @wraps(function)
         def called(*given: Told.args, **named: Told.kwargs) -> Result:
+            try:
+                signature(options).bind(*given, **named)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}(): {error}") from None
             return function(options(*given, **named))
 
         own = {it.name: it for it in declared(options)}

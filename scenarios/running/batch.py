@@ -75,7 +75,8 @@ def play_batch(
             observer.note(note)
     if result.failed:
         raise BatchFailed(result, observer.reasons[0])
-    if missing := [run.label for run in runs if run not in result.complete]:
+    complete = {run.directory.path for run in result.complete}
+    if missing := [run.label for run in runs if run.directory.path not in complete]:
         raise RunError(f"{len(missing)} of {len(runs)} runs ended without a result: {', '.join(missing[:3])}")
     return result
 

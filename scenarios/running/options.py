@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from typing_extensions import Doc
 
 from flmarket.core.cores import usable_cores
@@ -51,7 +51,7 @@ class RunOptions(PlayOptions):
     part: Annotated[str | None, Doc("Play one part of the batch: 3/16 is the third of 16.")] = None
     fail_fast: Annotated[bool, Doc("End the batch when a run fails.")] = False
     decision_timeout: Annotated[
-        float | None, Ge(0.001), Doc("Seconds after which a policy that has not returned fails its run.")
+        float | None, Ge(0.001), Le(1_000_000), Doc("Seconds after which a policy that has not returned fails its run.")
     ] = None
     engine: Annotated[Literal["local", "ray"], Doc("This machine, or a Ray cluster.")] = "local"
     ray_address: Annotated[str | None, Doc("The Ray cluster; a local one is started if not given.")] = None
@@ -61,7 +61,7 @@ class RunOptions(PlayOptions):
         if self.fresh and self.fresh_changed:
             raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
         if self.part is not None and not 1 <= self._part[0] <= self._part[1]:
-            raise InputError(f"--part {self.part}: must be K/N with K from 1 to N, such as 3/16")
+            raise InputError(f"--part {self.part!r}: must be K/N with K from 1 to N, such as 3/16")
         if self.ray_address is not None and self.engine != "ray":
             raise InputError("only --engine ray takes a --ray-address")
         if self.decision_timeout is not None and self.engine == "ray":
@@ -72,7 +72,7 @@ class RunOptions(PlayOptions):
 
     @property
     def _part(self) -> tuple[int, int]:
-        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", self.part or "1/1")
+        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", "1/1" if self.part is None else self.part)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property

@@ -102,6 +102,10 @@ class Process:
         return time.monotonic() - self._gone_at > GRACE
 
     @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
     def killed(self) -> bool:
         """Whether a signal has ended the process."""
         return self._end() < 0
@@ -211,6 +215,8 @@ class Processes(Generic[Job]):
 
     def start(self, job: Job, do: str, **what: Any) -> Process:
         """Ask a process that has nothing to do for something."""
+        for process in [process for process in self._alive if process not in self.busy and process.ended]:
+            self.bury(process)
         idle = (process for process in self._alive if process not in self.busy)
         process = next(idle, None) or self.add(Process(quiet=self._quiet))
         self.busy[process] = job

@@ -1,5 +1,6 @@
 """Follows the logs of a run: a complete one, an interrupted one, or one that a process writes."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -67,6 +68,12 @@ class LogFollower:
             if not path.exists():
                 return
             self._files[table.name] = path.open("rb")
+        elif path.exists() and not os.path.samestat(os.fstat(self._files[table.name].fileno()), path.stat()):
+            # The run was started over, and plays the same rounds again: the same seed gives the same bytes.
+            again = path.open("rb")
+            again.seek(self._files[table.name].tell())
+            self._files[table.name].close()
+            self._files[table.name] = again
         before = self._rest.get(table.name)
         content = (before or b"") + self._files[table.name].read()
         if before is None:
@@ -147,6 +154,8 @@ class DirectoryFeed:
     def _conclude(self) -> None:
         run = RunDirectory(self._path)
         error = run.meta().get("error")
+        if run.state is State.COMPLETE and len(self.session.history) != run.meta()["rounds"]:
+            raise LogError("the run was started over while it was watched; open it again")
         if run.state is State.COMPLETE:
             self.session.sweep = run.meta()["sweep"]
             self.session.move(Phase.COMPLETE)

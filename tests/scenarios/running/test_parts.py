@@ -55,9 +55,9 @@ def test_parts_that_play_at_once_in_one_folder_come_to_the_bytes_of_one_batch(
     assert len(files_of(tmp_path / "whole")) == 4 * 4
 
 
-@pytest.mark.parametrize("part", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
+@pytest.mark.parametrize("part", ["", "0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
 def test_what_is_no_part_is_refused(part: str) -> None:
-    with pytest.raises(InputError, match=re.escape(f"--part {part}: must be K/N with K from 1 to N, such as 3/16")):
+    with pytest.raises(InputError, match=re.escape(f"--part {part!r}: must be K/N with K from 1 to N, such as 3/16")):
         RunOptions(part=part)
 
 

@@ -64,7 +64,15 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
 @pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
     write_all(source, place)
-    RunDirectory(place).finish({**RECORDED, "status": status, "error": "it diverged", "sweep": {"clients.cores": 1}})
+    RunDirectory(place).finish(
+        {
+            **RECORDED,
+            "rounds": len(source.history),
+            "status": status,
+            "error": "it diverged",
+            "sweep": {"clients.cores": 1},
+        }
+    )
     session, _, thread = following(place)
     thread.join(20)
     assert session.phase is phase
@@ -92,7 +100,7 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
         assert all(one.text == other.text for one, other in zip(session.history, source.history, strict=False))
     wait(lambda: len(session.history) == len(source.history))
     assert session.phase is Phase.GROWING
-    RunDirectory(place).finish({**RECORDED, "status": "complete"})
+    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete"})
     thread.join(20)
     assert session.phase is Phase.COMPLETE
 
@@ -186,3 +194,33 @@ def test_a_defect_ends_a_replay_with_its_traceback(
     thread.join()
     assert session.error is not None
     assert "ZeroDivisionError: division by zero\nThis is a defect of flmarket." in session.error
+
+
+def test_a_run_that_is_started_over_is_followed_to_its_end(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables are other files then, which hold the same rounds again."""
+    monkeypatch.setattr(tui.state.log_follower, "INTERVAL", 0.01)
+    for table in TABLES:
+        first = [logged.text[table] for logged in source.history][:3]
+        (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
+    session, _, thread = following(place)
+    wait(lambda: len(session.history) == 3)
+    for table in TABLES:
+        (place / f"{table}.csv").unlink()
+    write_all(source, place)
+    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
+    thread.join(20)
+    assert session.phase is Phase.COMPLETE
+    assert [r.text for r in session.history] == [r.text for r in source.history]
+
+
+def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, source: Session) -> None:
+    for table in TABLES:
+        first = [logged.text[table] for logged in source.history][:3]
+        (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
+    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
+    session, _, thread = following(place)
+    thread.join(20)
+    assert session.phase is Phase.FAILED
+    assert "started over while it was watched; open it again" in (session.error or "")
