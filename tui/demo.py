@@ -56,7 +56,9 @@ async def play(stage: Stage) -> None:
     await stage.say("Keys 4 and m: why each client trains for this service, or does not", 4)
     await stage.press("m", "f", "1", "i")
     await stage.until(lambda: isinstance(app.screen, InterventionDialog))
-    app.screen.query_one("#value", Input).value = "5"
+    value = app.screen.query_one("#value", Input)
+    await stage.until(lambda: value.value)  # first the dialog shows what is in force
+    value.value = "5"
     await stage.say("Key i: what if this service had a quarter of its budget from now on?", 3)
     await stage.press("enter")
     await stage.until(lambda: app.screen is not market and isinstance(app.screen, MarketScreen))

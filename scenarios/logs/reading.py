@@ -129,6 +129,8 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
     if not lines or lines[-1].startswith("round,"):
         return 0, ()
     number = lines[-1].partition(",")[0]
+    if not (number.isascii() and number.isdigit()):
+        raise LogError(f"{ROUNDS.name}.csv: {number[:20]!r} is no round")
     newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
     return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
 

@@ -41,7 +41,7 @@ def planned(
         scenarios = [with_rounds(scenario, options.rounds) for scenario in scenarios]
     runs = plan(scenarios, policies, seeds, expanded(options.out), shelf)
     if not runs[options.which]:
-        raise InputError(f"--part {options.part}: there are only {counted(len(runs), 'run')}")
+        raise InputError(f"--part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]
 
 

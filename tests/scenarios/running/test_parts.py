@@ -67,4 +67,4 @@ def test_on_the_command_line(one_service: str, tmp_path: Path) -> None:
     listed = flmarket(*command, "2/2", cwd=tmp_path).stdout
     assert re.findall(r"seed (\d)", listed) == ["1", "3"]
     refused = flmarket(*command, "6/6", cwd=tmp_path)
-    assert (refused.returncode, refused.stderr) == (2, "--part 6/6: there are only 5 runs\n")
+    assert (refused.returncode, refused.stderr) == (2, "--part 6/6: the batch has no more than 5 runs\n")

@@ -12,7 +12,7 @@ from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import last_services
+from scenarios.logs.reading import LogError, last_services
 from support.runs import RECORDED
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Phase, Session
@@ -224,3 +224,15 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
     thread.join(20)
     assert session.phase is Phase.FAILED
     assert "started over while it was watched; open it again" in (session.error or "")
+
+
+@pytest.mark.parametrize("foreign", [b"round,x\nabc,1\n", b"\xff\xfe\x00garbage\n", b"x,1,2\n\n\n", b"12,1\n"])
+def test_progress_of_a_run_whose_table_is_damaged_is_refused_as_a_log(
+    place: Path, source: Session, foreign: bytes
+) -> None:
+    """Batches and lists look at it while it is written; the run itself says what is wrong."""
+    write_all(source, place)
+    with (place / "rounds.csv").open("ab") as file:
+        file.write(foreign)
+    with pytest.raises(LogError):
+        last_services(place)
