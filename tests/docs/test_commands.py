@@ -46,7 +46,7 @@ SHORT = {
     "certify": "--markets 1 --tries 10",
     "league": "--seeds 1 --rounds 2",
 }
-SCREENS = {"tui", "replay"}
+SCREENS = {"tui", "replay", "demo"}
 LONG = {"calibrate"}  # hours of training; tests/flmarket/cli/commands/test_calibrate.py runs small ones
 
 
