@@ -31,7 +31,7 @@ test-research: $(VENV)/installed-dev  ## Test that research/ shows what its resu
 	$(PYTEST) research
 
 test-arm: $(VENV)/installed-dev  ## Build the kernel for arm64 and compare its results, under an emulator (g++-aarch64-linux-gnu, qemu-user)
-	$(BIN)/python -m pytest -q -rs tests/fl/test_arithmetic.py -k arm64
+	$(BIN)/python -m pytest -q -rs tests/fl/arithmetic/test_arithmetic.py -k arm64
 
 lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order of imports (import-linter)
 	$(BIN)/ruff check .

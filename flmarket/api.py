@@ -59,7 +59,7 @@ class Batch(RunOptions):
         "str | type[Policy] | Iterable[str | type[Policy]]",
         Doc(
             "For every service; one run each. A name, a name with the file of a trained agent "
-            "(``mahdrl:agent.safetensors``), or a class of your own. None: the policies that the scenario names, with "
+            "(``mahdrl:agent.safetensors``), or a class of your own. If none is given: the scenario's, with "
             "their options. To compare a class with several options, write a subclass for each."
         ),
     ] = ()

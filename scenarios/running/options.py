@@ -101,7 +101,7 @@ class TrainOptions:
         Sequence[str],
         Doc(
             "Policies, NAME or NAME:CHECKPOINT, that non-learners draw from in each episode; itself: the agent as it "
-            "was, after episode 160. None: those of the scenario."
+            "was, after episode 160. If none is given: those of the scenario."
         ),
     ] = ()
     evaluate_every: Annotated[
