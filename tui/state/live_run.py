@@ -29,7 +29,7 @@ class LiveRun:
         self,
         session: Session,
         start: Start,
-        process: Process | None = None,  # one that has been started already; it imports PyTorch meanwhile
+        process: Process | None = None,  # one that has been started already, and imports meanwhile
     ) -> None:
         self.session = session
         self._closing = self._reading = False
@@ -37,7 +37,7 @@ class LiveRun:
         self._follower: LogFollower | None = None
         self._process = process or Process()
         self._process.listen(self._messages)
-        session.open_with("starting Python and PyTorch")
+        session.open_with("starting Python")
         self._process.send("watch", **asdict(start), plugins=packed())
 
     @property
@@ -61,8 +61,6 @@ class LiveRun:
         except (OSError, UnicodeError, RunDirectoryError, LogError, ScenarioError) as error:
             self._fail(f"the run cannot be shown: {error}")
         finally:
-            if self._follower is not None:
-                self._follower.close()
             self._process.kill()
             self._process.stop()
 

@@ -1,12 +1,9 @@
 """Follows the logs of a run: a complete one, an interrupted one, or one that a process writes."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import IO
 
 from des.behaviours.behaviour import BEHAVIOURS
 from fl.data.registry import DATASETS
@@ -28,17 +25,17 @@ QUIET = 10.0  # seconds without growth after which a run counts as interrupted, 
 
 
 class LogFollower:
-    """Reads the rounds of a run's tables, from the first, as they are written."""
+    """Reads the rounds of a run's tables, from the first, as they are written.
+
+    A run that is started over meanwhile plays the same rounds again: the same seed gives the same bytes. So what counts
+    is how much of each table has been read, not which file it was read from.
+    """
 
     def __init__(self, directory: Path, services: int) -> None:
         """Follow the tables of a run of so many services, which need not be there yet."""
         self._directory, self._services = directory, services
-        self._files: dict[str, IO[bytes]] = {}
+        self._read_up_to: dict[str, int] = {}  # bytes of each table
         self._rest: dict[str, bytes] = {}  # what has been read of each table, and belongs to no whole round yet
-
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
 
     def rounds(self) -> Iterator[dict[str, str]]:
         """Yield the lines of each table, by its name, of each round that is new and whole."""
@@ -64,25 +61,19 @@ class LogFollower:
 
     def _read(self, table: Table) -> None:
         path = table.path(self._directory)
-        if table.name not in self._files:
-            if not path.exists():
-                return
-            self._files[table.name] = path.open("rb")
-        elif path.exists() and not os.path.samestat(os.fstat(self._files[table.name].fileno()), path.stat()):
-            # The run was started over, and plays the same rounds again: the same seed gives the same bytes.
-            again = path.open("rb")
-            again.seek(self._files[table.name].tell())
-            self._files[table.name].close()
-            self._files[table.name] = again
-        before = self._rest.get(table.name)
-        content = (before or b"") + self._files[table.name].read()
-        if before is None:
-            header, end, content = content.partition(b"\n")
-            if not end:
-                self._files.pop(table.name).close()
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            file.seek(self._read_up_to.get(table.name, 0))
+            content = file.read()
+            end = file.tell()
+        if table.name not in self._rest:
+            header, found, content = content.partition(b"\n")
+            if not found:
                 return
             table.check_header(header.decode("utf-8", "replace").split(","), path)
-        self._rest[table.name] = content
+        self._read_up_to[table.name] = end
+        self._rest[table.name] = self._rest.get(table.name, b"") + content
 
 
 class DirectoryFeed:
@@ -134,22 +125,22 @@ class DirectoryFeed:
         scenario = self.session.scenario
         assert scenario is not None  # noqa: S101 - it has been identified
         services = [service.name for service in scenario.services]
-        with closing(LogFollower(self._path, len(services))) as follower:
-            while not self._stop.is_set():
-                # In this order: what was written before meta.json is in the tables when they are read.
-                ended = (self._path / META).exists()
-                for text in follower.rounds():
-                    LoggedRound.read(text).check(services, scenario.clients.count)
-                    self.session.add(text)
-                if ended:
-                    self._conclude()
-                    return
-                quiet = time.time() - self._changed() > QUIET
-                phase = Phase.INTERRUPTED if quiet else Phase.GROWING
-                if phase is not self.session.phase:
-                    self.session.move(phase)
-                # It may only have paused: keep reading.
-                self._stop.wait(INTERVAL)
+        follower = LogFollower(self._path, len(services))
+        while not self._stop.is_set():
+            # In this order: what was written before meta.json is in the tables when they are read.
+            ended = (self._path / META).exists()
+            for text in follower.rounds():
+                LoggedRound.read(text).check(services, scenario.clients.count)
+                self.session.add(text)
+            if ended:
+                self._conclude()
+                return
+            quiet = time.time() - self._changed() > QUIET
+            phase = Phase.INTERRUPTED if quiet else Phase.GROWING
+            if phase is not self.session.phase:
+                self.session.move(phase)
+            # It may only have paused: keep reading.
+            self._stop.wait(INTERVAL)
 
     def _conclude(self) -> None:
         run = RunDirectory(self._path)

@@ -1,6 +1,5 @@
 """Runs of clients that are not truthful, on screens: the bids are those of the run, and clients.csv is read, too."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,8 +57,7 @@ def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(pla
 def rounds_so_far(path: Path) -> int:
     """How many rounds of a growing run are shown."""
     services = len(parse((path / "scenario.toml").read_text()).services)
-    with closing(LogFollower(path, services)) as follower:
-        rounds = list(follower.rounds())
+    rounds = list(LogFollower(path, services).rounds())
     assert all(text["clients"].count("\n") == text["offers"].count("\n") > 0 for text in rounds)
     return len(rounds)
 
