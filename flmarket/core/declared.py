@@ -56,10 +56,12 @@ def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], R
     """Decorate a function of one object of declared options: it takes them one by one, and its docstring lists them."""
 
     def decorate(function: Callable[[Options], Result]) -> Callable[Told, Result]:
+        told = signature(options)
+
         @wraps(function)
         def called(*given: Told.args, **named: Told.kwargs) -> Result:
             try:
-                signature(options).bind(*given, **named)
+                told.bind(*given, **named)
             except TypeError as error:
                 raise TypeError(f"{function.__name__}(): {error}") from None
             return function(options(*given, **named))
@@ -67,7 +69,7 @@ def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], R
         own = {it.name: it for it in declared(options)}
         parameters = [
             it.replace(annotation=getattr(own[it.name].type, "__forward_arg__", own[it.name].type))
-            for it in signature(options).parameters.values()
+            for it in told.parameters.values()
         ]
         called.__signature__ = Signature(  # type: ignore[attr-defined]
             parameters, return_annotation=signature(function).return_annotation

@@ -75,8 +75,8 @@ def play_batch(
             observer.note(note)
     if result.failed:
         raise BatchFailed(result, observer.reasons[0])
-    complete = {run.directory.path for run in result.complete}
-    if missing := [run.label for run in runs if run.directory.path not in complete]:
+    complete = {run.directory for run in result.complete}
+    if missing := [run.label for run in runs if run.directory not in complete]:
         raise RunError(f"{len(missing)} of {len(runs)} runs ended without a result: {', '.join(missing[:3])}")
     return result
 
@@ -127,10 +127,11 @@ def run_all(
             failed = pool.play(todo, observer)
         else:
             failed = _run_here(todo, shelf, observer, options)
+    lost = {run.directory for run in failed}
     # After ``fail_fast`` some runs are neither.
     return BatchResult(
-        [run for run in runs if run not in failed and run.directory.state is State.COMPLETE],
-        [run for run in runs if run in failed],
+        [run for run in runs if run.directory not in lost and run.directory.state is State.COMPLETE],
+        [run for run in runs if run.directory in lost],
     )
 
 

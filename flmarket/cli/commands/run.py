@@ -108,9 +108,9 @@ def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Seque
     runs = planned(scenarios, policies, seeds, options, Shelf())
     todo, complete = due(runs, fresh=options.again)
     console = stdout()
-    skipped = {run.directory.path for run in complete}
+    skipped = {run.directory for run in complete}
     for run in runs:
-        if run.directory.path in skipped:
+        if run.directory in skipped:
             word = "complete"
         elif run.directory.state is State.INCOMPLETE and not options.fresh:
             word = "resume"
