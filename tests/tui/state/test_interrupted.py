@@ -34,9 +34,12 @@ async def interrupted(small: Path, runner: tuple[str, ...], rounds: int, policy:
         for n in range(1, rounds + 1):
             app.runs.send(session, "step")
             await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
+        assert session.directory is not None
+        # Its round stands in the files, which the screen follows, before the checkpoint after it does.
+        checkpoint = session.directory / f"checkpoint/{rounds:08d}.json"
+        await until(pilot, checkpoint.exists, "the checkpoint")
         os.kill(pid, signal.SIGKILL)
         await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
-    assert session.directory is not None
     assert RunDirectory(session.directory).state is State.INCOMPLETE
     return session.directory
 
