@@ -7,6 +7,7 @@ that needs it, when it runs.
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
@@ -15,7 +16,9 @@ import typer
 from flmarket.cli import commands
 from flmarket.cli.commands.tui import tui
 from flmarket.cli.console import program, result
+from flmarket.core.counting import counted
 from flmarket.core.crash import BAD_INPUT, INTERRUPTED
+from flmarket.core.errors import InputError
 from flmarket.core.installation import require_one_place, version
 from flmarket.core.printable import printable_lines
 from flmarket.core.tracking import shown
@@ -101,11 +104,24 @@ def run_arguments() -> object:
     except typer.Abort:  # what earlier versions of Typer make of Ctrl-C
         return INTERRUPTED
     except UsageError as error:
+        if getattr(getattr(error, "param", None), "name", None) == "runs":
+            raise InputError(_no_runs(arguments[0])) from None
         from typer.rich_utils import rich_format_error
 
         error.message = printable_lines(error.message + _meant(arguments[0]))
         rich_format_error(error)
         return BAD_INPUT
+
+
+def _no_runs(command: str) -> str:
+    """Return what a command that was given no runs wants, and the runs that are there."""
+    from scenarios.logs.finding import find_runs
+    from scenarios.running.options import RunOptions
+
+    out = Path(RunOptions.out)
+    found = len(find_runs([out])) if out.is_dir() else 0
+    there = f"'flmarket {command} {out}' takes the {counted(found, 'run')} in {out}"
+    return f"name runs, or a folder with runs in it; {there if found else f'there are none in {out}'}"
 
 
 def _meant(first: str) -> str:

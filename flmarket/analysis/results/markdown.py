@@ -123,11 +123,11 @@ def _bound_marks(report: Report) -> list[str]:
     """Return what marks the rounds to target of runs that never met it, if a table has such a mark."""
     found = []
     if any(row.to_target is not None and not row.to_target.reached.all() for row in report.estimates):
-        found.append("`>` in front of a mean is a lower bound")
+        found.append('">" in front of a mean is a lower bound')
     if any(row.bound for row in report.compared):
         found.append(
-            "in front of a difference, `<` says that the true one is below it, because the baseline or first point has "
-            "such runs, `>` that it is above, because the other side has, and `?` that both have"
+            'in front of a difference, "<" says that the true one is below it, because the baseline or first point has '
+            'such runs, ">" that it is above, because the other side has, and "?" that both have'
         )
     rule = "Runs that never met their target count with their last round in rounds to target"
     return [f"{rule}: {'; '.join(found)}."] if found else []
@@ -232,4 +232,4 @@ def markdown_table(table: Table) -> str:
 
 def _literal(text: str) -> str:
     """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
-    return re.sub(r"[\\`|<]|\](?=[(\[])", r"\\\g<0>", printable(text))
+    return re.sub(r"[\\`|]|<(?=[a-zA-Z/!?])|\](?=[(\[])", r"\\\g<0>", printable(text))

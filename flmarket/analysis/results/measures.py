@@ -118,10 +118,10 @@ PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)  # limits of measure
 
 ROUNDS_TO_TARGET = averaged(
     "rounds to target",
-    "first round with the target met; runs that never met it count with their last round. `> 52.3 (3 of 5)` is a "
-    "lower bound, because only 3 of 5 met the target (for the market: all services of all runs); `never`: none did. "
-    "In front of a difference, `<` says that the baseline has such runs, so that the true difference is below it; `>` "
-    "that the policy has; `?` that both have",
+    'first round with the target met; runs that never met it count with their last round. "> 52.3 (3 of 5)" is a '
+    'lower bound, because only 3 of 5 met the target (for the market: all services of all runs); "never": none did. '
+    'In front of a difference, "<" says that the baseline has such runs, so that the true difference is below it; ">" '
+    'that the policy has; "?" that both have',
     -1,
     lambda run: run.to_target.rounds.astype(np.float64),
     digits=1,

@@ -377,9 +377,11 @@ def test_two_swept_keys_have_a_figure_for_each_and_a_table_of_all_points(tmp_pat
 def test_signs_in_front_of_rounds_to_target_are_explained_where_they_stand(tmp_path: Path) -> None:
     for policy, final in (("one", 0.9), ("two", 0.25)):
         write_run(tmp_path, policy, 0, [0.25, 0.25, 0.25, final], [0.25] * 4)
-    words = " ".join(introduction(make_report(read([tmp_path]), "one")))
-    assert "`?` that both have" in words
-    assert "`>` in front of a mean is a lower bound" in words
+    report = make_report(read([tmp_path]), "one")
+    words = " ".join(introduction(report))
+    assert '"?" that both have' in words
+    assert '">" in front of a mean is a lower bound' in words
+    assert all(text in markdown(report) for text in introduction(report))  # as it is, without escapes
 
 
 def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:

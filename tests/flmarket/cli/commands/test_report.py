@@ -59,6 +59,15 @@ def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> No
     assert min(found) >= 1
 
 
+def test_without_runs_it_says_in_a_line_which_are_there(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    for folder, there in (
+        (batch, "'flmarket report runs' takes the 4 runs in runs"),
+        (tmp_path, "there are none in runs"),
+    ):
+        done = flmarket("report", cwd=folder)
+        assert (done.returncode, done.stderr) == (2, f"name runs, or a folder with runs in it; {there}\n")
+
+
 @pytest.mark.parametrize(
     ("option", "path", "problem"),
     [
