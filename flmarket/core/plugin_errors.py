@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import distributions
 from pathlib import Path
 from types import FrameType
 
@@ -88,5 +87,7 @@ def is_own(file: str) -> bool:
 @cache
 def _modules_with_plugins() -> set[str]:
     """Return the modules of installed packages that declare plug-ins."""
+    from importlib.metadata import distributions  # not before something failed: 10 ms
+
     declared = [entry for package in distributions() for entry in package.entry_points]
     return {entry.module.partition(".")[0] for entry in declared if entry.group.startswith("flmarket.")}

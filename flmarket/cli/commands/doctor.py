@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -63,6 +62,8 @@ def _machine() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
+    from importlib import metadata
+
     from packaging.requirements import Requirement
 
     lacking: dict[str, list[str]] = defaultdict(list)  # by extra; "" for what is always needed
