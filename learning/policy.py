@@ -9,12 +9,12 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from des.observation import Feedback, Observation, Offer
-from fl.arrays import AnyArray
+from fl.arrays import AnyArray, FloatArray
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import InputError
 from flmarket.core.options import created
@@ -23,6 +23,9 @@ from flmarket.core.plugins import PluginError, Registry, built_in, subclass_prob
 
 AS_CONFIGURED = "as-configured"
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
+
+Bounds = Mapping[str, tuple[FloatArray, FloatArray]]
+"""The lowest and the highest value of each part of what a service observes; see ``learning.seats.bounds``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class PolicyContext:
         reward_base: Omega_m.
         curve: the learning curve that was fitted to the service's data set before; where nothing is trained, its
             accuracy follows this curve. None if there is none.
+        bounds: returns the lowest and the highest value of each part of what the service can observe in this market,
+            by which the environments scale it; None in a context that was made by hand.
     """
 
     service: str
@@ -51,6 +56,7 @@ class PolicyContext:
     target_accuracy: float
     reward_base: float
     curve: Curve | None = None
+    bounds: Callable[[], Bounds] | None = field(default=None, compare=False, repr=False)
 
 
 class Policy(ABC):

@@ -1,18 +1,25 @@
-"""Seats: policies by name for the services of a market."""
+"""Seats: policies by name for the services of a market, and what is known there before the first round."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from des.clients.population import Population
 from des.market import Market
 from des.money import MICRO
-from learning.policy import Policy, PolicyContext, create
+from des.schedule import Schedule
+from des.service import ServiceSpec
+from fl.arrays import FloatArray
+from learning.policy import Bounds, Policy, PolicyContext, create
 
 MarketFactory = Callable[[int], Market]  # from a seed to a market at its start. The same seed gives the same market.
 
 
 def context(market: Market, service: str) -> PolicyContext:
     """Return what the policy of a service may know of a market before its first round."""
-    spec = next(spec for spec in market.services if spec.name == service)
+    m, spec = next((m, spec) for m, spec in enumerate(market.services) if spec.name == service)
     clients = market.population.spec
     return PolicyContext(
         service=service,
@@ -24,7 +31,52 @@ def context(market: Market, service: str) -> PolicyContext:
         target_accuracy=spec.target_accuracy,
         reward_base=spec.reward_base,
         curve=spec.curve,
+        bounds=partial(bounds_of, market, m),
     )
+
+
+def bounds_of(market: Market, m: int) -> Bounds:
+    """Return the bounds of what service ``m`` of a market observes."""
+    return bounds(market.population, market.schedule, market.services, m)
+
+
+def bounds(population: Population, schedule: Schedule, services: Sequence[ServiceSpec], m: int) -> Bounds:
+    """Return the lowest and highest value of each part of what service ``m`` observes.
+
+    * ``dqi`` [C]: each client's data quality indicator for this service, as far as the market discloses it.
+    * ``bids`` [M, C]: every client's bids, money. The service's own row comes first, then its rivals' in the scenario's
+      order. A row is zero once its service has left; the rivals' are always zero where bids are not public.
+    * ``available`` [C]: 1 for each client that can be selected, 0 for each that is offline.
+    * ``budget`` [1]: B_m, money.
+    * ``cores`` [1]: K.
+    * ``accuracy`` [1]: the accuracy of the service's own global model.
+    * ``progress`` [1]: the part of the N rounds that is over.
+    * ``total_left`` [1]: what is left of the service's budget for the whole run, money. Only where it has one.
+    """
+    clients = population.spec.count
+    low, high = population.seen_range
+    ahead = [schedule.at(round_) for round_ in schedule.turning_points]  # interventions count
+    budget = max(conditions.budgets[services[m].name] for conditions in ahead)
+    highest = population.bid_range[1] / MICRO
+    zero, one = np.zeros(1), np.ones(1)
+    top = np.repeat(own_first(highest, m)[:, None], clients, axis=1)
+    total = services[m].total_budget
+    whole = {} if total is None else {"total_left": (zero, np.array([total / MICRO]))}
+    return {
+        "dqi": (np.full(clients, low[m]), np.full(clients, high[m])),
+        "bids": (np.zeros_like(top), top),
+        "available": (np.zeros(clients), np.ones(clients)),
+        "budget": (zero, np.array([budget / MICRO])),
+        "cores": (zero, np.array([max(conditions.cores for conditions in ahead)], dtype=np.float64)),
+        "accuracy": (zero, one),
+        "progress": (zero, one),
+        **whole,
+    }
+
+
+def own_first(rows: FloatArray, m: int) -> FloatArray:
+    """Return rows [M, ...] with a service's own row first, the others in their order."""
+    return np.concatenate([rows[m : m + 1], rows[:m], rows[m + 1 :]])
 
 
 def seat(

@@ -15,11 +15,10 @@ from des.market import Market
 from des.money import MICRO
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream
-from fl.arrays import FloatArray
 from learning.environments.limits import require_in_range, require_one_offer
-from learning.environments.projection import ActionError, project
-from learning.environments.spaces import Codec, DictCodec, FlatCodec, Parts, own_first
-from learning.seats import MarketFactory
+from learning.environments.projection import ActionError
+from learning.environments.spaces import Codec, DictCodec, FlatCodec
+from learning.seats import MarketFactory, bounds_of
 
 Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 
@@ -78,9 +77,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         require_one_offer(self._market)
         self.possible_agents = [spec.name for spec in self._market.services]
         self.agents: list[str] = []
-        codec: type[DictCodec | FlatCodec] = FlatCodec if flat else DictCodec
+        codec = FlatCodec if flat else DictCodec
         self._codecs: dict[str, Codec] = {
-            name: codec(self._market, m, payment_limit) for m, name in enumerate(self.possible_agents)
+            name: codec(bounds_of(self._market, m), payment_limit) for m, name in enumerate(self.possible_agents)
         }
         self.observed: Mapping[str, Observation] = {}
 
@@ -152,11 +151,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """
         observation = self.observed[agent]
         try:
-            select, payment = self._codecs[agent].decode(action)
+            return self._codecs[agent].offered(action, observation)
         except ActionError as error:
             raise ActionError(f"service {agent!r}, round {observation.round}: {error}") from None
-        offer = project(select & observation.available, payment, observation.own_bids, observation.budget)
-        return offer, int(select.sum()) - len(offer.clients)
 
     def step_offers(self, offers: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
         """Play a round with offers, which are checked, not projected; return the step and the market's own report.
@@ -215,37 +212,30 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             raise ActionError(f"actions must come from {sorted(self.agents)}, not from {sorted(given)}")
 
     def _observations(self, names: list[str]) -> dict[str, Any]:
-        return {name: self._codecs[name].encode(self._parts(name)) for name in names}
+        return {name: self._codecs[name].encode(self.observed.get(name) or self._next(name)) for name in names}
 
-    def _parts(self, name: str) -> Parts:
-        m = self.possible_agents.index(name)
-        observation = self.observed.get(name)
-        if observation is not None:
-            dqi, bids = observation.dqi, observation.bids
-        else:
-            dqi, bids = self._next_world(m)
-        left = self._market.ledger.left(name)
-        whole = {} if left is None else {"total_left": np.array([left / MICRO])}
-        conditions = self._market.schedule.at(observation.round if observation else self._market.round + 1)
-        available = np.ones(len(dqi))
-        available[list(conditions.offline)] = 0.0
-        return {
-            "dqi": dqi,
-            "bids": own_first(bids, m),
-            "available": available,
-            "budget": np.array([self._market.services[m].budget / MICRO]),
-            "cores": np.array([float(conditions.cores)]),
-            "accuracy": np.array([self._market.states[m].accuracy]),
-            "progress": np.array([self._market.round / self._market.rounds]),
-            **whole,
-        }
-
-    def _next_world(self, m: int) -> tuple[FloatArray, FloatArray]:
-        """Return DQI [C] and bids [M, C] of the next round, which service ``m`` does not play."""
+    def _next(self, name: str) -> Observation:
+        """Return what a service that takes no further part would observe in the next round."""
         market, round_ = self._market, self._market.round + 1
-        world = market.population.draw(round_)
+        m = self.possible_agents.index(name)
         both = zip(market.services, market.states, strict=True)
         shown = np.array([state.active or state.arrives(spec, round_) for spec, state in both])
         if not market.population.spec.disclosure.public_bids:
             shown &= np.arange(len(shown)) == m
-        return world.seen[m], np.where(shown[:, None], world.bid / MICRO, 0.0)
+        world, conditions = market.population.draw(round_), market.schedule.at(round_)
+        left = market.ledger.left(name)
+        return Observation(
+            round=round_,
+            rounds=market.rounds,
+            service=name,
+            services=tuple(self.possible_agents),
+            dqi=world.seen[m],
+            bids=np.where(shown[:, None], world.bid / MICRO, 0.0),
+            budget=market.services[m].budget / MICRO,
+            cores=conditions.cores,
+            accuracy=market.states[m].accuracy,
+            target_accuracy=market.services[m].target_accuracy,
+            key=b"",
+            offline=conditions.offline,
+            total_left=None if left is None else left / MICRO,
+        )

@@ -1,76 +1,118 @@
-"""Gymnasium spaces of an RL agent: a service's observation and action.
+"""Codecs: what an RL agent of a service observes and does, as arrays. All environments, and policies, scale by these.
 
 ``DictCodec`` keeps the parts apart, by name; ``FlatCodec`` makes one Box of each, for learners that take nothing else.
-All bounds come from the market itself, and every observation lies within them. Needs the extra ``rl``.
+All bounds come from the market itself, and in an environment every observation lies within them. Gymnasium is needed
+for the two spaces alone (extra ``rl``).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
-from gymnasium import spaces
 
-from des.market import Market
-from des.money import MICRO
+from des.money import to_micro
+from des.observation import Observation, Offer
 from fl.arrays import BoolArray, Float32Array, FloatArray
-from learning.environments.projection import ActionError, checked
-
-Parts = Mapping[str, FloatArray]  # an observation's parts by name, before they are encoded; see ``bounds``
-
-
-class Codec(Protocol):
-    """Encodes a service's observation for its agent, and decodes the agent's action."""
-
-    observation_space: spaces.Space[Any]
-    action_space: spaces.Space[Any]
-
-    def encode(self, parts: Parts) -> Any:
-        """Return the observation, an element of ``observation_space``."""
-        ...
-
-    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted [C] and their payments [C], in units of their bids."""
-        ...
+from flmarket.core.extras import require_extra
+from learning.environments.projection import ActionError, checked, project
+from learning.policy import Bounds
+from learning.seats import own_first
 
 
-def bounds(market: Market, service: int) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the lowest and highest value of each part of a service's observation.
+class Codec(ABC):
+    """Encodes what a service observes for its agent, and decodes the agent's actions. ``flmarket.spaces`` makes one.
 
-    * ``dqi`` [C]: each client's data quality indicator for this service, as far as the market discloses it.
-    * ``bids`` [M, C]: every client's bids, money. The service's own row comes first, then its rivals' in the scenario's
-      order. A row is zero once its service has left; the rivals' are always zero where bids are not public.
-    * ``available`` [C]: 1 for each client that can be selected, 0 for each that is offline.
-    * ``budget`` [1]: B_m, money.
-    * ``cores`` [1]: K.
-    * ``accuracy`` [1]: the accuracy of the service's own global model.
-    * ``progress`` [1]: the part of the N rounds that is over.
-    * ``total_left`` [1]: what is left of the service's budget for the whole run, money. Only where it has one.
+    Attributes:
+        bounds: the lowest and the highest value of each part of an observation; see ``learning.seats.bounds``.
+        payment_limit: the highest payment, in units of the bid.
+        clients: C.
+        observation_space: of what the agent sees, for Gymnasium (extra ``rl``); always the same object.
+        action_space: of its actions, likewise.
     """
-    clients = market.population.spec.count
-    low, high = market.population.seen_range
-    ahead = [market.schedule.at(round_) for round_ in market.schedule.turning_points]  # interventions count
-    budget = max(conditions.budgets[market.services[service].name] for conditions in ahead)
-    highest = market.population.bid_range[1] / MICRO
-    zero, one = np.zeros(1), np.ones(1)
-    top = np.repeat(own_first(highest, service)[:, None], clients, axis=1)
-    total = market.services[service].total_budget
-    whole = {} if total is None else {"total_left": (zero, np.array([total / MICRO]))}
+
+    observation_space: Any
+    action_space: Any
+
+    def __init__(self, bounds: Bounds, payment_limit: float) -> None:
+        """Keep the bounds of a market, and the highest payment, which is above 1."""
+        self.bounds, self.payment_limit = bounds, payment_limit
+        self.clients = len(bounds["dqi"][0])
+
+    @abstractmethod
+    def encode(self, observation: Observation) -> Any:
+        """Return what the agent sees of an observation, in single precision."""
+
+    def decode(self, action: Any, observation: Observation) -> Offer:
+        """Return the offer that an action makes, cut to the budget (``learning.environments.projection``).
+
+        Raises:
+            ActionError: the action is not in its space.
+        """
+        return self.offered(action, observation)[0]
+
+    def offered(self, action: Any, observation: Observation) -> tuple[Offer, int]:
+        """Return the offer that an action makes, and how many selected clients it leaves out. Errors as in ``decode``.
+
+        Those are offline ones, and those that did not fit into the budget.
+        """
+        select, payment = self._read(action)
+        offer = project(select & observation.available, payment, observation.own_bids, observation.budget)
+        return offer, int(select.sum()) - len(offer.clients)
+
+    def encode_offer(self, offer: Offer, observation: Observation) -> Any:
+        """Return the action from which ``decode`` makes an offer, to learn from policies by imitation.
+
+        Payments are in double precision, and ``decode`` returns the same to the micro-unit; its clients stand in the
+        order of their payments in units of the bid. Single precision, which is that of the space, is off by up to a
+        ten-millionth of ``payment_limit`` bids.
+
+        Raises:
+            ValueError: no action makes this offer: a payment is above ``payment_limit`` bids, or above a bid of 0, or
+                all together are over the budget, which some mechanisms allow.
+        """
+        clients = np.asarray(offer.clients, np.int64)
+        bids, paid = to_micro(observation.own_bids)[clients], to_micro(np.asarray(offer.payments, np.float64))
+        most = self.payment_limit * bids
+        if (paid > most).any():
+            client = int(clients[(paid > most).argmax()])
+            raise ValueError(f"client {client} is offered more than {self.payment_limit} bids; raise payment_limit")
+        if paid.sum() > to_micro(observation.budget):
+            raise ValueError("the payments are together over the budget, which no action can be")
+        select, payment = np.zeros(self.clients, np.bool_), np.ones(self.clients)
+        select[clients] = True
+        payment[clients] = np.maximum(paid, 1) / np.maximum(bids, 1)  # a bid of 0 is paid 0, in any units
+        return self._write(select, payment)
+
+    def of_market(self, bounds: Bounds) -> Self:
+        """Return the same codec for a market with other bounds."""
+        return type(self)(bounds, self.payment_limit)
+
+    @abstractmethod
+    def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
+        """Return the clients wanted [C] and their payments [C], in units of their bids."""
+
+    @abstractmethod
+    def _write(self, select: BoolArray, payment: FloatArray) -> Any:
+        """Return the action that ``_read`` reads."""
+
+
+def parts(observation: Observation) -> dict[str, FloatArray]:
+    """Return the parts of what a service observes, by name, in the order of ``learning.seats.bounds``."""
+    left = observation.total_left
+    whole = {} if left is None else {"total_left": np.array([left])}
     return {
-        "dqi": (np.full(clients, low[service]), np.full(clients, high[service])),
-        "bids": (np.zeros_like(top), top),
-        "available": (np.zeros(clients), np.ones(clients)),
-        "budget": (zero, np.array([budget / MICRO])),
-        "cores": (zero, np.array([max(conditions.cores for conditions in ahead)], dtype=np.float64)),
-        "accuracy": (zero, one),
-        "progress": (zero, one),
+        "dqi": observation.dqi,
+        "bids": own_first(observation.bids, observation.services.index(observation.service)),
+        "available": observation.available.astype(np.float64),
+        "budget": np.array([observation.budget]),
+        "cores": np.array([float(observation.cores)]),
+        "accuracy": np.array([observation.accuracy]),
+        "progress": np.array([(observation.round - 1) / observation.rounds]),
         **whole,
     }
-
-
-def own_first(rows: FloatArray, service: int) -> FloatArray:
-    """Return rows [M, ...] with a service's own row first, the others in their order."""
-    return np.concatenate([rows[service : service + 1], rows[:service], rows[service + 1 :]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,63 +132,92 @@ class Scale:
         return scaled
 
 
-class DictCodec:
+class DictCodec(Codec):
     """Observation: a Dict of Boxes. Action: Dict(select=MultiBinary[C], payment=Box[C]), in units of the bid."""
 
-    def __init__(self, market: Market, service: int, payment_limit: float) -> None:
-        self._clients = market.population.spec.count
-        self._limit = payment_limit
-        self.observation_space: spaces.Space[Any] = spaces.Dict(
+    @cached_property
+    def observation_space(self) -> Any:
+        """A Dict of a Box for each part."""
+        spaces = gymnasium_spaces()
+        return spaces.Dict(
             {
                 name: spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
-                for name, (low, high) in bounds(market, service).items()
+                for name, (low, high) in self.bounds.items()
             }
         )
-        self.action_space: spaces.Space[Any] = spaces.Dict(
+
+    @cached_property
+    def action_space(self) -> Any:
+        """A Dict of ``select`` and ``payment``."""
+        spaces = gymnasium_spaces()
+        return spaces.Dict(
             {
-                "select": spaces.MultiBinary(self._clients),
-                "payment": spaces.Box(1.0, payment_limit, (self._clients,), np.float32),
+                "select": spaces.MultiBinary(self.clients),
+                "payment": spaces.Box(1.0, self.payment_limit, (self.clients,), np.float32),
             }
         )
 
-    def encode(self, parts: Parts) -> dict[str, Float32Array]:
+    def encode(self, observation: Observation) -> dict[str, Float32Array]:
         """Return the parts in single precision. Rounding is monotone, so they stay within the rounded bounds."""
-        return {name: values.astype(np.float32) for name, values in parts.items()}
+        return {name: values.astype(np.float32) for name, values in parts(observation).items()}
 
-    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted and their payments."""
+    def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         if not isinstance(action, Mapping) or set(action) != {"select", "payment"}:
             raise ActionError("an action must hold 'select' and 'payment', and nothing else")
-        return checked(action["select"], action["payment"], self._clients, self._limit)
+        return checked(action["select"], action["payment"], self.clients, self.payment_limit)
+
+    def _write(self, select: BoolArray, payment: FloatArray) -> Any:
+        return {"select": select.astype(np.int8), "payment": payment}
 
 
-class FlatCodec:
+class FlatCodec(Codec):
     """Observation: Box [2C + MC + 4], or one more, in [0, 1]. Action: Box [2C] in [-1, 1].
 
-    The observation's parts follow each other in the order of ``bounds``, each scaled from its bounds to [0, 1] (0 where
-    the bounds coincide). The action's first C values select the clients for whom they are positive; the last C are
-    payments, -1 for the bid and 1 for ``payment_limit`` bids.
+    The observation's parts follow each other in the order of ``learning.seats.bounds``, each scaled from its bounds to
+    [0, 1] (0 where the bounds coincide). The action's first C values select the clients for whom they are positive; the
+    last C are payments, -1 for the bid and 1 for ``payment_limit`` bids.
     """
 
-    def __init__(self, market: Market, service: int, payment_limit: float) -> None:
-        self._clients = market.population.spec.count
-        self._limit = payment_limit
-        limits = bounds(market, service).values()
-        low, high = (np.concatenate([bound.ravel() for bound in both]) for both in zip(*limits, strict=True))
+    def __init__(self, bounds: Bounds, payment_limit: float) -> None:
+        """Keep the bounds of a market, and the highest payment, which is above 1."""
+        super().__init__(bounds, payment_limit)
+        low, high = (np.concatenate([bound.ravel() for bound in both]) for both in zip(*bounds.values(), strict=True))
         self._scale = Scale.between(low, high)
-        self.observation_space: spaces.Space[Any] = spaces.Box(0.0, 1.0, low.shape, np.float32)
-        self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (2 * self._clients,), np.float32)
 
-    def encode(self, parts: Parts) -> Float32Array:
+    @cached_property
+    def observation_space(self) -> Any:
+        """A Box from 0 to 1."""
+        return gymnasium_spaces().Box(0.0, 1.0, self._scale.low.shape, np.float32)
+
+    @cached_property
+    def action_space(self) -> Any:
+        """A Box from -1 to 1."""
+        return gymnasium_spaces().Box(-1.0, 1.0, (2 * self.clients,), np.float32)
+
+    def encode(self, observation: Observation) -> Float32Array:
         """Return the parts as one scaled vector."""
-        return self._scale(np.concatenate([part.ravel() for part in parts.values()]))
+        return self._scale(np.concatenate([part.ravel() for part in parts(observation).values()]))
 
-    def decode(self, action: Any) -> tuple[BoolArray, FloatArray]:
-        """Return the clients wanted and their payments."""
+    def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         values = np.asarray(action, dtype=np.float64)
-        if values.shape != (2 * self._clients,):
-            raise ActionError(f"an action must hold {2 * self._clients} values, not have shape {values.shape}")
+        if values.shape != (2 * self.clients,):
+            raise ActionError(f"an action must hold {2 * self.clients} values, not have shape {values.shape}")
         if not (np.abs(values) <= 1).all():
             raise ActionError("an action's values must lie between -1 and 1")
-        select, payment = values[: self._clients] > 0, 1 + (values[self._clients :] + 1) / 2 * (self._limit - 1)
-        return checked(select, np.minimum(payment, self._limit), self._clients, self._limit)
+        payment = unit_payments(values[self.clients :], self.payment_limit)
+        return checked(values[: self.clients] > 0, payment, self.clients, self.payment_limit)
+
+    def _write(self, select: BoolArray, payment: FloatArray) -> Any:
+        return np.concatenate([np.where(select, 1.0, -1.0), 2 * (payment - 1) / (self.payment_limit - 1) - 1])
+
+
+def unit_payments(values: FloatArray, payment_limit: float) -> FloatArray:
+    """Return the payments, in units of the bid, for which a flat action's values stand."""
+    return np.minimum(1 + (values + 1) / 2 * (payment_limit - 1), payment_limit)
+
+
+def gymnasium_spaces() -> Any:
+    require_extra("rl", "a Gymnasium space", "Gymnasium", "gymnasium")
+    from gymnasium import spaces
+
+    return spaces

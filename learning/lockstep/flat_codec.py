@@ -12,9 +12,10 @@ from des.money import MICRO
 from fl.arithmetic.native import extension
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray, IntArray
 from learning.environments.projection import ActionError
-from learning.environments.spaces import Scale, bounds
+from learning.environments.spaces import Scale, unit_payments
 from learning.lockstep.lockstep import TRAINING, WAITING, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS
+from learning.seats import bounds_of
 
 _native = extension("observe", "decode")
 
@@ -34,7 +35,7 @@ class FlatRows:
             self._last.append("total_left")
         self._grid = (kinds.services + 2) * kinds.clients  # DQI, each service's bids, who is available
         self.width = self._grid + len(self._last)  # F, how many numbers an observation has
-        limits = [[bounds(market, m) for m in range(len(market.services))] for market in kinds.markets]
+        limits = [[bounds_of(market, m) for m in range(len(market.services))] for market in kinds.markets]
         dqi, bids = [], []
         for market, own in zip(kinds.markets, limits, strict=True):
             pairs = market.population.pairs
@@ -110,7 +111,7 @@ class FlatRows:
         else:
             proper = (np.abs(values) <= 1)[view.asked].all()
             select = (values[..., :c] > 0) & view.asked[..., None] & there[:, None]
-            payment = np.minimum(1 + (values[..., c:] + 1) / 2 * (self._limit - 1), self._limit)
+            payment = unit_payments(values[..., c:], self._limit)
         if not proper:
             raise ActionError("an action's values must lie between -1 and 1")
         return select, payment
