@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from flmarket._fork import fork
     from flmarket.analysis.dataframes import Results
     from flmarket.analysis.what_if.fork import Fork
-    from flmarket.api import load, parallel_env, read, run, service_env, train, vector_env
+    from flmarket.api import load, parallel_env, read, run, service_env, spaces, train, vector_env
     from flmarket.core.errors import InputError, RunError
     from flmarket.core.plugins import PluginError
     from learning.client_selection.selection import fill_budget
+    from learning.environments.agent_policy import policy_from
     from learning.policy import Policy, PolicyContext, policy
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
@@ -64,9 +65,11 @@ __all__ = [
     "model",
     "parallel_env",
     "policy",
+    "policy_from",
     "read",
     "run",
     "service_env",
+    "spaces",
     "train",
     "vector_env",
 ]
@@ -105,9 +108,11 @@ _ELSEWHERE = {
     "model": "fl.training.models",
     "parallel_env": "flmarket.api",
     "policy": "learning.policy",
+    "policy_from": "learning.environments.agent_policy",
     "read": "flmarket.api",
     "run": "flmarket.api",
     "service_env": "flmarket.api",
+    "spaces": "flmarket.api",
     "train": "flmarket.api",
     "vector_env": "flmarket.api",
 }

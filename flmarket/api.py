@@ -16,6 +16,7 @@ from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.home import expanded
+from flmarket.core.names import unknown
 from flmarket.core.words import in_python, pythonic
 from scenarios.running.options import Place, RunOptions, TrainOptions, threads
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flmarket.analysis.dataframes import Results
     from learning.environments.parallel_env import MarketEnv
     from learning.environments.service_env import ServiceEnv
+    from learning.environments.spaces import DictCodec, FlatCodec
     from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
     from scenarios.file.schema import Scenario
@@ -237,6 +239,37 @@ def service_env(
         gamma=gamma,
         payment_limit=payment_limit,
     )
+
+
+@in_python()
+def spaces(
+    scenario: "Place | Scenario", service: str, *, flat: bool = True, payment_limit: float = 2.0
+) -> "FlatCodec | DictCodec":
+    """Return how the environments encode what a service of a scenario observes, and decode its actions.
+
+    ``encode(observation)`` and ``decode(action, observation)`` are what ``service_env`` and ``parallel_env`` do;
+    ``encode_offer(offer, observation)`` gives the action that makes an offer. ``policy_from`` makes a policy with them.
+
+    Args:
+        scenario: without a sweep.
+        service: the name of the service.
+        flat, payment_limit: as in ``parallel_env``.
+
+    Raises:
+        InputError: the scenario cannot be used, or has no such service.
+        ValueError: payment_limit is out of range.
+    """
+    from learning.environments.limits import require_in_range
+    from learning.environments.spaces import DictCodec, FlatCodec
+    from scenarios.build import observed_bounds, require_one_point
+
+    require_in_range(1.0, payment_limit)
+    market = _scenario(scenario)
+    require_one_point(market, "spaces are those of", 'load it with {"sweep": {}, "runs": []} and a value for each')
+    names = [it.name for it in market.services]
+    if service not in names:
+        raise InputError(unknown("service", service, names))
+    return (FlatCodec if flat else DictCodec)(observed_bounds(market, service), payment_limit)
 
 
 @in_python()

@@ -6,6 +6,7 @@ So a runner seats a new one before the round that it begins in (``Seats``); who 
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from des.behaviours.behaviour import Behaviour
@@ -13,10 +14,11 @@ from des.behaviours.behaviour import create as create_behaviour
 from des.clients.client_data import Lasting
 from des.clients.data_tables import PopulationSpec
 from des.clients.disclosure import Disclosure
+from des.clients.population import Population
 from des.market import Market
 from des.mechanisms.mechanism import create as create_mechanism
 from des.money import to_micro
-from des.schedule import Intervention
+from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
@@ -27,8 +29,8 @@ from fl.surrogate.learning_curves import Curve
 from fl.training.jobs import Federation
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import Entrant, lineup
-from learning.policy import Policy, PolicyContext, agent_digest, create, is_privileged
-from learning.seats import MarketFactory
+from learning.policy import Bounds, Policy, PolicyContext, agent_digest, create, is_privileged
+from learning.seats import MarketFactory, bounds
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.checks import check_supply
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
@@ -172,7 +174,17 @@ def policy_context(scenario: Scenario, service: Service, curve: Curve | None) ->
         target_accuracy=service.target_accuracy,
         reward_base=service.reward_base,
         curve=curve,
+        bounds=partial(observed_bounds, scenario, service.name),
     )
+
+
+def observed_bounds(scenario: Scenario, service: str) -> Bounds:
+    """Return the bounds of what a service observes in a scenario's market, without making the market."""
+    specs = [service_spec(scenario, it) for it in scenario.services]
+    people = Population(population_spec(scenario), [it.labels for it in specs], [it.dqi for it in specs], seed=0)
+    first = Conditions({it.name: it.budget for it in specs}, scenario.clients.cores)
+    schedule = Schedule(first, tuple(interventions(scenario)))
+    return bounds(people, schedule, specs, [it.name for it in specs].index(service))
 
 
 def policy_options(service: Service) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Processes and machines that play runs for this one are sent the files as text.
 
 import base64
 import hashlib
-import inspect
 import os
 import pickle
 import sys
@@ -17,12 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from uuid import uuid4
 
 from des.behaviours.behaviour import BEHAVIOURS
 from des.mechanisms.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
+from flmarket.core.definitions import digest
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration, Registry
@@ -241,26 +240,7 @@ def _record(found: Registration) -> dict[str, str]:
         return dict(found.origin.record)
     if found.record is not None:
         return dict(found.record)
-    try:
-        text = _definition(found.thing)
-    except (OSError, TypeError):  # typed at a prompt: never taken as the same as another one
-        text = uuid4().hex
-    return {"file": found.source, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _definition(thing: Any) -> str:
-    """Return the source text of a class or function, and the numbers and words that its functions use from around it.
-
-    Raises:
-        OSError, TypeError: the text is not known.
-    """
-    values = dict(vars(thing)) if isinstance(thing, type) else {"": thing}
-    for function in filter(inspect.isfunction, list(values.values())):
-        around = inspect.getclosurevars(function)
-        values |= {**around.globals, **around.nonlocals}
-    plain = {name: value for name, value in values.items() if isinstance(value, int | float | str)}
-    lines = [f"{name} = {value!r}" for name, value in sorted(plain.items()) if not name.startswith("__")]
-    return "\n".join([inspect.getsource(thing), *lines])
+    return {"file": found.source, "sha256": digest(found.thing)}
 
 
 def _registered(thing: str) -> Registration | None:

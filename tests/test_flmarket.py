@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -314,6 +315,46 @@ def test_environments() -> None:
     assert len(observations) == 4 * 3
 
 
+def greedy(seen: np.ndarray) -> np.ndarray:
+    """Everybody, at the bid."""
+    clients = (len(seen) - 4) // 5
+    return np.concatenate([np.full(clients, REACH), np.full(clients, -1.0)])
+
+
+REACH = 1.0
+
+
+def test_an_agent_s_policy_is_played_anywhere_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = flmarket.load("quickstart", QUICK)
+
+    def agent() -> type[flmarket.Policy]:
+        return flmarket.policy_from(greedy, spaces=flmarket.spaces(scenario, "digits"), name="greedy-agent")
+
+    first = agent()
+    here = flmarket.run(scenario, [first, "random"], out=tmp_path / "here", progress=False)
+    there = flmarket.run(scenario, [first, "random"], out=tmp_path / "there", jobs=2, progress=False)
+    tables = [(results.paths[0] / "offers.csv").read_bytes() for results in (here, there)]
+    assert tables[0] == tables[1]
+    known = first.agent_digest(None)
+    for results in (here, there):
+        meta = json.loads((results.paths[0] / "meta.json").read_text())
+        assert meta["plugins"] == {"policy greedy-agent": {"file": __name__, "sha256": known}}
+        assert meta["agents"] == dict.fromkeys(["agent/digits", "agent/strokes", "agent/scribbles"], known)
+    assert len(flmarket.run(scenario, agent(), out=tmp_path / "here", progress=False)) == 1  # not again
+    monkeypatch.setitem(globals(), "REACH", -1.0)
+    with pytest.raises(flmarket.InputError, match="belongs to a run with another learned agent"):
+        flmarket.run(scenario, agent(), out=tmp_path / "here", progress=False)
+
+
+def test_spaces_say_what_is_wrong() -> None:
+    with pytest.raises(flmarket.InputError, match="unknown service 'digit'; did you mean 'digits'"):
+        flmarket.spaces("quickstart", "digit")
+    with pytest.raises(flmarket.InputError, match=r"^spaces are those of one market, but scenario 'mechanisms' varies"):
+        flmarket.spaces("mechanisms", "mnist")
+    with pytest.raises(ValueError, match="payment_limit must be a finite number above 1"):
+        flmarket.spaces("quickstart", "digits", payment_limit=1)
+
+
 def test_all_lists_of_names_agree() -> None:
     """Those that are imported when used, those that type checkers read, and those that are public."""
     [block] = [node for node in ast.parse(Path(flmarket.__file__).read_text()).body if isinstance(node, ast.If)]
@@ -413,6 +454,10 @@ def test_an_environment_without_its_extra_says_what_to_install(missing: str, mon
         assert str(caught.value) == (
             f"flmarket.{name} needs PettingZoo and Gymnasium: {install_command('flmarket[rl]')}"
         )
+    spaces = flmarket.spaces("quickstart", "digits")  # needs neither
+    if missing == "gymnasium":
+        with pytest.raises(flmarket.InputError, match=r"^a Gymnasium space needs Gymnasium: "):
+            spaces.action_space  # noqa: B018
 
 
 def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(

@@ -13,7 +13,8 @@ from pettingzoo.test import parallel_api_test
 from flmarket.api import parallel_env, service_env
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent_files import CheckpointError
-from scenarios.build import Shelf, market_factory
+from learning.seats import bounds_of
+from scenarios.build import Shelf, market_factory, observed_bounds
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load, points
 
@@ -141,3 +142,14 @@ def test_a_factory_shares_its_data(scenario):
     for seed in (0, 1):
         make(seed).close()
     assert sorted(loaded) == sorted({service.dataset for service in scenario.services})
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_scenario_s_bounds_are_those_of_its_market(name):
+    scenario = changing(name)
+    market = market_factory(scenario)(0)
+    for m, service in enumerate(scenario.services):
+        found = observed_bounds(scenario, service.name)
+        for part, limits in bounds_of(market, m).items():
+            np.testing.assert_array_equal(found.pop(part), limits)
+        assert not found

@@ -7,9 +7,11 @@ from des.observation import Observation, Offer
 from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.submission import Submission
 from flmarket.core.errors import InputError, RunError
+from learning.environments.agent_policy import policy_from
+from learning.environments.spaces import FlatCodec
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.policy import Policy, register_class
-from scenarios.build import market_factory
+from scenarios.build import market_factory, observed_bounds
 from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
 
 
@@ -43,16 +45,22 @@ def test_what_is_there_is_not_played_again(small: Suite) -> None:
     assert [len(it.results) for it in again] == [11, 12]
 
 
-def test_a_class_of_this_process_can_play(small: Suite) -> None:
+def test_a_class_and_an_agent_of_this_process_can_play(small: Suite) -> None:
     class Idle(Policy):
         """Hires nobody."""
 
         def act(self, observation: Observation) -> Offer:
             return Offer.none()
 
-    found = play(register_class(Idle), small, cells=small.cells((RESIDENT,), ("single",), (1,)))
+    cells = small.cells((RESIDENT,), ("single",), (1,))
+    found = play(register_class(Idle), small, cells=cells)
     assert max(found.results.values()) < 0.2
     assert list(found.plugins) == ["policy idle"]
+    spaces = FlatCodec(observed_bounds(small.market("single").scenario, "alpha"), 2.0)
+    shy = policy_from(lambda _: np.full(12, -1.0), spaces=spaces, name="shy")
+    played = play("shy", small, cells=cells)
+    assert played.results == found.results
+    assert played.agent == played.plugins["policy shy"]["sha256"] == shy.agent_digest(None)
 
 
 def test_what_cannot_play_is_named_with_where(small: Suite) -> None:

@@ -1,0 +1,102 @@
+"""Digests of definitions: another one for whatever could make a difference, and the same for the same."""
+
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flmarket.core.definitions import digest
+
+SHARE = 0.5
+WEIGHTS = {"w": np.ones(3)}
+
+
+def helped(x: float) -> float:
+    return x * SHARE
+
+
+def act(x: float) -> Any:
+    return [helped(x * w) for w in WEIGHTS["w"]]
+
+
+class Base:
+    share = SHARE
+
+    def value(self, x: float) -> float:
+        return helped(x) * self.share
+
+
+class Agent(Base):
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    def decide(self, x: float) -> float:
+        return x * self.weight
+
+
+def closure(weight: object) -> Callable[[], object]:
+    return lambda: weight
+
+
+def by_default(weight: object) -> Callable[[], object]:
+    def found(weight: object = weight) -> object:
+        return weight
+
+    return found
+
+
+@pytest.mark.parametrize("thing", [act, Agent], ids=["function", "class"])
+def test_what_is_used_from_around_counts_also_where_a_helper_or_a_base_class_uses_it(
+    thing: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = digest(thing)
+    assert digest(thing) == before
+    monkeypatch.setitem(globals(), "SHARE", 0.6)
+    assert digest(thing) != before
+
+
+def test_arrays_inside_of_an_inner_function_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest(act)
+    monkeypatch.setitem(WEIGHTS, "w", np.array([1.0, 1.0, 2.0]))
+    assert digest(act) != before
+
+
+@pytest.mark.parametrize(
+    "make", [closure, by_default, lambda it: partial(act, it), lambda it: Agent(it).decide, lambda it: {"x": [it]}]
+)
+def test_what_a_function_holds_counts(make: Callable[[object], object]) -> None:
+    assert digest(make(1.0)) == digest(make(1.0)) != digest(make(2.0))
+
+
+def test_networks_are_their_structure_and_their_tensors() -> None:
+    torch = pytest.importorskip("torch")
+
+    def network(last: type, seed: int = 0) -> Any:
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2), last())
+
+    def known(net: Any) -> str:
+        return digest(closure(net))
+
+    one = network(torch.nn.Tanh)
+    assert known(one) == known(network(torch.nn.Tanh)) != known(network(torch.nn.ReLU))
+    assert known(one) != known(network(torch.nn.Tanh, seed=1))
+    before = known(one)
+    one(torch.ones(3, 2))  # moves the running mean alone
+    assert known(one) != before
+
+
+def test_what_cannot_be_read_is_never_the_same_as_before() -> None:
+    assert digest(closure(lock := Lock())) != digest(closure(lock))
+    typed: dict[str, Any] = {}
+    exec("def act(x): return x", typed)  # noqa: S102 - as at a prompt
+    typed["act"].__code__ = typed["act"].__code__.replace(co_filename="<stdin>")
+    assert digest(typed["act"]) != digest(typed["act"])
+
+
+def test_what_packages_define_is_their_name() -> None:
+    assert digest(np.linalg.norm) == digest(np.linalg.norm) != digest(np.linalg.det)
+    assert digest(int) == digest(int) != digest(float)
