@@ -29,6 +29,7 @@ FURTHER_SEAMS = (
     "des.market.Market",
     "learning.environments.parallel_env.MarketEnv",
     "learning.environments.service_env.ServiceEnv",
+    "learning.environments.spaces.Codec",
     "learning.lockstep.vector_env.VectorMarketEnv",
 )
 

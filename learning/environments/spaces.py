@@ -128,6 +128,7 @@ class Scale:
         return cls(low, np.where(high > low, high - low, 1.0))
 
     def __call__(self, values: FloatArray) -> Float32Array:
+        """Return values in single precision."""
         scaled: Float32Array = ((values - self.low) / self.width).astype(np.float32)
         return scaled
 
@@ -138,7 +139,7 @@ class DictCodec(Codec):
     @cached_property
     def observation_space(self) -> Any:
         """A Dict of a Box for each part."""
-        spaces = gymnasium_spaces()
+        spaces = _gymnasium()
         return spaces.Dict(
             {
                 name: spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
@@ -149,7 +150,7 @@ class DictCodec(Codec):
     @cached_property
     def action_space(self) -> Any:
         """A Dict of ``select`` and ``payment``."""
-        spaces = gymnasium_spaces()
+        spaces = _gymnasium()
         return spaces.Dict(
             {
                 "select": spaces.MultiBinary(self.clients),
@@ -187,12 +188,12 @@ class FlatCodec(Codec):
     @cached_property
     def observation_space(self) -> Any:
         """A Box from 0 to 1."""
-        return gymnasium_spaces().Box(0.0, 1.0, self._scale.low.shape, np.float32)
+        return _gymnasium().Box(0.0, 1.0, self._scale.low.shape, np.float32)
 
     @cached_property
     def action_space(self) -> Any:
         """A Box from -1 to 1."""
-        return gymnasium_spaces().Box(-1.0, 1.0, (2 * self.clients,), np.float32)
+        return _gymnasium().Box(-1.0, 1.0, (2 * self.clients,), np.float32)
 
     def encode(self, observation: Observation) -> Float32Array:
         """Return the parts as one scaled vector."""
@@ -216,7 +217,7 @@ def unit_payments(values: FloatArray, payment_limit: float) -> FloatArray:
     return np.minimum(1 + (values + 1) / 2 * (payment_limit - 1), payment_limit)
 
 
-def gymnasium_spaces() -> Any:
+def _gymnasium() -> Any:
     require_extra("rl", "a Gymnasium space", "Gymnasium", "gymnasium")
     from gymnasium import spaces
 
