@@ -19,10 +19,11 @@ from measure import Report
 from textual.pilot import Pilot
 
 from flmarket.cli.launch import collect_rarely
+from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 SIZE = (160, 48)
 SIZES = ((20, 3), (60, 12), (300, 3))
@@ -102,8 +103,8 @@ async def loaded(session: Session) -> None:
     """Wait until a run is read."""
     while not session.over:
         await asyncio.sleep(0.005)
-    if session.phase is not Phase.COMPLETE:
-        raise RuntimeError(f"the run is {session.phase}: {session.error}")
+    if session.state is not RunState.COMPLETE:
+        raise RuntimeError(f"the run is {session.state}: {session.error}")
 
 
 def keys(clients: int, services: int, presses: int) -> dict[str, float]:

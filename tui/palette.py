@@ -31,7 +31,7 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
     if not isinstance(screen, ModalScreen):  # a dialog is answered first
         for session in navigator.runs.sessions:
             show = partial(navigator.show_market, session)
-            yield SystemCommand(f"Go to {session.label}", session.phase.value, show)
+            yield SystemCommand(f"Go to {session.label}", session.state, show)
         yield SystemCommand("Watch all runs", str(navigator.out), lambda: navigator.show_batch(navigator.out))
         for entry in home.entries:
             yield from _entry(navigator, home, entry)

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, seal, unseal
+from scenarios.logs.run_state import RunState
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
@@ -59,14 +59,6 @@ class ChangedError(RunDirectoryError):
     """A run was played, or begun, with a plug-in or an agent that is different now."""
 
 
-class State(Enum):
-    """The state of a run directory."""
-
-    ABSENT = "absent"
-    INCOMPLETE = "incomplete"
-    COMPLETE = "complete"
-
-
 @dataclass(frozen=True, slots=True)
 class RunDirectory:
     """The directory of one run."""
@@ -81,20 +73,23 @@ class RunDirectory:
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
+        """As its files tell it, whether a process plays the run or not: waiting, incomplete, failed or complete."""
         try:
             if not self.path.exists():
-                return State.ABSENT
+                return RunState.WAITING
             present = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
             raise RunDirectoryError(f"{self.path}: cannot be read: {error.strerror}") from error
         if not present:
-            return State.ABSENT
+            return RunState.WAITING
         if foreign := sorted(present - _OWN_FILES):
             raise RunDirectoryError(
                 f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
             )
-        return State.COMPLETE if META in present and self.meta().get("status") == "complete" else State.INCOMPLETE
+        if META not in present:
+            return RunState.INCOMPLETE
+        return RunState.COMPLETE if self.meta().get("status") == "complete" else RunState.FAILED
 
     def meta(self) -> dict[str, Any]:
         """Return the content of meta.json."""
@@ -165,11 +160,11 @@ class RunDirectory:
     ) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume."""
         state = self.state
-        if (fresh is True and state is not State.ABSENT) or (fresh and state is State.COMPLETE):
+        if (fresh is True and state is not RunState.WAITING) or (fresh and state is RunState.COMPLETE):
             self._clear()
-        elif state is State.COMPLETE:
+        elif state is RunState.COMPLETE:
             raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")
-        elif state is State.INCOMPLETE and self._begun(scenario):
+        elif state is not RunState.WAITING and self._begun(scenario):
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import find_below
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 
 
 def require_directory(place: Path) -> None:
@@ -59,7 +60,7 @@ def complete_runs(
     found, runs, problems = find_runs(sources), [], []
     for run in found:
         try:
-            if run.state is State.COMPLETE:
+            if run.state is RunState.COMPLETE:
                 run.require_whole(digests=False)
                 runs.append(run)
         except RunDirectoryError as error:
@@ -87,7 +88,7 @@ def incomplete(sources: Iterable[Path]) -> list[str]:
     sources, found = list(sources), []
     for run in find_runs(sources):
         with suppress(RunDirectoryError):
-            if run.state is not State.COMPLETE:
+            if run.state is not RunState.COMPLETE:
                 found.append(run)
     found += find_interrupted(sources)
     if not found:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from flmarket.core.errors import RunError
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import LOG, State
+from scenarios.logs.directory import LOG
 from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
+from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
@@ -130,7 +131,7 @@ def run_all(
     lost = {run.directory for run in failed}
     # After ``fail_fast`` some runs are neither.
     return BatchResult(
-        [run for run in runs if run.directory not in lost and run.directory.state is State.COMPLETE],
+        [run for run in runs if run.directory not in lost and run.directory.state is RunState.COMPLETE],
         [run for run in runs if run.directory in lost],
     )
 

@@ -16,17 +16,18 @@ from flmarket.core.files import write_durably
 from scenarios.build import Shelf, build
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import CHECKPOINT, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import CHECKPOINT, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.running.checkpoint import Checkpoint, candidates, save
 from scenarios.running.runner import Run, identity_of, meta_of
 
 
 def original_of(directory: RunDirectory) -> Run:
     """Return the run that is in a directory: a complete one, or one that was interrupted after a checkpoint."""
-    if directory.state is State.ABSENT:
+    if directory.state is RunState.WAITING:
         raise InputError(f"{directory.path}: {NOT_A_RUN}")
     found: Mapping[str, Any] | None = None
-    if directory.state is State.COMPLETE:
+    if directory.state is RunState.COMPLETE:
         found = directory.meta()
     elif (checkpoint := last_known(directory.path / CHECKPOINT)) is not None:
         found = checkpoint.identity

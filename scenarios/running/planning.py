@@ -18,15 +18,8 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, points, with_policy, with_rounds
 from scenarios.logs.columns import tables_in
-from scenarios.logs.directory import (
-    META,
-    PLAY_CHANGED,
-    ChangedError,
-    Fresh,
-    RunDirectory,
-    RunDirectoryError,
-    State,
-)
+from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import plugins_of
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
@@ -123,7 +116,7 @@ def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[R
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
     for run in runs:
-        if run.directory.state is State.COMPLETE and fresh is not True:
+        if run.directory.state is RunState.COMPLETE and fresh is not True:
             key = run.digest, run.policy
             if key not in agents:
                 agents[key] = agents_of(run.scenario)

@@ -16,7 +16,8 @@ from flmarket.core.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, parse
-from scenarios.logs.directory import META, RunDirectoryError, State
+from scenarios.logs.directory import META, RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import PluginFile, load_plugin, loaded, plugins_of, require_loaded
 from scenarios.running import worker
 from scenarios.running.batch import run_all
@@ -275,7 +276,7 @@ def test_a_run_is_not_resumed_with_another_text(
 
     with pytest.raises(KeyboardInterrupt):
         execute(run, shelf, workers=0, observers=[stop])
-    assert run.directory.state is State.INCOMPLETE
+    assert run.directory.state is RunState.INCOMPLETE
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
     with pytest.raises(RunDirectoryError) as caught:
         execute(run, shelf, workers=0)

@@ -14,9 +14,10 @@ from learning.episode import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
+from scenarios.logs.run_state import RunState
 from support.runs import round_text
 from tui.app import MarketApp
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 RUNNERS = Path(__file__).parent / "runners"
 
@@ -107,14 +108,16 @@ def rounds_of(text: str, seed: int) -> tuple[Scenario, tuple[Mapping[str, str], 
     return scenario, tuple(texts)
 
 
-def played(text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> Session:
+def played(
+    text: str = SCENARIO, *, seed: int = 1, rounds: int | None = None, state: RunState = RunState.COMPLETE
+) -> Session:
     """A session with the rounds of a scenario in it, as a feed would have filled it."""
     scenario, texts = rounds_of(text, seed)
     session = Session("small")
     session.identify(Path(f"/runs/small-00000000/as-configured/seed-{seed:04d}"), dumps(scenario))
     for round_ in texts[:rounds]:
         session.add(round_)
-    session.move(phase)
+    session.move(state)
     return session
 
 

@@ -4,15 +4,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from textual.widgets import Static
 
-from tui.state.watched_run import Phase, Session
+from scenarios.logs.run_state import RunState
+from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.formats import plain
 from tui.widgets.preview import services_table, story
 
 NOW = {
-    Phase.STARTING: "starting the run's process",
-    Phase.RUNNING: "playing the first round",
-    Phase.GROWING: "waiting for the first round of another process",
+    RunState.STARTING: "starting the run's process",
+    RunState.RUNNING: "playing the first round",
+    RunState.INCOMPLETE: "waiting for the first round of another process",
 }
 
 
@@ -25,9 +26,9 @@ class Opening(Static):
         """Show how far the start of a run is."""
         faint, done = tint(self.app, "foreground", dim=True), tint(self.app, "success")
         steps = list(session.opening)
-        if session.phase is not Phase.STARTING or not steps:
-            steps += filter(None, [NOW.get(session.phase)])
-        over = session.phase in {Phase.PAUSED, Phase.WAITING}
+        if session.state is not RunState.STARTING or not steps:
+            steps += filter(None, [NOW.get(session.state)])
+        over = session.state in {RunState.PAUSED, RunState.WAITING}
         lines: list[RenderableType] = [
             Text.assemble(("✔ ", done), plain(step, faint))
             if over or number < len(steps)

@@ -139,7 +139,7 @@ shock began, and the worst round of each service. It is the first page once the 
             if self._timer is None:
                 self._timer = self.set_timer(PAUSE, self._continue)
             return
-        drawn = (self.kind, last, session.phase, self.target.size.width, self.app.theme)
+        drawn = (self.kind, last, session.state, self.target.size.width, self.app.theme)
         if drawn == self._drawn:
             return
         self._drawn = drawn

@@ -229,7 +229,7 @@ class Summary(Page):
     def title(self) -> str:
         session, last = self.rounds.session, self.rounds.last
         over = session.over and last == len(session.history)
-        return f"summary: {session.phase.value} after round {last}" if over else f"summary up to round {last}"
+        return f"summary: {session.state} after round {last}" if over else f"summary up to round {last}"
 
     def head(self) -> Line:
         accuracy = accuracy_column(self.rounds.session.scenario)

@@ -1,41 +1,23 @@
-"""The lines above the panels: the run, its phase, and the round and time that are shown."""
+"""The lines above the panels: the run, its state, and the round and time that are shown."""
 
 from rich.text import Text
 from textual.widgets import Static
 
 from des.money import MICRO
 from flmarket.core.counting import duration
+from scenarios.logs.run_state import RunState
 from tui.panels.before_first_round import NOW
 from tui.state.moment import Moment
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.columns import fit
 from tui.style.formats import per_second, plain, seconds
 from tui.style.market_words import event_words
-
-SIGNS = {
-    Phase.WAITING: "… waiting",
-    Phase.STARTING: "… starting",
-    Phase.RUNNING: "▶ live",
-    Phase.PAUSED: "⏸ paused",
-    Phase.GROWING: "▶ growing",
-    Phase.COMPLETE: "✔ complete",
-    Phase.STOPPED: "■ stopped",
-    Phase.INTERRUPTED: "■ interrupted",
-    Phase.FAILED: "✘ failed",
-}
-COLORS = {
-    Phase.RUNNING: "success",
-    Phase.GROWING: "success",
-    Phase.PAUSED: "warning",
-    Phase.FAILED: "error",
-    Phase.INTERRUPTED: "warning",
-}
-
+from tui.style.run_states import signed, state_style
 
 _WAITING = NOW | {
-    Phase.STARTING: "loading data and models",
-    Phase.PAUSED: "paused before the first round: space plays the run, s one round",
+    RunState.STARTING: "loading data and models",
+    RunState.PAUSED: "paused before the first round: space plays the run, s one round",
 }
 """The second line before the first round is over."""
 
@@ -46,10 +28,7 @@ class StatusLine(Static):
     def show(self, view: Moment, *, following: bool, playing: bool) -> None:
         """Show the state of the run at a moment, and whether new rounds are shown as they come."""
         session = view.session
-        phase = SIGNS[session.phase]
-        if playing:
-            phase = "▶ replaying"
-        state = plain(f" {phase} ", tint(self.app, COLORS.get(session.phase, "primary"), bold=True))
+        state = plain(f" {'▶ replaying' if playing else signed(session.state)} ", state_style(self.app, session.state))
         rounds = session.scenario.rounds if session.scenario else 0
         place = f"round {view.round}" + (f"/{rounds}" if rounds else "")
         if not following and view.round < len(session.history):
@@ -66,14 +45,14 @@ class StatusLine(Static):
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
 
     def _second(self, view: Moment, session: Session) -> Text:
-        if session.phase is Phase.FAILED:
+        if session.error is not None:
             # There is no room for the run's directory after the reason, and the screen is about the run anyway.
-            where, words = session.directory, session.error or "failed"
-            words = words.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
+            where = session.directory
+            words = session.error.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
             return plain(f" {words}", tint(self.app, "error", bold=True))
         if session.slow and not session.over:
             return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
-        if session.phase is Phase.WAITING:
+        if session.state is RunState.WAITING:
             return plain(
                 " waits until a core is free; it begins when one of the runs that play ends",
                 tint(self.app, "foreground", dim=True),
@@ -86,10 +65,8 @@ class StatusLine(Static):
             words = "before the first event" if view.latest is None else event_words(view.latest)
             return plain(f" event {view.event}/{len(view.events)}: {words}", tint(self.app, "warning"))
         if not view.begun:
-            words = _WAITING.get(session.phase, "no round was played")
+            words = _WAITING.get(session.state, "no round was played")
             return plain(f" {words}", tint(self.app, "foreground", dim=True))
-        if session.error:
-            return plain(f" {fit(session.error, 200)}", tint(self.app, "error"))
         rows = view.logged.services
         there = sum(row.status.takes_part for row in rows)
         spent = sum(row.spent for row in rows) / MICRO
@@ -116,7 +93,7 @@ def _speed(session: Session) -> str:
     words = "full speed" if session.speed is None else f"{per_second(session.speed)} rounds/s"
     if session.speed is not None and not session.over:
         words += " (F: full speed)"
-    rate = session.pace.rate() if session.phase in {Phase.RUNNING, Phase.GROWING} else None
+    rate = session.pace.rate() if session.state in {RunState.RUNNING, RunState.INCOMPLETE} else None
     if rate is None or session.scenario is None:
         return words
     left = max(0, session.scenario.rounds - len(session.history)) / rate

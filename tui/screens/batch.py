@@ -10,14 +10,15 @@ from textual.binding import Binding
 from textual.widgets import Static
 
 from flmarket.core.counting import counted, duration
+from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
-from tui.state import run_state as states
 from tui.state.batch_folder import Look, RunLine, RunsFolder
 from tui.state.batch_groups import ORDERS, RunGroup, grouped, ordered
 from tui.style.colors import tint
 from tui.style.formats import plain
 from tui.style.key_bindings import named
-from tui.widgets.batch_table import COLORS, BatchTable
+from tui.style.run_states import state_sign, state_style
+from tui.widgets.batch_table import BatchTable
 from tui.widgets.key_bar import KeyBar
 
 if TYPE_CHECKING:
@@ -106,9 +107,9 @@ Time left is what is left at the present pace, at most: a run ends early when al
         if not self.look.runs:
             return [where, plain(" no run yet; runs are shown as they begin")]
         line = plain(f" {counted(len(self.look.runs), 'run')}: ")
-        for state in reversed(states.STATES):
+        for state in reversed(RunState):
             if count := self.look.states[state]:
-                line.append(f"{states.SIGNS[state]} {count} {state}  ", tint(self.app, COLORS[state], bold=True))
+                line.append(f"{state_sign(state)} {count} {state}  ", state_style(self.app, state))
         if self.look.left is not None:
             line.append(f"· at most {duration(self.look.left)} left")
         order = plain(f" by {self.order}", tint(self.app, "foreground", dim=True))
@@ -127,7 +128,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
             shown = Text(str(run.path), tint(self.app, "foreground", dim=True))
             if run.problem:
                 shown.append(f"\n{run.problem}", tint(self.app, "error"))
-            elif run.state == states.INTERRUPTED:
+            elif run.state is RunState.INTERRUPTED:
                 shown.append("\ninterrupted; the same command continues it from its last checkpoint")
         elif isinstance(line, RunGroup):
             shown = Text(str(line.key), tint(self.app, "foreground", dim=True))
@@ -150,7 +151,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
             self.draw()
         elif line is None:
             self.notify("There is no run yet.", timeout=3)
-        elif line.standing.state == states.WAITING:
+        elif line.standing.state is RunState.WAITING:
             self.notify(NOT_BEGUN, timeout=3)
         else:
             self._navigator.show_market(self._navigator.runs.open(line.standing.path))
@@ -167,7 +168,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def action_next_problem(self) -> None:
         table = self.query_one(BatchTable)
-        bad = {states.FAILED, states.DAMAGED, states.UNREADABLE, states.INTERRUPTED}
+        bad = {RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED}
         places = [i for i, line in enumerate(table.lines) if bad & _states_of(line)]
         if not places:
             self.notify("No run has failed or been interrupted.", timeout=3)
@@ -176,7 +177,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def action_mark(self) -> None:
         line = self.query_one(BatchTable).chosen
-        if not isinstance(line, RunLine) or line.standing.state == states.WAITING:
+        if not isinstance(line, RunLine) or line.standing.state is RunState.WAITING:
             self.notify("Only runs that have begun can be marked.", timeout=3)
             return
         self.marked ^= {line.standing.path}
@@ -197,5 +198,5 @@ Time left is what is left at the present pace, at most: a run ends early when al
             self.app.pop_screen()
 
 
-def _states_of(line: RunLine | RunGroup) -> set[str]:
+def _states_of(line: RunLine | RunGroup) -> set[RunState]:
     return {line.standing.state} if isinstance(line, RunLine) else set(line.states)

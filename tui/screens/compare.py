@@ -15,17 +15,18 @@ from textual.widgets import Static
 
 from flmarket.core.counting import counted
 from learning.statistics.intervals import FEWEST
-from tui.panels.status_line import SIGNS
+from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.state.comparison import Group, common_rounds, compare, groups
 from tui.state.history import COMPARED
 from tui.state.run_names import caveats, name_of, original
-from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
 from tui.style.key_bindings import named
 from tui.style.redraw import Redraw
+from tui.style.run_states import signed
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
@@ -199,8 +200,8 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         if not ours:
             self.notify("None of these runs is played by this app, so there is nothing to pause.", timeout=4)
         # Those that wait first: none may begin because another one pauses.
-        ours.sort(key=lambda session: session.phase is not Phase.WAITING)
-        running = [session for session in ours if session.phase is not Phase.PAUSED]
+        ours.sort(key=lambda session: session.state is not RunState.WAITING)
+        running = [session for session in ours if session.state is not RunState.PAUSED]
         for session in running or ours:
             self._runs.send(session, "pause" if running else "resume")
 
@@ -223,8 +224,8 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
 
 
 def _state(runs: Sequence[Session]) -> str:
-    phases = {run.phase for run in runs}
-    if len(phases) == 1:
-        return SIGNS[runs[0].phase]
+    states = {run.state for run in runs}
+    if len(states) == 1:
+        return signed(runs[0].state)
     over = sum(run.over for run in runs)
     return f"▶ {over} of {len(runs)} over"

@@ -104,17 +104,20 @@ or in the folder given with --out. The newest come first."""
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
     def _say(self, entry: "Entry") -> Cells:
-        from tui.state.run_state import SIGNS
+        from scenarios.logs.run_state import RunState
+        from tui.style.run_states import signed
 
-        state = entry.state and f"{SIGNS.get(entry.state, '✘')} {entry.state}"  # a file's is that it has problems
+        state = (
+            signed(RunState(entry.state)) if entry.is_run else entry.state and f"✘ {entry.state}"
+        )  # a file's: problems
         return cells(entry.name, state, entry.age, entry.result, marked=entry.path in self.marked)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
-        from tui.panels.status_line import SIGNS
+        from tui.style.run_states import signed
 
         for place, session in enumerate(self._navigator.runs.sessions):
             if matches(session.label, words):
-                state, marked = SIGNS[session.phase], session.directory in self.marked
+                state, marked = signed(session.state), session.directory in self.marked
                 yield f"open:{place}", cells(session.label, state, marked=marked), session
 
     @property
@@ -132,7 +135,7 @@ or in the folder given with --out. The newest come first."""
 
         chosen = self.chosen
         if isinstance(chosen, Session):
-            played = f"{chosen.phase.value}, {counted(len(chosen.history), 'round')} played"
+            played = f"{chosen.state}, {counted(len(chosen.history), 'round')} played"
             shown: object = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
         elif chosen is not None:
             shown = preview(chosen, self.app)

@@ -8,6 +8,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from scenarios.logs.reading import LogError
+from scenarios.logs.run_state import RunState
 from tui.panels.before_first_round import Opening
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
@@ -22,7 +23,7 @@ from tui.screens.navigation import Navigator
 from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.screens.playback import PlaybackScreen
 from tui.state.moment import Moment
-from tui.state.watched_run import Phase, Session, SessionChanged
+from tui.state.watched_run import Session, SessionChanged
 from tui.style.key_bindings import named
 from tui.style.messages import PanelWanted, Seek, Selected
 from tui.widgets.key_bar import KeyBar
@@ -145,7 +146,7 @@ class MarketScreen(PlaybackScreen):
         self._label_keys()
 
     def _label_keys(self) -> None:
-        steerable, paused = self._runs.steerable(self.session), self.session.phase is Phase.PAUSED
+        steerable, paused = self._runs.steerable(self.session), self.session.state is RunState.PAUSED
         play = ("Resume" if paused else "Pause") if steerable else ("Stop" if self.playing else "Replay")
         labels = {"play": play}
         if self.panels.maximised:
@@ -262,7 +263,7 @@ class MarketScreen(PlaybackScreen):
             self._runs.release()
             return
         scenario, round_ = shocked
-        fork = self._runs.fork(self.session, scenario, round_, paused=self.session.phase is Phase.PAUSED)
+        fork = self._runs.fork(self.session, scenario, round_, paused=self.session.state is RunState.PAUSED)
         self._navigator.show_market(fork, replacing=True)
         self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)
 

@@ -59,7 +59,7 @@ class PickRunsDialog(Dialog[list[Session]]):
 
     def _named(self, other: Session) -> str:
         words = ", the original" if self._is_original(other) else ""
-        return f"{other.label} ({other.phase.value}{words})"
+        return f"{other.label} ({other.state}{words})"
 
     def _earlier(self) -> list[tuple[str, Path]]:
         """Return all runs on disk that are not open, those of the same market first, the newest first."""

@@ -5,10 +5,11 @@ from math import inf
 from textual.screen import Screen
 from textual.timer import Timer
 
+from scenarios.logs.run_state import RunState
 from tui.screens.go_to_round_dialog import ask_for_round
 from tui.screens.navigation import Navigator
 from tui.state.seek import Playhead, faster
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.style.redraw import Redraw
 
 REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
@@ -40,7 +41,7 @@ class PlaybackScreen(Screen[None]):
 
     def action_play(self) -> None:
         if self._runs.steerable(self.session):
-            if self.session.phase is Phase.PAUSED:
+            if self.session.state is RunState.PAUSED:
                 self._runs.send(self.session, "resume")
                 self.head.follow(self.session.history)
             else:

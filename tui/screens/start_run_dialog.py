@@ -20,7 +20,8 @@ from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.seeds import parse_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
@@ -55,7 +56,7 @@ class _Planned:
 
     @property
     def unfinished(self) -> bool:
-        return self.found is not None and self.found.state is State.INCOMPLETE
+        return self.found is not None and self.found.state is RunState.INCOMPLETE
 
     @property
     def played(self) -> bool:
@@ -161,10 +162,10 @@ checkpoint, or starts over."""
             go.disabled, replay.display = True, False
             self.show_problem(str(error))
             return
-        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick)
+        complete, over = states.count(RunState.COMPLETE), self.query_one("#over", Tick)
         go.disabled = not planned
         replay.display = bool(complete)
-        over.display = State.INCOMPLETE in states
+        over.display = RunState.INCOMPLETE in states
         played = sum(run.played for run in planned)
         self.show_problem(self._explain(len(planned), states, played))
         go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
@@ -175,9 +176,9 @@ checkpoint, or starts over."""
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
 
-    def _explain(self, count: int, states: Sequence[State], played: int) -> str:
+    def _explain(self, count: int, states: Sequence[RunState], played: int) -> str:
         """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""
-        complete, over = states.count(State.COMPLETE), self.query_one("#over", Tick).value
+        complete, over = states.count(RunState.COMPLETE), self.query_one("#over", Tick).value
         if not count:
             return "mark at least one policy"
         if 0 < complete < count:
@@ -218,7 +219,7 @@ checkpoint, or starts over."""
     def _replay(self) -> None:
         done, others = [], []
         for run in self._planned():
-            if run.found and run.found.state is State.COMPLETE:
+            if run.found and run.found.state is RunState.COMPLETE:
                 done.append(run.found.path)
             else:
                 others.append(run)

@@ -10,8 +10,8 @@ from textual.binding import Binding
 from textual.widgets import Static
 
 from flmarket.core.counting import counted
+from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
-from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING
 from tui.state.training_log import METRICS, TrainingFeed
 from tui.style.colors import tint
 from tui.style.formats import plain
@@ -118,7 +118,7 @@ cut into fifths by their bid, and again by their DQI."""
 
 
 _STATES = (
-    (RUNNING, "running"),
-    (COMPLETE, "complete"),
-    (INTERRUPTED, "interrupted (the command with --resume continues it)"),
+    (RunState.RUNNING, "running"),
+    (RunState.COMPLETE, "complete"),
+    (RunState.INTERRUPTED, "interrupted (the command with --resume continues it)"),
 )

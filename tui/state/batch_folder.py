@@ -12,8 +12,8 @@ from typing import Any
 
 from scenarios.file.differences import distinguished, flattened
 from scenarios.logs.directory import SCENARIO
-from tui.state.log_follower import QUIET
-from tui.state.run_state import COMPLETE, RUNNING, WAITING, Standing, scenario_name, standing
+from scenarios.logs.run_state import RunState
+from tui.state.run_standing import QUIET, Standing, scenario_name, standing
 
 DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
 
@@ -56,7 +56,7 @@ class Look:
     abandoned: int = 0  # runs that a batch meant to play, and that no process is seen to work towards
 
     @property
-    def states(self) -> Counter[str]:
+    def states(self) -> Counter[RunState]:
         return Counter(run.standing.state for run in self.runs)
 
 
@@ -79,13 +79,13 @@ class RunsFolder:
         found = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
         self._before = found
         self._usual = _usual(found.values())
-        if any(one.state == RUNNING for one in found.values()):
+        if any(one.state is RunState.RUNNING for one in found.values()):
             self._played = self._clock()
         # Where nothing plays, waiting runs will not be played, unless a batch has only just begun.
         for one in found.values():
             self._note_scenario(one.path)
         self._name_markets()
-        runs = [self._line(one) for one in found.values() if one.state != WAITING or self._is_awaited(one)]
+        runs = [self._line(one) for one in found.values() if one.state is not RunState.WAITING or self._is_awaited(one)]
         return Look(tuple(runs), time_left(runs), len(found) - len(runs))
 
     def _is_awaited(self, found: Standing) -> bool:
@@ -100,7 +100,7 @@ class RunsFolder:
     def _line(self, found: Standing) -> RunLine:
         folder = found.path.parent.parent
         rounds, market = self._scenarios.get(folder, {}).get("rounds"), self._markets.get(folder, "")
-        if found.state != RUNNING:
+        if found.state is not RunState.RUNNING:
             self._first.pop(found.path, None)
             return RunLine(found, rounds, market=market)
         return RunLine(found, rounds, self._rate(found), market)
@@ -165,7 +165,7 @@ def read_values(path: Path) -> Mapping[str, Any] | None:
 
 def _usual(runs: Iterable[Standing]) -> float | None:
     """Return the rounds a second of all runs that are complete; None if there is none."""
-    ended = [run for run in runs if run.state == COMPLETE and run.changed > run.begun > 0]
+    ended = [run for run in runs if run.state is RunState.COMPLETE and run.changed > run.begun > 0]
     return sum(run.round for run in ended) / sum(run.changed - run.begun for run in ended) if ended else None
 
 
@@ -176,9 +176,9 @@ def time_left(runs: Iterable[RunLine]) -> float | None:
     """
     todo, rate, longest = 0, 0.0, 0.0
     for run in runs:
-        if run.standing.state not in {RUNNING, WAITING}:
+        if run.standing.state not in {RunState.RUNNING, RunState.WAITING}:
             continue
-        if run.rounds is None or (run.standing.state == RUNNING and not run.rate):
+        if run.rounds is None or (run.standing.state is RunState.RUNNING and not run.rate):
             return None
         todo += max(0, run.rounds - run.standing.round)
         rate += run.rate or 0.0

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import RunLine, time_left
-from tui.state.run_state import COMPLETE, STATES, Standing
+from tui.state.run_standing import Standing
 
 Order = Callable[[RunLine], Any]
 
@@ -18,7 +19,7 @@ def _by_name(run: RunLine) -> tuple[Any, ...]:
 
 
 def _by_state(run: RunLine) -> Any:
-    return STATES.index(run.standing.state)
+    return list(RunState).index(run.standing.state)
 
 
 def _by_left(run: RunLine) -> Any:
@@ -62,12 +63,12 @@ class RunGroup:
         return self.first.path.parent
 
     @property
-    def states(self) -> Counter[str]:
+    def states(self) -> Counter[RunState]:
         return Counter(run.standing.state for run in self.runs)
 
     @property
     def complete(self) -> list[Standing]:
-        return [run.standing for run in self.runs if run.standing.state == COMPLETE]
+        return [run.standing for run in self.runs if run.standing.state is RunState.COMPLETE]
 
     @property
     def accuracy(self) -> float | None:
@@ -83,7 +84,7 @@ class RunGroup:
     @property
     def rounds(self) -> tuple[int, int | None]:
         """The rounds that were played, and how many all runs have at most; None where that is not known."""
-        todo = [run.standing.round if run.standing.state == COMPLETE else run.rounds for run in self.runs]
+        todo = [run.standing.round if run.standing.state is RunState.COMPLETE else run.rounds for run in self.runs]
         known = [rounds for rounds in todo if rounds is not None]
         return sum(run.standing.round for run in self.runs), sum(known) if len(known) == len(todo) else None
 

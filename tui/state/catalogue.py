@@ -11,7 +11,7 @@ from flmarket.core.errors import InputError
 from scenarios.loader import builtin_names, builtin_path
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.state.batch_folder import market_names, read_values
-from tui.state.run_state import scenario_name, standing
+from tui.state.run_standing import scenario_name, standing
 from tui.state.training_log import find_logs
 
 MOST_RUNS = 200
@@ -24,8 +24,8 @@ class Entry:
     kind: str  # built-in, file, training or run
     name: str  # its name in the list
     path: Path  # the scenario file, the training's log, or the run's directory
-    # of a run, one of ``standing.STATES``; of a file, whether it has problems. An entry stays the same entry when its
-    # state changes.
+    # of a run, its ``RunState``; of a file, whether it has problems. An entry stays the same entry when its state
+    # changes.
     state: str = field(default="", compare=False)
     result: str = field(default="", compare=False)  # of a run, in a few words
     age: str = field(default="", compare=False)  # of a run or a training, in a few words

@@ -20,8 +20,9 @@ from flmarket.analysis.results.setting import Setting
 from learning.statistics.intervals import FEWEST, mean_band
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import FIGURES
+from scenarios.logs.run_state import RunState
 from tui.state.run_names import market_name
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
 """The measures that are compared."""
@@ -91,7 +92,7 @@ def common_rounds(sessions: Sequence[Session]) -> list[int]:
 
 
 def _finished(session: Session, last: int) -> bool:
-    complete = session.phase is Phase.COMPLETE
+    complete = session.state is RunState.COMPLETE
     return complete and all(row.status.gone for row in session.history[last].services)
 
 
@@ -120,7 +121,7 @@ def compare(
                 settled = _settled(pair, rests[place] and rests[baseline])
                 differences.setdefault(pair.service, {})[pair.measure.name] = settled
         runs = [(sessions[run], rounds[run]) for run in found[place].runs]
-        over = all(session.phase is Phase.COMPLETE and n == len(session.history) for session, n in runs)
+        over = all(session.state is RunState.COMPLETE and n == len(session.history) for session, n in runs)
         for service in group.setting.services:
             own_means = means[service]
             row = Row(place, service, own_means["spent"].played, over, own_means, differences.get(service, {}))

@@ -8,15 +8,16 @@ from typing import Any
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError
+from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import packed
 from scenarios.running.processes import Message, Messages, Process
 from scenarios.running.steering import GRACE, Start
 from tui.state.log_follower import LogFollower
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 INTERVAL = 0.05  # seconds between two reads of the files: less than between two redraws
 
-_ENDS = {None: Phase.COMPLETE, "stopped": Phase.STOPPED}
+_ENDS = {None: RunState.COMPLETE, "stopped": RunState.INTERRUPTED}
 
 
 class LiveRun:
@@ -83,7 +84,7 @@ class LiveRun:
         """Apply a message to the session; see ``scenarios.running.worker``."""
         match message:
             case None if self._closing:
-                self.session.move(Phase.STOPPED)
+                self.session.move(RunState.INTERRUPTED)
             case None:
                 self._fail(self._process.obituary())
             case {"type": "opening", "text": text}:
@@ -98,8 +99,8 @@ class LiveRun:
             case {"type": "slow", "text": text}:
                 self.session.wait_for(text)
             case {"type": "end", "error": error, "kind": kind}:
-                self.session.move(_ENDS.get(kind, Phase.FAILED), error)
+                self.session.move(_ENDS.get(kind, RunState.FAILED), error)
 
     def _fail(self, error: str) -> None:
         where = self.session.directory
-        self.session.move(Phase.FAILED, error if where is None else f"{error}\nlog: {where / LOG}")
+        self.session.move(RunState.FAILED, error if where is None else f"{error}\nlog: {where / LOG}")

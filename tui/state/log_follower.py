@@ -1,7 +1,6 @@
 """Follows the logs of a run: a complete one, an interrupted one, or one that a process writes."""
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,17 +10,17 @@ from flmarket.core.crash import defect
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
 from scenarios.loader import ScenarioError
-from scenarios.logs.columns import ALL_TABLES, ROUNDS, tables_in
-from scenarios.logs.directory import LOG, META, RunDirectory, State
+from scenarios.logs.columns import ROUNDS, tables_in
+from scenarios.logs.directory import LOG, META, RunDirectory
 from scenarios.logs.reading import LogError, LoggedRound, round_spans
+from scenarios.logs.run_state import RunState
 from scenarios.logs.table import Table
 from scenarios.plugin_files import require_loaded
+from tui.state.run_standing import state_of
 from tui.state.stored import stored_rounds
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 INTERVAL = 0.25  # seconds between two reads of files that grow
-
-QUIET = 10.0  # seconds without growth after which a run counts as interrupted, until its files grow again
 
 
 class LogFollower:
@@ -100,11 +99,11 @@ class DirectoryFeed:
             else:
                 self._follow()
         except PluginError as error:  # names the run itself
-            self.session.move(Phase.FAILED, str(error))
+            self.session.move(RunState.UNREADABLE, str(error))
         except (OSError, UnicodeError, InputError, ScenarioError, LogError) as error:
-            self.session.move(Phase.FAILED, f"{self._path}: cannot be replayed: {error}")
+            self.session.move(RunState.UNREADABLE, f"{self._path}: cannot be replayed: {error}")
         except Exception as error:  # in a thread, where a failure would go unseen
-            self.session.move(Phase.FAILED, defect(error))
+            self.session.move(RunState.UNREADABLE, defect(error))
 
     def _identify(self) -> bool:
         """Set what is run; return whether the run is complete, and its files are what was written."""
@@ -116,7 +115,7 @@ class DirectoryFeed:
             needed = {thing: record for thing, record in meta["plugins"].items() if thing.rpartition(" ")[0] in kinds}
             require_loaded(needed, str(self._path))  # bids depend on them; nothing else is needed to show a run
             labels = meta["labels"]
-            if whole := run.state is State.COMPLETE:
+            if whole := run.state is RunState.COMPLETE:
                 run.require_whole(digests=True)
         self.session.identify(self._path, RunDirectory(self._path).scenario_text(), labels=labels)
         return whole
@@ -128,31 +127,25 @@ class DirectoryFeed:
         follower = LogFollower(self._path, len(services))
         while not self._stop.is_set():
             # In this order: what was written before meta.json is in the tables when they are read.
-            ended = (self._path / META).exists()
+            state = state_of(self._path)
             for text in follower.rounds():
                 LoggedRound.read(text).check(services, scenario.clients.count)
                 self.session.add(text)
-            if ended:
+            if state in {RunState.COMPLETE, RunState.FAILED}:
                 self._conclude()
                 return
-            quiet = time.time() - self._changed() > QUIET
-            phase = Phase.INTERRUPTED if quiet else Phase.GROWING
-            if phase is not self.session.phase:
-                self.session.move(phase)
-            # It may only have paused: keep reading.
+            if state is not self.session.state:
+                self.session.move(state)
+            # Where files have no locks, an interrupted run may only have paused: keep reading.
             self._stop.wait(INTERVAL)
 
     def _conclude(self) -> None:
         run = RunDirectory(self._path)
         error = run.meta().get("error")
-        if run.state is State.COMPLETE and len(self.session.history) != run.meta()["rounds"]:
+        if run.state is RunState.COMPLETE and len(self.session.history) != run.meta()["rounds"]:
             raise LogError("the run was started over while it was watched; open it again")
-        if run.state is State.COMPLETE:
+        if run.state is RunState.COMPLETE:
             self.session.sweep = run.meta()["sweep"]
-            self.session.move(Phase.COMPLETE)
+            self.session.move(RunState.COMPLETE)
         else:
-            self.session.move(Phase.FAILED, f"{error or 'the run failed'}\nlog: {self._path / LOG}")
-
-    def _changed(self) -> float:
-        times = [path.stat().st_mtime for table in ALL_TABLES.values() if (path := table.path(self._path)).exists()]
-        return max(times, default=0.0)
+            self.session.move(RunState.FAILED, f"{error or 'the run failed'}\nlog: {self._path / LOG}")

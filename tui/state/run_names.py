@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention, Scenario
-from tui.state.watched_run import Phase, Session
-
-_ENDINGS = {Phase.INTERRUPTED: "was interrupted", Phase.STOPPED: "was stopped", Phase.FAILED: "failed"}
+from scenarios.logs.run_state import RunState
+from tui.state.watched_run import Session
 
 
 def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
@@ -27,8 +26,8 @@ def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
     if len({kernel for session in known for kernel in session.kernels.values()}) > 1:
         notes.append("trained in different arithmetic: part of the difference comes from that")
     for session in known:
-        if session.phase in _ENDINGS and len(session.history):
-            notes.append(f"{name_of(session, sessions)} {_ENDINGS[session.phase]} after round {len(session.history)}")
+        if session.over and session.state is not RunState.COMPLETE and len(session.history):
+            notes.append(f"{name_of(session, sessions)}: {session.state} after round {len(session.history)}")
     return notes
 
 

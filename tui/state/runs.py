@@ -17,13 +17,14 @@ from flmarket.core.errors import InputError, RunError
 from learning.policy import AS_CONFIGURED
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.loader import dumps, parse, points, settled, with_policy
-from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.running.processes import WORKER, Process
 from scenarios.running.steering import Start
 from tui.state.catalogue import find_run
 from tui.state.live_run import LiveRun
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 
 class Identity(NamedTuple):
@@ -125,7 +126,7 @@ class Runs:
             count = len(self._processes()) if start.paused else self._playing()
             if count >= self.most and not at_once:
                 self._waiting[session] = start
-                session.move(Phase.PAUSED if start.paused else Phase.WAITING)
+                session.move(RunState.PAUSED if start.paused else RunState.WAITING)
                 return session
             self._begin(session, start)
         self._read_in_thread(session)
@@ -176,7 +177,7 @@ class Runs:
             if start is not None:
                 if do in {"pause", "resume"}:
                     self._waiting[session] = replace(start, paused=do == "pause")
-                    session.move(Phase.PAUSED if do == "pause" else Phase.WAITING)
+                    session.move(RunState.PAUSED if do == "pause" else RunState.WAITING)
             else:
                 self._feeds[session].send(do, **content)
             if do != "resume":
@@ -230,11 +231,11 @@ class Runs:
         if identity is None:
             return None
         for session in self.sessions:
-            if session.phase is Phase.GROWING and identity_of(session) == identity:
+            if session.state is RunState.RUNNING and identity_of(session) == identity:
                 return session
         run = find_run(identity.out, identity.scenario, identity.name, identity.policy, identity.seed)
         try:
-            played = run is not None and run.state is State.INCOMPLETE and run.being_played()
+            played = run is not None and run.state is not RunState.COMPLETE and run.being_played()
         except InputError:  # the runner reports what is wrong with the directory
             return None
         return self.open(run.path) if played and run is not None else None
@@ -251,7 +252,7 @@ class Runs:
             live = LiveRun(session, replace(start, speed=session.speed), process or Process(self._command))
             self._feeds[session] = live
         except RunError as error:  # no memory or no process to be had
-            session.move(Phase.FAILED, str(error))
+            session.move(RunState.FAILED, str(error))
 
     def _next(self) -> Session | None:
         """Start the next run that waits, if there is a core for it, and return its session."""
@@ -260,7 +261,7 @@ class Runs:
             if ready is None or self._playing() >= self.most:
                 return None
             start = self._waiting.pop(ready)
-            ready.move(Phase.STARTING)
+            ready.move(RunState.STARTING)
             self._begin(ready, start)
             return ready
 
@@ -276,7 +277,7 @@ class Runs:
                 if feed is not None:
                     feed.read()
             except Exception as error:  # a defect of ours must not pass unnoticed, nor keep other runs waiting
-                reading.move(Phase.FAILED, f"reading the run failed: {error!r}")
+                reading.move(RunState.UNREADABLE, f"reading the run failed: {error!r}")
             reading = self._next()
 
 
@@ -287,8 +288,8 @@ def _what(start: Start) -> Start:
 
 def _outdated(session: Session) -> bool:
     """Whether a run that did not end well has been completed since, by another session or another process."""
-    if session.directory is None or not session.over or session.phase is Phase.COMPLETE:
+    if session.directory is None or not session.over or session.state is RunState.COMPLETE:
         return False
     with suppress(RunDirectoryError):
-        return RunDirectory(session.directory).state is State.COMPLETE
+        return RunDirectory(session.directory).state is RunState.COMPLETE
     return False

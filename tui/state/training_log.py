@@ -16,9 +16,9 @@ from typing import Any
 
 from flmarket.core.errors import InputError
 from flmarket.core.locks import is_locked
-from tui.state.log_follower import QUIET
+from scenarios.logs.run_state import RunState
 from tui.state.rounds_per_second import Pace
-from tui.state.run_state import COMPLETE, INCOMPLETE, INTERRUPTED, RUNNING
+from tui.state.run_standing import QUIET
 
 METRICS = ("auc", "reward", "reached", "markup")
 NEEDED = ("episode", "phase", *METRICS)
@@ -56,7 +56,7 @@ class TrainingFeed:
 
     def __init__(self, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.log = log  # the file of the log
-        self.state = INCOMPLETE  # a word of ``standing.STATES``
+        self.state = RunState.INCOMPLETE
         self.episodes: list[Point] = []
         self.evaluations: list[Point] = []
         self.plan: Mapping[str, Any] = {}  # what ``plan.json`` holds; empty until it is there
@@ -86,7 +86,7 @@ class TrainingFeed:
     @property
     def left(self) -> float | None:
         """Seconds until the training ends at its present pace; None where that is not known."""
-        rate = self.pace.rate() if self.state == RUNNING else None
+        rate = self.pace.rate() if self.state is RunState.RUNNING else None
         return None if rate is None or self.total is None else max(0, self.total - len(self.episodes)) / rate
 
     def look(self) -> None:
@@ -105,21 +105,21 @@ class TrainingFeed:
 
     def _set_state(self, changed: bool) -> None:
         # Looked at only where it may be held: for the moment of the look, no other process can take it.
-        if self.state in {INTERRUPTED, COMPLETE} and not changed:
+        if self.state in {RunState.INTERRUPTED, RunState.COMPLETE} and not changed:
             return
         before, self._locked = self._locked, is_locked(self.log)
         if self._locked:
-            self.state = RUNNING
+            self.state = RunState.RUNNING
             return
         done = self.evaluations[-1].episode if self.evaluations else 0
         ended = self.total is None or done >= self.total
         quiet = time.time() - self._stamps.get(self.log, (0, 0))[0] / 1e9 > QUIET
         if ended and self.log.with_suffix(".safetensors").exists():
-            self.state = COMPLETE
+            self.state = RunState.COMPLETE
         elif quiet or (before and not ended):
-            self.state = INTERRUPTED
+            self.state = RunState.INTERRUPTED
         elif not before:
-            self.state = INCOMPLETE
+            self.state = RunState.INCOMPLETE
         self.pace.stop()
 
     def _has_changed(self, path: Path) -> bool:

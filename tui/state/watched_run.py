@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.mixtures import played_by
 from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.run_state import RunState
 from scenarios.world import World
 from tui.state.bid_verdicts import Book
 from tui.state.history import History
@@ -25,26 +25,11 @@ from tui.state.rounds_per_second import Pace
 from tui.state.stored import Spans, StoredRounds
 from tui.state.watched import Watched
 
-
-class Phase(StrEnum):
-    """The state of a run."""
-
-    WAITING = "waiting"  # until one of the runs that play ends
-    STARTING = "starting"
-    RUNNING = "running"
-    PAUSED = "paused"
-    GROWING = "growing"  # another process writes to the directory
-    COMPLETE = "complete"
-    STOPPED = "stopped"
-    INTERRUPTED = "interrupted"  # the directory of a run that did not end
-    FAILED = "failed"
-
-
-OVER = frozenset({Phase.COMPLETE, Phase.STOPPED, Phase.INTERRUPTED, Phase.FAILED})
+OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})
 
 
 class SessionChanged(Message):
-    """A run has new rounds or another phase. Sent once until ``Session.seen`` is called, however much happens."""
+    """A run has new rounds or another state. Sent once until ``Session.seen`` is called, however much happens."""
 
     def __init__(self, session: "Session") -> None:
         super().__init__()
@@ -52,7 +37,7 @@ class SessionChanged(Message):
 
 
 class Session(Watched):
-    """One run: its scenario, its rounds so far, and its phase.
+    """One run: its scenario, its rounds so far, and its state.
 
     A feed fills it from another thread. Screens that watch it get ``SessionChanged``.
 
@@ -63,7 +48,7 @@ class Session(Watched):
     def __init__(self, label: str, *, hurry: int = 0) -> None:
         super().__init__(lambda: SessionChanged(self))
         self.history = History()  # the rounds so far
-        self.phase = Phase.STARTING  # the state of the run
+        self.state = RunState.STARTING
         self.speed: float | None = None  # rounds per second at most; None for full speed
         self.scenario: Scenario | None = None  # None until it is known
         self.world: World | None = None  # None until it is known
@@ -92,7 +77,7 @@ class Session(Watched):
 
     @property
     def over(self) -> bool:
-        return self.phase in OVER
+        return self.state in OVER
 
     @property
     def catching_up(self) -> bool:
@@ -159,7 +144,7 @@ class Session(Watched):
     def spoil(self, error: LogError) -> None:
         """Drop the rounds of a run, one of which cannot be shown after all."""
         self.history = History()
-        self.move(Phase.FAILED, f"{self.directory}: cannot be replayed: {error}")
+        self.move(RunState.UNREADABLE, f"{self.directory}: cannot be replayed: {error}")
 
     def open_with(self, step: str) -> None:
         """Record what the run's process does now, before it can play."""
@@ -171,14 +156,14 @@ class Session(Watched):
         self.slow = slow
         self.changed()
 
-    def move(self, phase: Phase, error: str | None = None) -> None:
-        """Set the phase, and the error if there is one."""
-        if phase is not self.phase:
+    def move(self, state: RunState, error: str | None = None) -> None:
+        """Set the state, and the error if there is one."""
+        if state is not self.state:
             self.pace.stop()
-        self.phase = phase
+        self.state = state
         if error is not None:
             self.error = error
-        if phase is Phase.COMPLETE and self.directory is not None:
+        if state is RunState.COMPLETE and self.directory is not None:
             with suppress(RunDirectoryError):  # it was removed meanwhile: there is nothing to compare it by
                 meta = RunDirectory(self.directory).meta()
                 self.version, self.kernels = played_by(meta), dict(meta["kernel"])
@@ -187,4 +172,4 @@ class Session(Watched):
     def set_state(self, *, paused: bool, speed: float | None) -> None:
         """Set whether the run is paused, and its speed."""
         self.speed = speed
-        self.move(Phase.PAUSED if paused else Phase.RUNNING)
+        self.move(RunState.PAUSED if paused else RunState.RUNNING)

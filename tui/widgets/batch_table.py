@@ -7,25 +7,16 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from flmarket.core.counting import counted, duration
-from tui.state import run_state as states
+from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import RunLine
 from tui.state.batch_groups import RunGroup
 from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.columns import Column
 from tui.style.formats import bar, percent, plain
+from tui.style.run_states import signed, state_sign, state_style
 from tui.widgets.table_view import TableView
 
-COLORS = {
-    states.WAITING: "foreground",
-    states.RUNNING: "success",
-    states.INCOMPLETE: "warning",
-    states.INTERRUPTED: "warning",
-    states.COMPLETE: "primary",
-    states.DAMAGED: "error",
-    states.FAILED: "error",
-    states.UNREADABLE: "error",
-}
 COLUMNS = (
     Column("mark", " "),
     Column("state", "state"),
@@ -75,11 +66,10 @@ class BatchTable(TableView):
 
     def _of_run(self, line: RunLine) -> dict[str, Text]:
         run = line.standing
-        style = tint(self.app, COLORS[run.state], bold=run.state != states.WAITING)
         return {
             "mark": plain("✓" if run.path in self.marked else " "),
-            "state": plain(f"{states.SIGNS[run.state]} {run.state}", style),
-            **self._progress(run.round, line.rounds, ended=run.state == states.COMPLETE),
+            "state": plain(signed(run.state), state_style(self.app, run.state)),
+            **self._progress(run.round, line.rounds, ended=run.state is RunState.COMPLETE),
             "left": plain("" if line.left is None else duration(line.left)),
             "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
             "policy": plain(run.policy),
@@ -109,11 +99,11 @@ class BatchTable(TableView):
             "problem": plain(problem, tint(self.app, "error")),
         }
 
-    def _states(self, found: Counter[str]) -> Text:
+    def _states(self, found: Counter[RunState]) -> Text:
         line = plain("")
-        for state in reversed(states.STATES):
+        for state in reversed(RunState):
             if found[state]:
-                line.append(f"{states.SIGNS[state]}{found[state]} ", tint(self.app, COLORS[state], bold=True))
+                line.append(f"{state_sign(state)}{found[state]} ", state_style(self.app, state))
         return line
 
     def _progress(self, done: int, rounds: int | None, *, ended: bool = False) -> dict[str, Text]:

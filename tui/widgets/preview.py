@@ -24,7 +24,7 @@ from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError, last_services
 from tui.state.catalogue import Entry
-from tui.state.run_state import run_state
+from tui.state.run_standing import state_of
 from tui.state.training_log import TrainingFeed
 from tui.style.colors import sign, tint
 from tui.style.formats import percent, plain
@@ -136,7 +136,7 @@ def _training_preview(log: Path, faint: Style) -> RenderableType:
 
 
 def _run_preview(entry: Entry, faint: Style) -> RenderableType:
-    state = run_state(entry.path)
+    state = state_of(entry.path)
     scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO), catalogue=played())
     number, rows = last_services(entry.path)
     rounds = f"{number} of {counted(scenario.rounds, 'round')}"

@@ -7,12 +7,12 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from flmarket.core.counting import duration
-from tui.state.run_state import COMPLETE, INTERRUPTED, RUNNING, SIGNS
+from scenarios.logs.run_state import RunState
 from tui.state.training_log import Point, Preference, TrainingFeed
 from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
 from tui.style.formats import per_second, plain
-from tui.widgets.batch_table import COLORS
+from tui.style.run_states import signed, state_style
 from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
 
@@ -89,24 +89,18 @@ class TrainingTable(TableView):
 
     def cells(self, index: int) -> Sequence[Text]:
         feed = self._feeds[index]
-        rate = feed.pace.rate() if feed.state == RUNNING else None
+        rate = feed.pace.rate() if feed.state is RunState.RUNNING else None
         color = series_color(index)
         return [
             plain(sign(index), color),
             plain(feed.name, color),
-            plain(*state_words(feed, self)),
+            plain(signed(feed.state), state_style(self.app, feed.state)),
             plain(f"{len(feed.episodes)}/{'?' if feed.total is None else feed.total}"),
             plain("" if rate is None else per_second(rate)),
             plain("" if feed.left is None else duration(feed.left)),
             plain(f"{feed.evaluations[-1].values['auc']:.4f}" if feed.evaluations else ""),
             plain(feed.what),
         ]
-
-
-def state_words(feed: TrainingFeed, widget: TableView) -> tuple[str, str]:
-    """Return the state of a training with its sign, and its style."""
-    words = {RUNNING: "training", COMPLETE: "complete", INTERRUPTED: "interrupted"}.get(feed.state, feed.state)
-    return f"{SIGNS[feed.state]} {words}", str(tint(widget.app, COLORS[feed.state], bold=True))
 
 
 class PreferenceTable(TableView):

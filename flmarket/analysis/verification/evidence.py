@@ -34,7 +34,8 @@ from scenarios.file.checks import played
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
-from scenarios.logs.directory import SCENARIO, RunDirectory, State
+from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import require_same_plugins
 
 
@@ -73,7 +74,7 @@ class Logs:
     @classmethod
     def read_whole(cls, run: RunDirectory) -> "Logs":
         """Read the logs of a complete run of which no file is damaged."""
-        if run.state is not State.COMPLETE:
+        if run.state is not RunState.COMPLETE:
             raise InputError(f"{run.path}: {run.unfinished()}")
         run.require_whole(digests=True)
         return cls.read(run)

@@ -15,7 +15,8 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rules import RULES
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import ALL_TABLES, tables_of
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 
 _LONGEST = 200  # characters of a line in a message
 
@@ -34,7 +35,7 @@ class Verdict:
 def verify(run: RunDirectory) -> Verdict:
     """Check a run's logs. The plug-ins that it was played with are not needed."""
     verdict = Verdict(run.path)
-    if run.state is not State.COMPLETE:
+    if run.state is not RunState.COMPLETE:
         raise InputError(f"{run.path}: {run.unfinished()}")
     verdict.problems += run.damage(digests=True)
     try:

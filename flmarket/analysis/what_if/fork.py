@@ -24,7 +24,8 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
-from scenarios.logs.directory import CHECKPOINT, RunDirectory, State
+from scenarios.logs.directory import CHECKPOINT, RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch import play_batch
@@ -59,7 +60,7 @@ class Original:
         Raises:
             InputError: it is neither, is damaged, or uses a plug-in that is not loaded here.
         """
-        complete = directory.state is State.COMPLETE
+        complete = directory.state is RunState.COMPLETE
         if complete:
             directory.require_whole(digests=True)
             require_same_plugins(directory.meta()["plugins"], str(directory.path))

@@ -102,7 +102,7 @@ def run(
 def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], options: RunOptions) -> None:
     from scenarios.build import Shelf
     from scenarios.loader import regimes_of
-    from scenarios.logs.directory import State
+    from scenarios.logs.run_state import RunState
     from scenarios.running.planning import due, planned
 
     runs = planned(scenarios, policies, seeds, options, Shelf())
@@ -112,7 +112,7 @@ def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Seque
     for run in runs:
         if run.directory in skipped:
             word = "complete"
-        elif run.directory.state is State.INCOMPLETE and not options.fresh:
+        elif run.directory.state is not RunState.WAITING and not options.fresh:
             word = "resume"
         else:
             word = "run"

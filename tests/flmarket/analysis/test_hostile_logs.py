@@ -19,13 +19,14 @@ from scenarios.loader import load
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from support.tiers import slow
 from tui.state.bid_verdicts import Book
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 CELLS = [
     b"9" * 5000, b"x" * 140_000, b"5" * 25 + b".000000", b"9223372036854775808", b"1e308", b"1e999", b"nan", b"inf",
@@ -68,8 +69,8 @@ def replay(path: Path) -> None:
     """Read the run as the screens do, and look at every order book."""
     session = Session("run")
     DirectoryFeed(session, path).read()
-    assert session.phase in {Phase.COMPLETE, Phase.FAILED}
-    if session.phase is Phase.FAILED:
+    assert session.state in {RunState.COMPLETE, RunState.UNREADABLE}
+    if session.state is RunState.UNREADABLE:
         raise InputError(session.error)
     assert session.world is not None
     for number in range(1, len(session.history) + 1):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from support.shell import CLI, process
 from support.terminal import Terminal, alive
 from support.tiers import slow
@@ -71,7 +72,7 @@ class Playing:
 
     def resume(self) -> str:
         """Play the rest of the run; return its log."""
-        assert self.directory.state is State.INCOMPLETE
+        assert self.directory.state is RunState.INCOMPLETE
         assert process("run", "small.toml", cwd=self.folder).returncode == 0
         return (self.directory.path / "run.log").read_text()
 
@@ -124,7 +125,7 @@ def test_ctrl_z_gives_the_terminal_back_until_fg_while_the_run_plays_on(playing:
         terminal.wait_until(lambda: playing.rounds() > played)
         terminal.type("fg\r")
         terminal.wait_for("\x1b[?1049h")
-        terminal.wait_until(lambda: playing.directory.state is State.COMPLETE)
+        terminal.wait_until(lambda: playing.directory.state is RunState.COMPLETE)
         terminal.wait_for("complete")
         terminal.type("q")
         terminal.wait_for("ready>")

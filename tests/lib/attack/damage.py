@@ -17,11 +17,12 @@ from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 BATCH = 50
 """Damages of one attempt."""
@@ -74,7 +75,7 @@ def readers(run: Run, folder: Path) -> dict[str, Callable[[], object]]:
     def replay() -> None:
         session = Session("replay")
         DirectoryFeed(session, path).read()
-        if session.phase is not Phase.FAILED:
+        if session.state is not RunState.UNREADABLE:
             for logged in session.history:
                 _ = logged.offers, logged.events
 

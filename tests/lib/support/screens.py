@@ -9,12 +9,13 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from scenarios.logs.run_state import RunState
 from scenarios.running.processes import Process
 from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.live_run import LiveRun
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""
@@ -49,7 +50,7 @@ def play_headlessly(start: Start, runner: Sequence[str]) -> None:
     live = LiveRun(session, start, Process(runner))
     live.read()
     live.close()
-    assert session.phase is Phase.COMPLETE, session.error
+    assert session.state is RunState.COMPLETE, session.error
 
 
 @asynccontextmanager

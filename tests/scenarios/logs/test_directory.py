@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from scenarios.logs.directory import RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 
 
 def test_a_runs_place_names_scenario_hash_policy_and_seed(tmp_path: Path) -> None:
@@ -16,13 +17,13 @@ def test_a_runs_place_names_scenario_hash_policy_and_seed(tmp_path: Path) -> Non
 
 def test_a_run_is_complete_only_when_its_meta_file_says_so(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run")
-    assert run.state is State.ABSENT
+    assert run.state is RunState.WAITING
     run.prepare("name = 'x'\n")
-    assert run.state is State.INCOMPLETE
+    assert run.state is RunState.INCOMPLETE
     run.finish({"status": "failed"})
-    assert run.state is State.INCOMPLETE
+    assert run.state is RunState.FAILED
     run.finish({"status": "complete"})
-    assert run.state is State.COMPLETE
+    assert run.state is RunState.COMPLETE
     content = b"name = 'x'\n"
     files = {"scenario.toml": {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
     assert run.meta() == {"status": "complete", "files": files}
@@ -87,7 +88,7 @@ def test_starting_over_that_is_cut_short_leaves_an_unfinished_run(
             with pytest.raises(KeyboardInterrupt):
                 run.prepare("x", fresh=True)
         assert len(list(run.path.iterdir())) == survivors
-        assert run.state is State.INCOMPLETE
+        assert run.state is RunState.INCOMPLETE
         run.prepare("x")  # it can resume
 
 

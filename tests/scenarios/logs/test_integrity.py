@@ -15,10 +15,11 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv", "run.log", "meta.json")
 
@@ -91,7 +92,7 @@ def test_whoever_reads_a_run_looks_at_the_sizes(
         assert str(path / name) in str(error.value)
     session = Session("replay")
     DirectoryFeed(session, path).read()
-    assert session.phase is Phase.FAILED
+    assert session.state is RunState.UNREADABLE
     assert str(path / name) in (session.error or "")
 
 

@@ -14,13 +14,14 @@ from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run, execute
 from support.runs import reseal
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_it_is_refused(look: Callable[[Run, Path], object], run: Run, tmp_path: 
 def test_replay_refuses_it(run: Run) -> None:
     session = Session("old")
     DirectoryFeed(session, run.directory.path).read()
-    assert session.phase is Phase.FAILED
+    assert session.state is RunState.UNREADABLE
     assert problem(run) in (session.error or "")
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from flmarket.core.errors import RunError
 from scenarios.loader import load
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_interrupted, find_runs
+from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch
 from scenarios.running.options import RunOptions
 
@@ -24,10 +25,10 @@ def test_a_batch_makes_the_directories_of_its_runs_before_the_first_begins(tmp_p
 def test_an_announced_run_is_absent_until_it_begins(tmp_path):
     place = RunDirectory(tmp_path / "small-0a0b0c0d" / "hqfa" / "seed-0000")
     place.announce()
-    assert place.state is State.ABSENT
+    assert place.state is RunState.WAITING
     assert find_runs([tmp_path]) == find_interrupted([tmp_path]) == []
     place.prepare("rounds = 1\n")
-    assert place.state is State.INCOMPLETE
+    assert place.state is RunState.INCOMPLETE
 
 
 def test_what_cannot_be_written_is_left_to_the_run_itself(tmp_path):

@@ -20,7 +20,8 @@ from learning.policy import Policy, PolicyContext, policy
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
-from scenarios.logs.directory import RunDirectoryError, State
+from scenarios.logs.directory import RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.provenance import versions
@@ -102,7 +103,7 @@ def test_a_run_goes_on_after_any_round(
 ) -> None:
     run = run_of(tmp_path)
     interrupt(run, shelf, after)
-    assert run.directory.state is State.INCOMPLETE
+    assert run.directory.state is RunState.INCOMPLETE
     played: list[int] = []
     execute(run, shelf, workers=2, observers=[lambda report: played.append(report.round)])
     assert played == list(range(after + 1, 13))
@@ -191,7 +192,7 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
         execute(run, shelf, workers=0)
     assert results(run) == before
     execute(run, shelf, workers=0, fresh=True)
-    assert run.directory.state is State.COMPLETE
+    assert run.directory.state is RunState.COMPLETE
 
 
 @pytest.mark.usefixtures("every_round")
@@ -277,9 +278,9 @@ from pathlib import Path
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.build import Shelf, build
+from scenarios.logs.run_state import RunState
 from scenarios.loader import parse
 from scenarios.running.runner import execute
-from scenarios.logs.directory import State
 
 out, kills = Path(sys.argv[1]), 0
 checkpoint.INTERVAL = 0.0
@@ -289,8 +290,8 @@ shelf.digests(scenario)
 build(scenario, 0, shelf, workers=0).federation.close()  # imports all that a run does
 for seed in range(1000):
     [run] = plan([scenario], [], [0], out / str(seed), shelf)
-    while run.directory.state is not State.COMPLETE:
-        begun, from_start = time.monotonic(), run.directory.state is State.ABSENT
+    while run.directory.state is not RunState.COMPLETE:
+        begun, from_start = time.monotonic(), run.directory.state is RunState.WAITING
         child = os.fork()
         if child == 0:
             execute(run, shelf, workers=seed % 3)
@@ -354,6 +355,6 @@ def test_a_full_disk_ends_a_run_with_a_clear_error_and_the_same_command_goes_on(
                 execute(run, shelf, workers=0)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert run.directory.state is State.INCOMPLETE
+        assert run.directory.state is RunState.FAILED
     execute(run, shelf, workers=0)
     assert results(run) == whole

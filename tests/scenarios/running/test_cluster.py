@@ -15,7 +15,7 @@ import pytest
 from flmarket.core.installation import PACKAGES, ROOT, command
 from scenarios.build import Shelf
 from scenarios.loader import parse
-from scenarios.logs.directory import State
+from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
 from scenarios.running.observer import RunObserver
@@ -97,7 +97,7 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
         result = run_all(runs, shelf, again, cluster=nodes)
     assert [word for word, *_ in again.notified] == ["skipped"] * 4 + ["started", "failed"]
     assert "diverged" in again.notified[-1][2]
-    assert result.failed[0].directory.state is State.INCOMPLETE
+    assert result.failed[0].directory.state is RunState.FAILED
     assert "diverged" in (result.failed[0].directory.path / "run.log").read_text()
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 

@@ -10,7 +10,8 @@ import pytest
 import flmarket
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running import time_limit
 from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
@@ -139,8 +140,8 @@ def test_whatever_a_policy_does_fails_its_run_and_no_other(jobs: str, folder: Pa
     for name, message in mistakes.items():
         [line] = [line for line in lines if line.startswith(f"small ({name}) seed 0: failed: ")]
         assert message in line
-        assert run_directory(folder, name).state is State.INCOMPLETE
-    assert run_directory(folder, "random").state is State.COMPLETE
+        assert run_directory(folder, name).state is (RunState.INCOMPLETE if name in FATAL else RunState.FAILED)
+    assert run_directory(folder, "random").state is RunState.COMPLETE
     left = (run_directory(folder, "leaves").path / "run.log").read_text()
     assert "goodbye\n" in left
     assert f"ERROR failed: {FATAL['leaves']}" in left
@@ -172,7 +173,7 @@ def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, line: i
     assert done.returncode == 1
     where = f"mine.py:{line}, in {name.replace('-', '_')} (service alpha, round 2),"
     assert f"small ({name}) seed 0: failed: {where} did not return in time (--decision-timeout) (log: " in done.stderr
-    assert run_directory(folder, "random").state is State.COMPLETE
+    assert run_directory(folder, "random").state is RunState.COMPLETE
 
 
 @pytest.mark.slow

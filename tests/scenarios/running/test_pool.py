@@ -15,7 +15,8 @@ from des.log_records import ServiceReport
 from flmarket.core.plugins import entries
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
-from scenarios.logs.directory import RunDirectoryError, State
+from scenarios.logs.directory import RunDirectoryError
+from scenarios.logs.run_state import RunState
 from scenarios.running import processes
 from scenarios.running.batch import run_all
 from scenarios.running.observer import RunObserver
@@ -141,7 +142,10 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
     text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = parse(text, overrides=SURROGATE)
-    for how, word in (("raises", "an odd policy"), ("dies", "was ended by signal 9")):
+    for how, word, state in (
+        ("raises", "an odd policy", RunState.FAILED),
+        ("dies", "was ended by signal 9", RunState.INCOMPLETE),
+    ):
         if how == "dies":
             monkeypatch.setenv("ODD_DIES", "1")
         runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
@@ -150,7 +154,7 @@ def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
         assert [run.policy for run in result.failed] == ["odd", "odd"]
         assert [run.policy for run in result.complete] == ["random", "random"]
         assert all(word in str(said) for kind, *_, said in observer.notified if kind == "failed")
-        assert [run.directory.state for run in result.failed] == [State.INCOMPLETE] * 2
+        assert [run.directory.state for run in result.failed] == [state] * 2
     assert not children()
 
 
@@ -170,7 +174,7 @@ def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_p
     (runs[-1].directory.path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunDirectoryError, match=r"thesis\.tex"):
         run_all(runs, shelf, Observer(), RunOptions(jobs=2))
-    assert runs[0].directory.state is State.ABSENT
+    assert runs[0].directory.state is RunState.WAITING
 
 
 def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, shelf: Shelf) -> None:

@@ -19,7 +19,7 @@ from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
-from scenarios.logs.directory import State
+from scenarios.logs.run_state import RunState
 from scenarios.running.batch import run_all
 from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
@@ -217,7 +217,7 @@ def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: P
     assert (meta["status"], meta["error"]) == ("failed", message)
     assert "ZeroDivisionError" in (runs[0].directory.path / "run.log").read_text()
     assert len(pd.read_csv(runs[0].directory.path / "rounds.csv")) == 2  # the round before is kept
-    assert runs[0].directory.state is State.INCOMPLETE
+    assert runs[0].directory.state is RunState.FAILED
 
 
 def test_a_diverging_model_is_named(two_services: str, tmp_path: Path, shelf: Shelf) -> None:

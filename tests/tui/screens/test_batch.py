@@ -13,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from support.screens import until
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
@@ -22,7 +23,6 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.state.batch_folder import Look, RunsFolder
-from tui.state.watched_run import Phase
 from tui.widgets.batch_table import BatchTable
 
 BREAKS = """
@@ -110,7 +110,7 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
             await until(pilot, lambda: isinstance(app.screen, MarketScreen))
             market = app.screen
             assert isinstance(market, MarketScreen)
-            await until(pilot, lambda: len(market.session.history) > 20 and market.session.phase is Phase.GROWING)
+            await until(pilot, lambda: len(market.session.history) > 20 and market.session.state is RunState.RUNNING)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)
 

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
+from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.screens import until, watching
 from support.tiers import slow
@@ -20,7 +21,7 @@ from tui.screens.market import MarketScreen
 from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.state.comparison import common_rounds, compare, groups
 from tui.state.run_names import caveats, name_of, original
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.widgets.compare_table import CompareTable
 
 Play = Callable[..., Session]
@@ -41,8 +42,8 @@ def status(screen: CompareScreen) -> str:
     return str(screen.query_one("#compare-status", Static).render())
 
 
-def two(play: Play, text: str, *, rounds: int | None = None, phase: Phase = Phase.COMPLETE) -> list[Session]:
-    return [play(text), play(text.replace('"lcfa"', '"d-first"'), rounds=rounds, phase=phase)]
+def two(play: Play, text: str, *, rounds: int | None = None, state: RunState = RunState.COMPLETE) -> list[Session]:
+    return [play(text), play(text.replace('"lcfa"', '"d-first"'), rounds=rounds, state=state)]
 
 
 def test_differences_from_the_baseline(play_small: Play, scenario_text: str) -> None:
@@ -78,19 +79,21 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
     assert caveats([one, other])[-1] == "trained in different arithmetic: part of the difference comes from that"
 
 
-@pytest.mark.parametrize(("rounds", "phase", "words"), [(None, Phase.COMPLETE, "never"), (5, Phase.PAUSED, "not yet")])
+@pytest.mark.parametrize(
+    ("rounds", "state", "words"), [(None, RunState.COMPLETE, "never"), (5, RunState.PAUSED, "not yet")]
+)
 async def test_a_target_that_was_missed_is_never_met_once_the_run_is_complete(
-    app: MarketApp, play_small: Play, scenario_text: str, rounds: int | None, phase: Phase, words: str
+    app: MarketApp, play_small: Play, scenario_text: str, rounds: int | None, state: RunState, words: str
 ) -> None:
     far = re.sub(r"target_accuracy = [0-9.]+", "target_accuracy = 0.999", scenario_text)
-    session = play_small(far, rounds=rounds, phase=phase)
+    session = play_small(far, rounds=rounds, state=state)
     async with comparing(app, [session, session]) as (_, screen):
         table = screen.query_one(CompareTable)
         assert {str(table.cells(row)[6]) for row in range(table.count)} == {words}
 
 
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    sessions = two(play_small, scenario_text, rounds=5, phase=Phase.PAUSED)
+    sessions = two(play_small, scenario_text, rounds=5, state=RunState.PAUSED)
     async with comparing(app, sessions) as (pilot, screen):
         table = screen.query_one(CompareTable)
         assert table.count == 6
@@ -129,13 +132,12 @@ async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: 
 
 
 def test_an_interrupted_run_is_compared_at_its_last_round(play_small: Play, scenario_text: str) -> None:
-    whole, part = two(play_small, scenario_text, rounds=5, phase=Phase.INTERRUPTED)
+    whole, part = two(play_small, scenario_text, rounds=5, state=RunState.INTERRUPTED)
     assert common_rounds([whole, part]) == [5, 5]
-    assert caveats([whole, part]) == ["as-configured was interrupted after round 5"]
-    for phase, words in ((Phase.STOPPED, "was stopped"), (Phase.FAILED, "failed")):
-        part.phase = phase
-        assert common_rounds([whole, part]) == [5, 5]
-        assert caveats([whole, part]) == [f"as-configured {words} after round 5"]
+    assert caveats([whole, part]) == ["as-configured: interrupted after round 5"]
+    part.state = RunState.FAILED
+    assert common_rounds([whole, part]) == [5, 5]
+    assert caveats([whole, part]) == ["as-configured: failed after round 5"]
 
 
 def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_small: Play, scenario_text: str) -> None:
@@ -143,13 +145,13 @@ def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_smal
     last = len(easy.history)
     assert last < 12
     assert common_rounds([easy, play_small()]) == [last, 12]
-    easy.phase = Phase.INTERRUPTED
+    easy.state = RunState.INTERRUPTED
     assert common_rounds([easy, play_small()]) == [last, last]
 
 
 def test_a_run_without_rounds_keeps_nobody_back(play_small: Play) -> None:
-    assert common_rounds([play_small(rounds=0, phase=Phase.WAITING), play_small()]) == [0, 12]
-    assert common_rounds([play_small(rounds=0, phase=Phase.FAILED), play_small(rounds=4)]) == [0, 4]
+    assert common_rounds([play_small(rounds=0, state=RunState.WAITING), play_small()]) == [0, 12]
+    assert common_rounds([play_small(rounds=0, state=RunState.FAILED), play_small(rounds=4)]) == [0, 4]
     assert common_rounds([]) == []
 
 
@@ -217,9 +219,9 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
 
 
 async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, play_small: Play) -> None:
-    sessions = [play_small(rounds=4, phase=Phase.RUNNING, seed=seed) for seed in range(2)]
+    sessions = [play_small(rounds=4, state=RunState.RUNNING, seed=seed) for seed in range(2)]
     later = Session("small · as-configured · seed 2")
-    later.move(Phase.WAITING)
+    later.move(RunState.WAITING)
     async with comparing(app, [*sessions, later], (160, 48)) as (pilot, screen):
         words = status(screen)
         assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
@@ -254,7 +256,7 @@ async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: P
         text, out = (small / "small.toml").read_text(), str(small / "runs")
         own = app.runs.start(Start(text, "small.toml", out, paused=True), "own")
         other = app.runs.start(Start(text, "small.toml", out, "hqfa", paused=True), "hqfa")
-        await until(pilot, lambda: own.phase is other.phase is Phase.PAUSED, "both runners")
+        await until(pilot, lambda: own.state is other.state is RunState.PAUSED, "both runners")
         app.push_screen(MarketScreen(own, app))
         await pilot.pause()
         await pilot.press("c")
@@ -273,7 +275,7 @@ async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, smal
         place.mkdir(parents=True)
         (place / "scenario.toml").touch()
     async with app.run_test(size=(120, 40)) as pilot:
-        session = play_small(rounds=0, phase=Phase.WAITING)
+        session = play_small(rounds=0, state=RunState.WAITING)
         session.directory = session.scenario = None
         app.push_screen(PickRunsDialog(session, app.runs, app.out))
         await pilot.pause()

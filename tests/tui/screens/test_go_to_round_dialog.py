@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pytest
 from textual.widgets import Input, Static
 
+from scenarios.logs.run_state import RunState
 from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.go_to_round_dialog import GotoDialog
 from tui.state.rounds_per_second import Pace
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 
@@ -30,7 +31,7 @@ async def test_g_asks_for_a_round_and_goes_there(app: MarketApp, play_small: Pla
 
 
 async def test_what_is_no_round_is_refused_with_the_rounds_there_are(app: MarketApp, play_small: Play) -> None:
-    session = play_small(rounds=9, phase=Phase.PAUSED)
+    session = play_small(rounds=9, state=RunState.PAUSED)
     async with watching(app, session) as (pilot, screen):
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, GotoDialog), "the dialog")
@@ -52,7 +53,7 @@ async def test_what_is_no_round_is_refused_with_the_rounds_there_are(app: Market
 
 
 async def test_without_a_round_there_is_nothing_to_go_to(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small(rounds=0, phase=Phase.STARTING)) as (pilot, screen):
+    async with watching(app, play_small(rounds=0, state=RunState.STARTING)) as (pilot, screen):
         await pilot.press("g")
         assert app.screen is screen
         assert "No round has been played yet." in [note.message for note in app._notifications]
@@ -60,19 +61,19 @@ async def test_without_a_round_there_is_nothing_to_go_to(app: MarketApp, play_sm
 
 async def test_the_status_shows_the_real_speed_and_the_time_left_at_most(app: MarketApp, play_small: Play) -> None:
     now = [100.0]
-    session = play_small(rounds=2, phase=Phase.RUNNING)
+    session = play_small(rounds=2, state=RunState.RUNNING)
     session.pace = Pace(lambda: now[0])
     for _ in range(20):
         now[0] += 0.5
         session.pace.add()
     async with watching(app, session) as (pilot, screen):
         assert "full speed, now 2/s, at most 5 s left" in str(screen.query_one(StatusLine).render())  # 10 of 12 rounds
-        session.move(Phase.PAUSED)
+        session.move(RunState.PAUSED)
         await until(pilot, lambda: "paused" in str(screen.query_one(StatusLine).render()), "the pause")
         assert "left" not in str(screen.query_one(StatusLine).render()).split("\n")[0]
 
 
-@pytest.mark.parametrize("phase", [Phase.COMPLETE, Phase.INTERRUPTED])
-async def test_a_run_that_is_over_has_no_speed(app: MarketApp, play_small: Play, phase: Phase) -> None:
-    async with watching(app, play_small(phase=phase)) as (_, screen):
+@pytest.mark.parametrize("state", [RunState.COMPLETE, RunState.INTERRUPTED])
+async def test_a_run_that_is_over_has_no_speed(app: MarketApp, play_small: Play, state: RunState) -> None:
+    async with watching(app, play_small(state=state)) as (_, screen):
         assert "left" not in str(screen.query_one(StatusLine).render()).split("\n")[0]

@@ -164,7 +164,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
             "small lcfa seed 1 ✘ failed just now 1 of 3 targets",
             "small random seed 1 ▷ incomplete just now 1 of 3 targets",
             "small ucb seed 1 ✘ unreadable just now 1 of 3 targets",
-            "small oort seed 1 ✘ damaged just now 1 of 3 targets",
+            "small oort seed 1 ✘ unreadable just now 1 of 3 targets",
         }
         await pilot.press("escape", "slash", *"small · failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))

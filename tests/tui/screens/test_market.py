@@ -9,6 +9,7 @@ import pytest
 from textual.widgets import Input, Static
 
 import flmarket
+from scenarios.logs.run_state import RunState
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
@@ -22,7 +23,7 @@ from tui.panels.services import ServicesTable
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, Verdict
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
@@ -285,12 +286,12 @@ async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: Mar
     [path] = flmarket.run(small / "small.toml", out=small / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
     async with watching(app, session) as (pilot, screen):
-        await until(pilot, lambda: session.phase is Phase.COMPLETE)
+        await until(pilot, lambda: session.state is RunState.COMPLETE)
         offers = path / "offers.csv"
         os.truncate(offers, offers.stat().st_size // 2)
         session.history._looked_at.rounds.clear()
         await pilot.press("[")
-        await until(pilot, lambda: session.phase is Phase.FAILED)
+        await until(pilot, lambda: session.state is RunState.UNREADABLE)
         words = "cannot be replayed: offers.csv: has become shorter since the run was read"
         await until(pilot, lambda: words in status(screen), "the reason")
 
@@ -368,7 +369,7 @@ async def test_a_market_of_200_clients_and_20_services(app: MarketApp, play_smal
 
 
 async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp, play_small: Play) -> None:
-    whole, fork = play_small(), play_small(rounds=2, phase=Phase.RUNNING)
+    whole, fork = play_small(), play_small(rounds=2, state=RunState.RUNNING)
     fork.hurry = 4  # it differs from round 5 on
     async with watching(app, fork) as (pilot, screen):
         assert "replaying round 3 of the 4 shared with the original" in status(screen)
@@ -390,7 +391,7 @@ async def test_services_are_counted_that_took_part_in_the_round_shown(app: Marke
 
 @pytest.mark.parametrize("error", ["{0}: cannot be replayed: no round 3 in offers.csv", "no data\nlog: {0}/run.log"])
 async def test_the_reason_of_a_failure_is_seen_at_80_columns(app: MarketApp, play_small: Play, error: str) -> None:
-    session = play_small(phase=Phase.FAILED)
+    session = play_small(state=RunState.FAILED)
     session.directory = Path("/home/somebody/experiments/runs/quickstart-00000000/as-configured/seed-0001")
     session.error = error.format(session.directory)
     async with watching(app, session, (80, 24)):
@@ -527,12 +528,12 @@ async def test_a_key_that_does_nothing_says_why_and_only_once(app: MarketApp, pl
     assert screen.session.speed == 0.25
 
 
-@pytest.mark.parametrize(("phase", "words"), [(Phase.STARTING, "There is no round yet."),
-                                              (Phase.FAILED, "No round was played.")])  # fmt: skip
+@pytest.mark.parametrize(("state", "words"), [(RunState.STARTING, "There is no round yet."),
+                                              (RunState.FAILED, "No round was played.")])  # fmt: skip
 async def test_a_key_that_needs_a_round_says_that_there_is_none(
-    app: MarketApp, play_small: Play, phase: Phase, words: str
+    app: MarketApp, play_small: Play, state: RunState, words: str
 ) -> None:
-    async with watching(app, play_small(rounds=0, phase=phase)) as (pilot, screen):
+    async with watching(app, play_small(rounds=0, state=state)) as (pilot, screen):
         for key in ("space", "s", "e", "E", "left", "right"):
             app.clear_notifications()
             await pilot.press(key)
@@ -554,7 +555,7 @@ async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, p
 async def test_until_the_first_round_the_screen_shows_what_the_run_is_about_to_play(
     app: MarketApp, play_small: Play
 ) -> None:
-    session = play_small(rounds=0, phase=Phase.STARTING)
+    session = play_small(rounds=0, state=RunState.STARTING)
     session.open_with("reading digits")
     session.open_with("building the market and its models")
     async with watching(app, session, (80, 24)) as (pilot, screen):
@@ -568,25 +569,25 @@ async def test_until_the_first_round_the_screen_shows_what_the_run_is_about_to_p
 
         session.history.append(play_small(rounds=1).history[1])
         session.changed()
-        session.move(Phase.RUNNING)
+        session.move(RunState.RUNNING)
         await until(pilot, lambda: screen.panels.display, "the panels")
         assert not opening.display
         await until(pilot, lambda: isinstance(screen.focused, TableView), "the focus")
 
 
 @pytest.mark.parametrize(
-    ("phase", "words"),
+    ("state", "words"),
     [
-        (Phase.STARTING, "loading data and models"),
-        (Phase.PAUSED, "paused before the first round: space plays the run, s one round"),
-        (Phase.RUNNING, "playing the first round"),
-        (Phase.GROWING, "waiting for the first round of another process"),
-        (Phase.INTERRUPTED, "no round was played"),
-        (Phase.WAITING, "waits until a core is free; it begins when one of the runs that play ends"),
+        (RunState.STARTING, "loading data and models"),
+        (RunState.PAUSED, "paused before the first round: space plays the run, s one round"),
+        (RunState.RUNNING, "playing the first round"),
+        (RunState.INCOMPLETE, "waiting for the first round of another process"),
+        (RunState.INTERRUPTED, "no round was played"),
+        (RunState.WAITING, "waits until a core is free; it begins when one of the runs that play ends"),
     ],
 )
 async def test_before_the_first_round_the_status_says_what_the_run_waits_for(
-    app: MarketApp, play_small: Play, phase: Phase, words: str
+    app: MarketApp, play_small: Play, state: RunState, words: str
 ) -> None:
-    async with watching(app, play_small(rounds=0, phase=phase)) as (_, screen):
+    async with watching(app, play_small(rounds=0, state=state)) as (_, screen):
         assert status(screen).endswith(f"\n {words}")

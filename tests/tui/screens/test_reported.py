@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 import flmarket
+from scenarios.logs.run_state import RunState
 from support.scenarios import SMALL, TWO_SERVICES
 from support.screens import until, watching
 from tui.app import MarketApp
@@ -21,8 +22,8 @@ from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.state.catalogue import recent_runs
 from tui.state.comparison import mean_series
-from tui.state.run_state import standing
-from tui.state.watched_run import Phase, Session
+from tui.state.run_standing import standing
+from tui.state.watched_run import Session
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.preview import preview
@@ -50,7 +51,7 @@ async def test_the_compare_screen_and_the_report_agree(
 ) -> None:
     async with app.run_test(size=(200, 48)) as pilot:
         sessions = opened(app, played)
-        await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in sessions))
+        await until(pilot, lambda: all(run.state is RunState.COMPLETE for run in sessions))
         screen = CompareScreen(sessions, app)
         app.push_screen(screen)
         await pilot.pause()
@@ -72,7 +73,7 @@ async def test_the_compare_screen_and_the_report_agree(
 async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> None:
     session = opened(app, played)[0]
     async with watching(app, session) as (pilot, screen):
-        await until(pilot, lambda: session.phase is Phase.COMPLETE)
+        await until(pilot, lambda: session.state is RunState.COMPLETE)
         await pilot.press("7")
         lines = screen.query_one(RivalryLines)
         rows = [strip.text for strip in lines.render_lines(lines.size.region)]
@@ -89,7 +90,7 @@ async def test_the_market_screen_says_which_accuracy_services_go_by(
     [path] = flmarket.run(tmp_path / "one.toml", out=tmp_path / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
     async with watching(app, session) as (pilot, screen):
-        await until(pilot, lambda: session.phase is Phase.COMPLETE)
+        await until(pilot, lambda: session.state is RunState.COMPLETE)
         await until(pilot, lambda: word in str(screen.query_one(CurvesPanel).border_title))
         row = session.history[2].services[0]
         assert f"{100 * row.accuracy:.1f} → " in screen.query_one(ServicesTable).cells(0)[3].plain
@@ -100,7 +101,7 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
     paths = flmarket.run(tmp_path / "curves.toml", ["lcfa", "hqfa"], out=tmp_path / "runs", progress=False).paths
     session, other = (app.runs.open(path) for path in paths)
     async with watching(app, session) as (pilot, screen):
-        await until(pilot, lambda: session.phase is other.phase is Phase.COMPLETE)
+        await until(pilot, lambda: session.state is other.state is RunState.COMPLETE)
         await until(pilot, lambda: "2 Curves · accuracy on fitted curves %, " in panel_title(screen))
         await pilot.press("7")
         lines = screen.query_one(RivalryLines)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from flmarket.core.counting import counted
+from scenarios.logs.run_state import RunState
 from support.screens import hold, until, watching
 from tui.app import MarketApp
 from tui.panels.event_log import EventsPanel
@@ -14,7 +15,7 @@ from tui.panels.rivalry import RivalryLines, RivalryPanel
 from tui.panels.rivalry_pages import PAGES, Earnings, Money, Rivals, Summary
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -139,7 +140,7 @@ async def test_the_summary_leads_to_the_decisive_rounds(app: MarketApp, play_sma
 
 
 async def test_the_summary_of_a_live_run_ends_with_the_round_that_is_shown(app: MarketApp, play_small: Play) -> None:
-    session = play_small(rounds=6, phase=Phase.PAUSED)
+    session = play_small(rounds=6, state=RunState.PAUSED)
     async with watching(app, session) as (pilot, screen):
         await pilot.press("7")
         assert screen.query_one(RivalryPanel).kind is Rivals

@@ -13,6 +13,7 @@ from flmarket.core.errors import InputError
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.runs import RECORDED
 from support.screens import painted, until
@@ -23,7 +24,6 @@ from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import Choice, StartRunDialog, typed_seeds
-from tui.state.watched_run import Phase
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
 
@@ -275,7 +275,7 @@ async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: 
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
         screen = app.screen
         assert isinstance(screen, CompareScreen)
-        await until(pilot, lambda: all(run.phase is Phase.COMPLETE for run in screen.sessions), "all runs")
+        await until(pilot, lambda: all(run.state is RunState.COMPLETE for run in screen.sessions), "all runs")
         await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
         assert [run.seed for run in screen.sessions] == [0, 1, 2]
         table = screen.query_one(CompareTable)

@@ -60,7 +60,7 @@ async def test_follows_a_training_that_is_killed_and_resumed(tmp_path: Path, siz
         screen, feed = await watched(pilot)
         with training(tmp_path / "mine", 5000) as process:  # it would take minutes
             await until(pilot, lambda: len(feed.evaluations) >= 2)
-            await until(pilot, lambda: "▶ training" in text(screen, "#training-table"))
+            await until(pilot, lambda: "▶ running" in text(screen, "#training-table"))
             await until(pilot, lambda: feed.left is not None)
             assert "/5000" in text(screen, "#training-table")
             assert set(feed.baselines) == {"hqfa", "random", "lcfa"}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import tui.state.run_state
+import tui.state.run_standing
 from scenarios.loader import dumps
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from tui.state.batch_folder import RunsFolder, run_directories
 from tui.state.batch_groups import ORDERS, grouped, ordered
-from tui.state.run_state import standing
+from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
@@ -65,8 +65,9 @@ def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> No
         look = RunsFolder(tmp_path / "runs").look()
     found = {run.standing.policy: run.standing for run in look.runs}
     assert {policy: run.state for policy, run in found.items()} == {
-        **{state: state for state in found if state != "begun"},
+        **dict(zip(found, found, strict=True)),
         "begun": "running",
+        "damaged": "unreadable",
     }
     assert found["failed"].problem == "policy 'x' failed to act in round 6"
     assert "events.csv" in found["damaged"].problem
@@ -118,13 +119,13 @@ def test_what_has_not_changed_is_not_read_again(
     write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
-    real = tui.state.run_state.last_services
+    real = tui.state.run_standing.last_services
 
     def counting(path: Path) -> object:
         read.append(path)
         return real(path)
 
-    monkeypatch.setattr(tui.state.run_state, "last_services", counting)
+    monkeypatch.setattr(tui.state.run_standing, "last_services", counting)
     for seed in range(4):
         write("hqfa", seed, status="complete")
     changing = write("hqfa", 9, rounds=5)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from learning.statistics.intervals import paired_interval
+from scenarios.logs.run_state import RunState
 from tui.state.comparison import band_series, compare, groups, mean_series
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 
@@ -54,7 +55,7 @@ def test_fewer_than_three_seeds_and_runs_in_progress_have_no_interval(play_small
     rows = compare(sessions, [12] * 4, groups(sessions), 0)
     assert not any(mean.interval.known for row in rows for mean in row.means.values())
     sessions = batch(play_small, scenario_text, 3)
-    sessions[0].phase = Phase.RUNNING
+    sessions[0].state = RunState.RUNNING
     base, other, *_ = compare(sessions, [12] * 6, groups(sessions), 0)
     assert not base.means["final accuracy"].interval.known
     assert other.means["final accuracy"].interval.known
@@ -91,7 +92,7 @@ def test_the_band_of_a_mean_curve_is_the_interval_at_each_round(play_small: Play
         values = [session.history[number].services[2].accuracy for session in sessions]
         interval = paired_interval(values, np.zeros(4))
         assert (low[number - 1], high[number - 1]) == pytest.approx((interval.low, interval.high))
-    sessions[3].phase = Phase.RUNNING
+    sessions[3].state = RunState.RUNNING
     assert band_series(sessions, [12] * 4, "gamma", "accuracy") == ([], [], [])
     assert band_series(sessions[:2], [12] * 2, "gamma", "accuracy") == ([], [], [])
 

@@ -7,11 +7,12 @@ import pytest
 from des.behaviours.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.screens.export_dialog import write_csv
 from tui.state.log_follower import DirectoryFeed, LogFollower
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def read(path: Path) -> Session:
 
 def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(played: Path) -> None:
     session = read(played)
-    assert session.phase is Phase.COMPLETE
+    assert session.state is RunState.COMPLETE
     assert session.scenario is not None
     names = [service.name for service in session.scenario.services]
     for number in (8, 2, 5, 1, 8):
@@ -82,5 +83,5 @@ def test_a_run_whose_behaviour_is_not_loaded_says_what_to_load(played: Path, mon
     builtin = {name: thing for name, thing in BEHAVIOURS._builtin.items() if name != "adaptive"}
     monkeypatch.setattr(BEHAVIOURS, "_builtin", builtin)
     session = read(played)
-    assert session.phase is Phase.FAILED
+    assert session.state is RunState.UNREADABLE
     assert "unknown behaviour 'adaptive'" in (session.error or "")

@@ -10,7 +10,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, SelectionList, Static
 
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.screens import play_headlessly, start_of, until
 from tui.app import MarketApp
@@ -18,7 +19,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.screens.start_run_dialog import StartRunDialog
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import Tick
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -30,7 +31,7 @@ async def interrupted(small: Path, runner: tuple[str, ...], rounds: int, policy:
     async with app.run_test(size=(120, 40)) as pilot:
         session = app.runs.start(start_of(small, paused=True, policy=policy), "small")
         pid = app.runs._feeds[session].pid  # type: ignore[attr-defined]
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
         for n in range(1, rounds + 1):
             app.runs.send(session, "step")
             await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
@@ -39,8 +40,8 @@ async def interrupted(small: Path, runner: tuple[str, ...], rounds: int, policy:
         checkpoint = session.directory / f"checkpoint/{rounds:08d}.json"
         await until(pilot, checkpoint.exists, "the checkpoint")
         os.kill(pid, signal.SIGKILL)
-        await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
-    assert RunDirectory(session.directory).state is State.INCOMPLETE
+        await until(pilot, lambda: session.state is RunState.FAILED, "the failure")
+    assert RunDirectory(session.directory).state is RunState.INCOMPLETE
     return session.directory
 
 
@@ -69,9 +70,9 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
         await until(pilot, lambda: "The run resumes from its last checkpoint." in notes(app), "the notification")
         assert "To begin again at round 1, run it with “start over” ticked." in notes(app)
         await until(pilot, lambda: screen.head.round == 5, "the rounds that were played before")
-        assert session.phase is Phase.PAUSED
+        assert session.state is RunState.PAUSED
         await pilot.press("space")
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: session.state is RunState.COMPLETE, "the end")
         assert [logged.number for logged in session.history] == list(range(1, 13))
     assert session.directory == directory
     assert "continue after round 5" in (directory / "run.log").read_text()
@@ -80,7 +81,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
     elsewhere = MarketApp(out=again, folder=small, runner=fake_runner("careful"))
     async with elsewhere.run_test() as pilot:
         whole = elsewhere.runs.start(replace(start_of(small), out=str(again)), "small")
-        await until(pilot, lambda: whole.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: whole.state is RunState.COMPLETE, "the end")
     assert [logged.text for logged in session.history] == [logged.text for logged in whole.history]
     for name in ("rounds.csv", "offers.csv", "events.csv"):
         assert (directory / name).read_bytes() == (again / directory.relative_to(small / "runs") / name).read_bytes()
@@ -100,7 +101,7 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         screen = app.screen
         assert isinstance(screen, MarketScreen)
-        await until(pilot, lambda: screen.session.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: screen.session.state is RunState.COMPLETE, "the end")
         assert not notes(app)
     assert "continue after round" not in (directory / "run.log").read_text()
 
@@ -112,7 +113,7 @@ async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake
     async with app.run_test(size=(120, 40)) as pilot:
         session = app.runs.start(start_of(small), "small")
         app.push_screen(MarketScreen(session, app))
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the run")
+        await until(pilot, lambda: session.state is RunState.COMPLETE, "the run")
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
         app.screen.query_one(SelectionList).select("policy:hqfa")
@@ -121,7 +122,7 @@ async def test_an_interrupted_run_resumes_for_a_comparison_too(small: Path, fake
         assert isinstance(app.screen, CompareScreen)
         other = app.screen.sessions[1]
         await until(pilot, lambda: "The run resumes from its last checkpoint." in notes(app), "the notification")
-        await until(pilot, lambda: other.phase is Phase.COMPLETE, "the other run")
+        await until(pilot, lambda: other.state is RunState.COMPLETE, "the other run")
         assert len(other.history) == 12
     assert other.directory == directory
     assert "continue after round 2" in (directory / "run.log").read_text()
@@ -137,7 +138,7 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         assert directory is not None
         resumed = app.runs.start(start_of(small), "small")
         assert resumed is not failed
-        await until(pilot, lambda: resumed.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: resumed.state is RunState.COMPLETE, "the end")
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
         await pilot.press("f5", "slash", *"targets", "enter", "p")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
@@ -149,20 +150,20 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         again = await killed(app, pilot, small, start)
         assert app.runs.open(directory) is again  # it shows what is there
         play_headlessly(start_of(small), fake_runner("careful"))
-        assert RunDirectory(directory).state is State.COMPLETE
+        assert RunDirectory(directory).state is RunState.COMPLETE
         opened = app.runs.open(directory)
         assert again not in app.runs.sessions
-        await until(pilot, lambda: opened.phase is Phase.COMPLETE, "what the directory holds")
+        await until(pilot, lambda: opened.state is RunState.COMPLETE, "what the directory holds")
         assert len(opened.history) == 12
 
 
 async def killed(app: MarketApp, pilot: Pilot[None], small: Path, start: Start | None = None) -> Session:
     """Play two rounds of a run and kill its process."""
     session = app.runs.start(replace(start or start_of(small), paused=True), "small")
-    await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+    await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
     for n in (1, 2):
         app.runs.send(session, "step")
         await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
     os.kill(app.runs._feeds[session].pid, signal.SIGKILL)  # type: ignore[attr-defined]
-    await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
+    await until(pilot, lambda: session.state is RunState.FAILED, "the failure")
     return session

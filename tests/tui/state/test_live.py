@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Button, Input, Select, SelectionList, Static, TabbedContent
 
-from scenarios.logs.directory import RunDirectory, State
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.screens import PATIENCE, play_headlessly, start_of, until
 from support.shell import flmarket
@@ -24,7 +25,7 @@ from tui.screens.configure import ConfigureScreen
 from tui.screens.market import MarketScreen
 from tui.screens.quit_dialog import QuitDialog
 from tui.screens.start_run_dialog import StartRunDialog
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 from tui.widgets.compare_table import CompareTable
 
 Runner = Callable[[str], tuple[str, ...]]
@@ -67,14 +68,14 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         screen = app.screen
         assert isinstance(screen, MarketScreen)
-        await until(pilot, lambda: screen.session.phase is Phase.COMPLETE, "the end of the run")
+        await until(pilot, lambda: screen.session.state is RunState.COMPLETE, "the end of the run")
         await pilot.press("x")
         target = small / "out.csv"
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
         directory = screen.session.directory
     assert directory is not None
-    assert RunDirectory(directory).state is State.COMPLETE
+    assert RunDirectory(directory).state is RunState.COMPLETE
     # What the screen exports is what the command line exports.
     assert target.read_text() == flmarket("export", str(directory), "--csv", "-").stdout
     assert ",7.500000," in target.read_text()
@@ -86,13 +87,13 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
     (small / "small.toml").write_text((small / "small.toml").read_text().replace("rounds = 12", "rounds = 80"))
     async with app.run_test(size=(160, 48)) as pilot:
         screen, session, _ = launch(app, start_of(small, paused=True))
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
         assert len(session.history) == 0
         await pilot.press("s")
         await until(pilot, lambda: screen.head.round == 1, "the first round")
         await pilot.press("s", "s")
         await until(pilot, lambda: screen.head.round == 3, "two more")
-        assert session.phase is Phase.PAUSED
+        assert session.state is RunState.PAUSED
         await pilot.press("minus", "minus", "minus", "left")
         await until(pilot, lambda: session.speed == 2, "the brake")
         await pilot.press("space")
@@ -102,10 +103,10 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
         await until(pilot, lambda: len(session.history) >= 5, "the run to continue while another round is shown")
         assert screen.head.round == 1
         await pilot.press("space")
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the pause")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the pause")
         assert "5 played" in str(screen.query_one(StatusLine).render()) or len(session.history) > 5
         await pilot.press("f", "plus", "plus", "plus", "space")
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: session.state is RunState.COMPLETE, "the end")
         await until(pilot, lambda: screen.head.round == len(session.history) == 80, "the last round on the screen")
 
 
@@ -117,7 +118,7 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
 
     async with app.run_test(size=(160, 48)) as pilot:
         screen, session, _ = launch(app, start_of(small, paused=True))
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
         for n in (1, 2, 3):
             await pilot.press("s")
             await until(pilot, lambda n=n: len(session.history) == n, "a round")  # type: ignore[misc]
@@ -146,10 +147,10 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
         fork_screen = app.screen
         assert isinstance(fork_screen, MarketScreen)
         fork = fork_screen.session
-        await until(pilot, lambda: len(fork.history) == 3 and fork.phase is Phase.PAUSED, "the shared rounds")
+        await until(pilot, lambda: len(fork.history) == 3 and fork.state is RunState.PAUSED, "the shared rounds")
         assert [r.text for r in fork.history] == [r.text for r in session.history]
         await pilot.press("space")
-        await until(pilot, lambda: fork.phase is Phase.COMPLETE, "the end of the fork")
+        await until(pilot, lambda: fork.state is RunState.COMPLETE, "the end of the fork")
         assert fork.directory != session.directory
         assert not {0, 3} & {offer.client for n in range(4, 13) for offer in fork.history[n].offers}
         await until(pilot, lambda: fork_screen.head.round == 12, "the fork's last round on the screen")
@@ -170,12 +171,12 @@ async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
 async def test_starting_over_ends_the_same_run_that_goes_on(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         _, session, pid = launch(app, start_of(small, paused=True))
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the runner")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
         assert app.runs.start(start_of(small), "small") is session
         fresh = app.runs.start(start_of(small, fresh=True), "small")
         assert fresh is not session
         assert not alive(pid)
-        await until(pilot, lambda: fresh.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: fresh.state is RunState.COMPLETE, "the end")
         assert app.runs.sessions == [fresh]
 
 
@@ -191,7 +192,7 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
         await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
         screen = app.screen
         assert isinstance(screen, CompareScreen)
-        await until(pilot, lambda: all(s.phase is Phase.COMPLETE for s in screen.sessions), "both runs")
+        await until(pilot, lambda: all(s.state is RunState.COMPLETE for s in screen.sessions), "both runs")
         table = screen.query_one(CompareTable)
         await until(pilot, lambda: table.count == 6, "a row for each service and run")
         # Asked again, the dialog knows the runs that are there.
@@ -204,7 +205,7 @@ async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(small: Path, fa
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("crash"))
     async with app.run_test(size=(120, 40)) as pilot:
         screen, session, pid = launch(app, start_of(small))
-        await until(pilot, lambda: session.phase is Phase.FAILED, "the failure")
+        await until(pilot, lambda: session.state is RunState.FAILED, "the failure")
         await pilot.pause(0.2)
         words = str(screen.query_one(StatusLine).render())
         assert "failed" in words
@@ -222,7 +223,7 @@ async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_qui
         screen, session, pid = launch(app, start_of(small))
         await pilot.pause(0.3)
         await pilot.press("2", "space", "m", "s")
-        assert session.phase is Phase.STARTING
+        assert session.state is RunState.STARTING
         assert screen.panels.active == 2
         await pilot.press("q")
         assert isinstance(app.screen, QuitDialog)
@@ -264,7 +265,7 @@ async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can
         await asyncio.sleep(0.2)
     assert not alive(pid)
     assert session.directory is not None
-    assert RunDirectory(session.directory).state is State.INCOMPLETE
+    assert RunDirectory(session.directory).state is RunState.INCOMPLETE
     again = MarketApp(out=small / "runs", folder=small)
     async with again.run_test(size=(120, 40)) as pilot:
         replayed = again.runs.open(session.directory)
@@ -314,7 +315,7 @@ async def test_a_policy_that_takes_long_is_named(small: Path, fake_runner: Runne
         line = "mine.py:4, in dawdle, has not returned for 0.5 s"
         assert session.slow == line
         await until(pilot, lambda: line in str(screen.query_one(StatusLine).render()), "the status line")
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "the end")
+        await until(pilot, lambda: session.state is RunState.COMPLETE, "the end")
         assert session.slow is None
         assert session.directory is not None
         assert line in (session.directory / "run.log").read_text().splitlines()

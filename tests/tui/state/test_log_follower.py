@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 import tui.state.log_follower
+import tui.state.run_standing
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError, last_services
+from scenarios.logs.run_state import RunState
 from support.runs import RECORDED
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.run_standing import standing
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 
@@ -61,8 +64,8 @@ def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
     return session, feed, thread
 
 
-@pytest.mark.parametrize(("status", "phase"), [("complete", Phase.COMPLETE), ("failed", Phase.FAILED)])
-def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: Phase) -> None:
+@pytest.mark.parametrize(("status", "state"), [("complete", RunState.COMPLETE), ("failed", RunState.FAILED)])
+def test_a_run_that_has_ended(place: Path, source: Session, status: str, state: RunState) -> None:
     write_all(source, place)
     RunDirectory(place).finish(
         {
@@ -75,7 +78,7 @@ def test_a_run_that_has_ended(place: Path, source: Session, status: str, phase: 
     )
     session, _, thread = following(place)
     thread.join(20)
-    assert session.phase is phase
+    assert session.state is state
     assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
     assert [r.text for r in session.history] == [r.text for r in source.history]
     assert (session.seed, session.policy, session.hash8) == (1, "as-configured", "00000000")
@@ -99,22 +102,36 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
                 time.sleep(0.005)
         assert all(one.text == other.text for one, other in zip(session.history, source.history, strict=False))
     wait(lambda: len(session.history) == len(source.history))
-    assert session.phase is Phase.GROWING
+    assert session.state is RunState.INCOMPLETE  # no process holds it
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete"})
     thread.join(20)
-    assert session.phase is Phase.COMPLETE
+    assert session.state is RunState.COMPLETE
 
 
 def test_an_interrupted_run_shows_its_whole_rounds(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui.state.log_follower, "QUIET", 0.0)
+    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
     write_all(source, place)
     rounds = place / "rounds.csv"
     rounds.write_text(rounds.read_text()[:-30])  # the last write was cut off
     session, feed, thread = following(place)
-    wait(lambda: session.phase is Phase.INTERRUPTED)
+    wait(lambda: session.state is RunState.INTERRUPTED)
     assert len(session.history) == len(source.history) - 1
+    feed.close()
+    thread.join(20)
+
+
+def test_a_run_that_a_process_holds_is_running_however_long_its_round_takes(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
+    write_all(source, place)
+    with RunDirectory(place).locked():
+        session, feed, thread = following(place)
+        wait(lambda: session.state is not RunState.STARTING)
+        assert session.state is standing(place).state is RunState.RUNNING
+    wait(lambda: session.state is RunState.INTERRUPTED)
     feed.close()
     thread.join(20)
 
@@ -122,11 +139,11 @@ def test_an_interrupted_run_shows_its_whole_rounds(
 def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_all_its_rounds(
     place: Path, play_small: Play, scenario_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui.state.log_follower, "QUIET", 0.0)
+    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
     source = play_small(f'{scenario_text}\n[market]\nmechanism = "iterated"\n')
     write_all(source, place)
     session, feed, thread = following(place)
-    wait(lambda: session.phase is Phase.INTERRUPTED)
+    wait(lambda: session.state is RunState.INTERRUPTED)
     feed.close()
     thread.join(20)
     assert len(session.history) == len(source.history)
@@ -150,7 +167,7 @@ def test_what_is_no_run_says_so(
     path = place / file
     path.write_text(content if isinstance(content, str) else path.read_text().replace(*content, 1))
     session, feed, thread = following(place)
-    wait(lambda: session.phase is Phase.FAILED)
+    wait(lambda: session.state is RunState.UNREADABLE)
     feed.close()
     thread.join(20)
     assert session.error is not None
@@ -189,7 +206,7 @@ def test_a_defect_ends_a_replay_with_its_traceback(
     write_all(source, place)
     monkeypatch.setattr(Session, "add", lambda *_: 1 / 0)
     session, feed, thread = following(place)
-    wait(lambda: session.phase is Phase.FAILED)
+    wait(lambda: session.state is RunState.UNREADABLE)
     feed.close()
     thread.join()
     assert session.error is not None
@@ -211,7 +228,7 @@ def test_a_run_that_is_started_over_is_followed_to_its_end(
     write_all(source, place)
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
     thread.join(20)
-    assert session.phase is Phase.COMPLETE
+    assert session.state is RunState.COMPLETE
     assert [r.text for r in session.history] == [r.text for r in source.history]
 
 
@@ -222,7 +239,7 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
     session, _, thread = following(place)
     thread.join(20)
-    assert session.phase is Phase.FAILED
+    assert session.state is RunState.UNREADABLE
     assert "started over while it was watched; open it again" in (session.error or "")
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.state.batch_folder import RunsFolder
 from tui.state.run_names import market_name, name_of
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 
@@ -34,4 +35,4 @@ def test_runs_that_are_compared_are_named_by_the_values(play_small: Play, scenar
     other.hash8 = "11111111"
     assert name_of(one, [one, other]) == f"{one.policy} · rounds=12"
     assert market_name(other, [one, other]) == f"{other.policy} · rounds=11"
-    assert one.phase is Phase.COMPLETE
+    assert one.state is RunState.COMPLETE

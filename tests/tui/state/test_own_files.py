@@ -9,10 +9,11 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 
 def write(labels: int) -> None:
@@ -51,5 +52,5 @@ def drawn_as_logged(session: Session) -> bool:
 def test_a_replay_draws_what_the_run_drew(change: Callable[[], None], run: RunDirectory) -> None:
     change()
     session = replay(run)
-    assert (session.phase, session.error) == (Phase.COMPLETE, None)
+    assert (session.state, session.error) == (RunState.COMPLETE, None)
     assert drawn_as_logged(session)

@@ -8,13 +8,14 @@ from fl.data.registry import DATASETS
 from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import parse
+from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import load_plugin
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from scenarios.running.steering import Start
 from tui.state.live_run import LiveRun
 from tui.state.log_follower import DirectoryFeed
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 HERMIT = """
 from flmarket import Offer, Policy, policy
@@ -57,14 +58,14 @@ def replay(directory: Path) -> Session:
 @pytest.mark.slow
 def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service: str, tmp_path: Path) -> None:
     live = played(one_service, HERMIT, "hermit", tmp_path)
-    assert (live.phase, live.error, live.policy) == (Phase.COMPLETE, None, "hermit")
+    assert (live.state, live.error, live.policy) == (RunState.COMPLETE, None, "hermit")
     assert live.directory is not None
     assert {row.policy for row in live.history[1].services} == {"hermit"}
-    assert replay(live.directory).phase is Phase.COMPLETE
+    assert replay(live.directory).state is RunState.COMPLETE
 
     POLICIES._registered.clear()
     forgotten = replay(live.directory)
-    assert (forgotten.phase, forgotten.error, len(forgotten.history)) == (Phase.COMPLETE, None, 4)
+    assert (forgotten.state, forgotten.error, len(forgotten.history)) == (RunState.COMPLETE, None, 4)
     assert forgotten.world is not None
     assert forgotten.world.conditions(1).budgets == {"alpha": 6_500_000}
 
@@ -74,10 +75,10 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
     load_plugin(tmp_path / "mine.py")
     (run,) = plan([parse(one_service.replace('"digits"', '"noise"'))], [], [0], tmp_path / "runs", shelf := Shelf())
     execute(run, shelf, workers=0)
-    assert replay(run.directory.path).phase is Phase.COMPLETE
+    assert replay(run.directory.path).state is RunState.COMPLETE
     DATASETS._registered.clear()
     forgotten = replay(run.directory.path)
-    assert forgotten.phase is Phase.FAILED
+    assert forgotten.state is RunState.UNREADABLE
     assert forgotten.error == (
         f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load it with --plugin FILE"
     )

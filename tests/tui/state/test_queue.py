@@ -10,12 +10,12 @@ from textual.widgets import Button, Static
 
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from scenarios.running.processes import Messages, Process
 from support.screens import PATIENCE, start_of, until
 from tui.app import MarketApp
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.runs import Runs
-from tui.state.watched_run import Phase
 
 Runner = Callable[[str], tuple[str, ...]]
 
@@ -29,14 +29,14 @@ async def test_runs_wait_for_a_core_and_begin_when_one_ends(app: MarketApp, smal
     async with app.run_test() as pilot:
         app.runs.most = 2
         sessions = [app.runs.start(start_of(small, seed=seed), f"seed {seed}") for seed in range(5)]
-        assert [session.phase for session in sessions[2:]] == [Phase.WAITING] * 3
+        assert [session.state for session in sessions[2:]] == [RunState.WAITING] * 3
         assert app.runs.running() == sessions  # quitting would stop them all
         most = 0
 
         def done() -> bool:
             nonlocal most
             most = max(most, processes(app.runs))
-            return all(session.phase is Phase.COMPLETE for session in sessions)
+            return all(session.state is RunState.COMPLETE for session in sessions)
 
         await until(pilot, done, "the end of all runs")
         assert 1 <= most <= 2
@@ -48,23 +48,23 @@ async def test_a_run_that_waits_can_be_held_and_released(app: MarketApp, small: 
     async with app.run_test() as pilot:
         app.runs.most = 1
         first = app.runs.start(start_of(small, paused=True), "first")
-        await until(pilot, lambda: first.phase is Phase.PAUSED, "the runner")
+        await until(pilot, lambda: first.state is RunState.PAUSED, "the runner")
         # One that is to start paused waits for its process, too.
         second = app.runs.start(start_of(small, seed=1, paused=True), "second")
-        assert second.phase is Phase.PAUSED
+        assert second.state is RunState.PAUSED
         assert processes(app.runs) == 1
         app.runs.send(second, "resume")  # the first is paused, and takes no core
-        await until(pilot, lambda: second.phase is Phase.COMPLETE, "the second")
+        await until(pilot, lambda: second.state is RunState.COMPLETE, "the second")
         app.runs.send(first, "resume")
         third = app.runs.start(start_of(small, seed=2), "third")
-        assert third.phase is Phase.WAITING
+        assert third.state is RunState.WAITING
         app.runs.send(third, "pause")
-        assert third.phase is Phase.PAUSED
-        await until(pilot, lambda: first.phase is Phase.COMPLETE, "the first")
+        assert third.state is RunState.PAUSED
+        await until(pilot, lambda: first.state is RunState.COMPLETE, "the first")
         await pilot.pause(0.2)
-        assert (third.phase, len(third.history)) == (Phase.PAUSED, 0)
+        assert (third.state, len(third.history)) == (RunState.PAUSED, 0)
         app.runs.send(third, "resume")
-        await until(pilot, lambda: third.phase is Phase.COMPLETE, "the third")
+        await until(pilot, lambda: third.state is RunState.COMPLETE, "the third")
 
 
 @pytest.mark.slow

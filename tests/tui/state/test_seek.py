@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 import tui.state.seek
+from scenarios.logs.run_state import RunState
 from support.screens import until
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
@@ -16,7 +17,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.seek import faster, to_watch
-from tui.state.watched_run import Phase, Session
+from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
 
@@ -74,15 +75,15 @@ async def test_the_key_plays_at_full_speed_and_later_runs_keep_the_speed_that_wa
     app: MarketApp, small: Path
 ) -> None:
     async with begun(app, small) as (pilot, [session]):
-        await until(pilot, lambda: session.phase is Phase.RUNNING, "the runner")
+        await until(pilot, lambda: session.state is RunState.RUNNING, "the runner")
         assert not len(session.history)
         await pilot.press("F")
-        await until(pilot, lambda: session.phase is Phase.COMPLETE, "all rounds")
+        await until(pilot, lambda: session.state is RunState.COMPLETE, "all rounds")
         assert app.settings.speed == inf
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
         await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         await pilot.press("7", "enter")
-        await until(pilot, lambda: app.runs.sessions[-1].phase is Phase.COMPLETE, "a second run at full speed")
+        await until(pilot, lambda: app.runs.sessions[-1].state is RunState.COMPLETE, "a second run at full speed")
         assert len(app.runs.sessions) == 2
 
 
@@ -97,16 +98,18 @@ async def test_a_speed_that_was_chosen_holds_for_one_run_and_for_several(app: Ma
 @pytest.mark.usefixtures("unhurried")
 async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: Path, play_small: Play) -> None:
     async with begun(app, small, *"0..1") as (pilot, sessions):
-        await until(pilot, lambda: all(session.phase is Phase.COMPLETE for session in sessions), "all rounds of both")
+        await until(
+            pilot, lambda: all(session.state is RunState.COMPLETE for session in sessions), "all rounds of both"
+        )
         assert app.settings.speed is None  # nobody chose that
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
         await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
         await pilot.press("7", "enter")
         watched = app.runs.sessions[-1]
-        await until(pilot, lambda: watched.phase is Phase.RUNNING, "one that is watched")
+        await until(pilot, lambda: watched.state is RunState.RUNNING, "one that is watched")
         assert not len(watched.history)
         app.show_comparison([watched, play_small()])
-        await until(pilot, lambda: watched.phase is Phase.COMPLETE, "all its rounds")
+        await until(pilot, lambda: watched.state is RunState.COMPLETE, "all its rounds")
 
 
 @pytest.mark.slow
@@ -115,7 +118,7 @@ async def test_rounds_that_are_there_come_at_once(small: Path, fake_runner: Call
     careful = fake_runner("careful")  # which keeps every round
     async with begun(MarketApp(out=small / "runs", folder=small, runner=careful), small) as (pilot, [session]):
         await pilot.press("space")
-        await until(pilot, lambda: session.phase is Phase.PAUSED, "the pause")
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the pause")
         for _ in range(3):
             played = len(session.history)
             await pilot.press("s")

@@ -10,36 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flmarket.core.counting import counted
-from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError, State
+from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import last_services
-from tui.state.log_follower import QUIET
+from scenarios.logs.run_state import RunState
 
-WAITING = "waiting"
-RUNNING = "running"
-INCOMPLETE = "incomplete"
-INTERRUPTED = "interrupted"
-COMPLETE = "complete"
-DAMAGED = "damaged"
-FAILED = "failed"
-UNREADABLE = "unreadable"
-
-STATES = (FAILED, DAMAGED, UNREADABLE, INTERRUPTED, INCOMPLETE, RUNNING, WAITING, COMPLETE)
-"""In the order in which they ask for attention.
-
-``waiting`` is a run whose directory is empty; a run that is ``incomplete`` has stopped just now, or is played where
-files have no locks.
-"""
-
-SIGNS = {
-    WAITING: "…",
-    RUNNING: "▶",
-    INCOMPLETE: "▷",
-    INTERRUPTED: "■",
-    COMPLETE: "✔",
-    DAMAGED: "✘",
-    FAILED: "✘",
-    UNREADABLE: "✘",
-}
+QUIET = 10.0  # seconds without a change after which a run that nothing plays counts as interrupted
 
 _WATCHED = (META, "rounds.csv", LOG, SCENARIO)
 _LAST_LINES = 4_000
@@ -52,7 +27,7 @@ class Standing:
     """The standing of one run."""
 
     path: Path  # its directory
-    state: str
+    state: RunState
     round: int = 0  # the last round that was played; 0 if none was
     # the services' mean reported accuracy after it, in [0, 1]; None before the first round
     accuracy: float | None = None
@@ -99,52 +74,51 @@ def standing(
     """Return how the run in a directory stands."""
     # A process that ends lets go of the lock last. So the lock is looked at first, and only where it may be held: for
     # the moment of the look, no other process can take it.
-    if before is not None and before.state == COMPLETE and _stat(f"{path}/{META}") == before.stamp[0]:
+    if before is not None and before.state is RunState.COMPLETE and _stat(f"{path}/{META}") == before.stamp[0]:
         return before
     run = RunDirectory(path)
     stamp = _stamp(path)
     same = before is not None and before.stamp == stamp
-    if before is not None and same and before.state not in {RUNNING, INCOMPLETE}:
+    if before is not None and same and before.state not in {RunState.RUNNING, RunState.INCOMPLETE}:
         return before
     locked = stamp[-1] is not None and run.being_played()
     if before is not None and same and locked and before.locked:
         return before
     if before is not None and before.locked and not locked:
         stamp = _stamp(path)  # it has ended since the first look
-    found = _files(path, stamp) if not (before and before.stamp == stamp) else replace(before, state="", problem="")
+    found = before if before is not None and before.stamp == stamp else _files(path, stamp)
     try:
-        state, problem = _state(run, found, locked=locked, was_locked=before is not None and before.locked)
+        state, problem = _state(path, found.changed, locked=locked, was_locked=before is not None and before.locked)
     except RunDirectoryError as error:
-        state, problem = UNREADABLE, str(error)
+        state, problem = RunState.UNREADABLE, str(error)
     return replace(found, state=state, problem=" ".join(problem.split()), locked=locked)
 
 
-def run_state(path: Path) -> str:
-    """Return the state of a run in a word of ``STATES``."""
-    run = RunDirectory(path)
-    return _state(run, _times(path, _stamp(path)), locked=run.being_played(), was_locked=False)[0]
+def state_of(path: Path) -> RunState:
+    """Return the state of a run alone, without a look at its rounds; raise RunDirectoryError if it is unreadable."""
+    return _state(path, _changed(_stamp(path)), locked=RunDirectory(path).being_played(), was_locked=False)[0]
 
 
-def _state(run: RunDirectory, found: Standing, *, locked: bool, was_locked: bool) -> tuple[str, str]:
+def _state(path: Path, changed: float, *, locked: bool, was_locked: bool) -> tuple[RunState, str]:
     if locked:
-        return RUNNING, ""
+        return RunState.RUNNING, ""
+    run = RunDirectory(path)
     state = run.state
-    if state is State.COMPLETE:
-        damage = run.damage(digests=False)
-        return (DAMAGED, damage[0]) if damage else (COMPLETE, "")
-    if state is State.ABSENT:
-        return WAITING, ""
-    if (run.path / META).exists():
-        return FAILED, str(run.meta().get("error") or "see run.log")
-    if not (run.path / SCENARIO).exists():
-        return UNREADABLE, f"{run.path}: has no {SCENARIO}"
-    if was_locked or time.time() - found.changed > QUIET:
-        return INTERRUPTED, _last_failure(run.path / LOG)
-    return INCOMPLETE, ""
+    if state is RunState.COMPLETE:
+        run.require_whole(digests=False)
+    elif state is RunState.FAILED:
+        return state, str(run.meta().get("error") or "see run.log")
+    elif state is RunState.INCOMPLETE:
+        if not (path / SCENARIO).exists():
+            raise RunDirectoryError(f"{path}: has no {SCENARIO}")
+        if was_locked or time.time() - changed > QUIET:
+            return RunState.INTERRUPTED, _last_failure(path / LOG)
+    return state, ""
 
 
 def _files(path: Path, stamp: Stamp) -> Standing:
-    found = _times(path, stamp)
+    begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
+    found = Standing(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
     try:
         number, services = last_services(path)
     except (OSError, ValueError):
@@ -160,10 +134,8 @@ def _files(path: Path, stamp: Stamp) -> Standing:
     )
 
 
-def _times(path: Path, stamp: Stamp) -> Standing:
-    times = [file[0] / 1e9 for file in stamp if file is not None]
-    begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
-    return Standing(path, "", begun=begun, changed=max(times, default=0.0), stamp=stamp)
+def _changed(stamp: Stamp) -> float:
+    return max((file[0] / 1e9 for file in stamp if file is not None), default=0.0)
 
 
 def _stamp(path: Path) -> Stamp:
