@@ -56,7 +56,7 @@ class _Planned:
 
     @property
     def unfinished(self) -> bool:
-        return self.found is not None and self.found.state is RunState.INCOMPLETE
+        return self.found is not None and self.found.state is not RunState.COMPLETE
 
     @property
     def played(self) -> bool:
@@ -165,7 +165,7 @@ checkpoint, or starts over."""
         complete, over = states.count(RunState.COMPLETE), self.query_one("#over", Tick)
         go.disabled = not planned
         replay.display = bool(complete)
-        over.display = RunState.INCOMPLETE in states
+        over.display = any(run.unfinished for run in planned)
         played = sum(run.played for run in planned)
         self.show_problem(self._explain(len(planned), states, played))
         go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")

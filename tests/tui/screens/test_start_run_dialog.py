@@ -105,24 +105,22 @@ async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
         assert not dialog.query_one("#go", Button).disabled
 
 
-def complete_run(scenario_text: str, out: Path) -> Path:
-    """Leave what the dialog and the home screen look at in the directory of a complete run."""
+def recorded_run(scenario_text: str, out: Path, status: str = "complete") -> Path:
+    """Leave what the dialog and the home screen look at in the directory of a run that has ended."""
     place = out / "small-00000000" / "as-configured" / "seed-0000"
     place.mkdir(parents=True)
     (place / "scenario.toml").write_text(dumps(settled(parse(scenario_text))))
     for table in TABLES.values():
         table.path(place).write_text(table.header)
     (place / "run.log").touch()
-    RunDirectory(place).finish(
-        {**RECORDED, "status": "complete", "policy": "as-configured", "seed": 0, "hash": "00000000"}
-    )
+    RunDirectory(place).finish({**RECORDED, "status": status, "policy": "as-configured", "seed": 0, "hash": "00000000"})
     return place
 
 
 async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_replace_it(
     app: MarketApp, scenario_text: str
 ) -> None:
-    place = complete_run(scenario_text, app.out)
+    place = recorded_run(scenario_text, app.out)
     before = (place / "meta.json").stat().st_mtime_ns
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None))
@@ -140,7 +138,7 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
 async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
     app: MarketApp, scenario_text: str
 ) -> None:
-    place = complete_run(scenario_text, app.out)
+    place = recorded_run(scenario_text, app.out)
     (place / "meta.json").write_text("[]")
     async with asking(app, scenario_text) as (pilot, dialog, _):
         assert dialog.query_one("#go", Button).disabled
@@ -181,23 +179,34 @@ async def test_a_seed_is_typed_at_once_and_enter_runs_it(app: MarketApp, scenari
 
 
 async def test_a_seed_is_typed_at_once_where_a_complete_run_has_the_focus(app: MarketApp, scenario_text: str) -> None:
-    complete_run(scenario_text, app.out)
+    recorded_run(scenario_text, app.out)
     choice = await ask(app, scenario_text, "1", "7", "enter")
     assert choice is not None
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
 
 
 async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
-    place = complete_run(scenario_text, app.out)
+    place = recorded_run(scenario_text, app.out)
     choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
     assert choice == Choice((), (place,))
 
 
 async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: str) -> None:
-    complete_run(scenario_text, app.out)
+    recorded_run(scenario_text, app.out)
     choice = await ask(app, scenario_text, "shift+tab", "enter")
     assert choice is not None
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
+
+
+@pytest.mark.parametrize(("keys", "fresh"), [((), False), (("shift+tab", "space", "tab"), True)])
+async def test_a_run_that_failed_resumes_unless_it_is_to_start_over(
+    app: MarketApp, scenario_text: str, keys: tuple[str, ...], fresh: bool
+) -> None:
+    recorded_run(scenario_text, app.out, "failed")
+    choice = await ask(app, scenario_text, *keys, "enter")
+    assert choice is not None
+    assert [start.fresh for start, _ in choice.starts] == [fresh]
+    assert choice.resumes is not fresh
 
 
 @pytest.mark.parametrize(
@@ -251,7 +260,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
 async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_played(
     app: MarketApp, scenario_text: str
 ) -> None:
-    place = complete_run(scenario_text, app.out)
+    place = recorded_run(scenario_text, app.out)
     async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, chosen):
         dialog.query_one("#seed", Input).value = "0..2"
         await pilot.pause()
