@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.timer import Timer
 
-from des.mechanisms.mechanism import DEFAULT
 from tui.panels.panel import Panel
 from tui.panels.rivalry_pages import PAGES, Page, Rivals, Rounds, Summary
 from tui.state.moment import Moment
@@ -84,7 +83,7 @@ class RivalryPanel(Panel):
 
 [b]who outbid whom[/b]  in the line of a service, how often it outbid each other one and by how much in the mean. Each
 offer that was outbid counts once, against the lowest payment that held a core of the client: the one it had to beat.
-An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were outbid is known.
+An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were refused is known.
 [b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and what it offered and did not
 spend: in refused offers (outbid or dropped), and above the price of served ones; with its share of all that it offered.
 [b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
@@ -125,12 +124,10 @@ shock began, and the worst round of each service. It is the first page once the 
     def draw(self, view: Moment) -> None:
         """Show the rounds up to a moment; in a walk through a round, those before it."""
         session = view.session
-        assert session.world is not None  # noqa: S101 - known before the first round
-        assert session.scenario is not None  # noqa: S101
+        assert session.scenario is not None  # noqa: S101 - known before the first round
         if self._sums is None:
             names = [row.service for row in view.logged.services]
-            others = session.world.mechanisms - {DEFAULT}  # of any round
-            self._sums = OfferSums(session.history, names, session.scenario.clients.count, next(iter(others), DEFAULT))
+            self._sums = OfferSums(session.history, names, session.scenario.clients.count)
         last = view.round if view.event is None else view.round - 1
         if self.kind is Summary and session.over:
             last = len(session.history)  # it leads to the decisive rounds, and still lists them there

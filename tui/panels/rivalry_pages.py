@@ -3,8 +3,9 @@
 A page knows how many lines it has, and draws one when it is asked for it: only those on the screen are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from rich.style import Style
@@ -12,7 +13,8 @@ from rich.text import Text
 from textual.app import App
 from textual.message import Message
 
-from flmarket.analysis.results.measures import MARKET, MEASURES, Measure, gini, values
+from des.mechanisms.mechanism import DEFAULT
+from flmarket.analysis.results.measures import MARKET, MEASURES, gini, values
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
@@ -49,10 +51,14 @@ class Rounds:
     def sums(self) -> Sums:
         return self.offers.at(self.last)
 
-    @property
+    @cached_property
     def result(self) -> RunResult:
         """The rounds as reports read them."""
         return result_at(self.session, self.last)
+
+    def values(self, measure: str) -> Mapping[str, float]:
+        """Return a measure's values by service, and the market's."""
+        return values(self.result, next(it for it in MEASURES if it.name == measure))
 
     def label(self, service: int, width: int = LABEL) -> Text:
         """Return a service's sign and name."""
@@ -95,27 +101,28 @@ class Rivals(Page):
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
-        sums, self.services = rounds.sums, len(rounds.offers.names)
+        sums, self.count, world = rounds.sums, len(rounds.offers.names), rounds.session.world
         self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
-        self.outbid = sums.outbid.tolist()
-        self.count = self.services
-        self.cells = (self.services + 1) * CELL if rounds.offers.knows_rivals else rounds.width - LABEL
+        self.known = world is not None and world.mechanisms == {DEFAULT}  # whether payments decided, in all rounds
+        self.refused = {} if self.known else rounds.values("refused")
+        self.cells = (self.count + 1) * CELL if self.known else rounds.width - LABEL
 
     def head(self) -> Line:
-        if not self.rounds.offers.knows_rivals:
-            words = "outbid; by whom is not known under this mechanism"
+        if not self.known:
+            words = "refused; by whom is not known under this mechanism"
             return plain(fit("service", LABEL), "bold"), plain(words, "bold")
         row = Text(end="", no_wrap=True)
-        for m in range(self.services):
+        for m in range(self.count):
             row.append_text(self.rounds.label(m, CELL))
         row.append("all", "bold")
         return plain(fit("outbid →", LABEL), "bold"), row
 
     def line(self, index: int) -> Line:
-        if not self.rounds.offers.knows_rivals:
-            return self.rounds.label(index), plain(counted(self.outbid[index], "offer"))
+        if not self.known:
+            refused = round(self.refused[self.rounds.offers.names[index]])
+            return self.rounds.label(index), plain(counted(refused, "offer"))
         row = Text(end="", no_wrap=True)
-        for m in range(self.services):
+        for m in range(self.count):
             times = self.times[index][m]
             words = f"{times}× +{cash(round(self.margin[index][m] / times))}" if times else "·"
             row.append(fit(words, CELL - 1) + " ", "" if times else self.rounds.faint())
@@ -135,9 +142,8 @@ class Money(Page):
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
-        result, offers = rounds.result, rounds.offers
-        found = [values(result, _measure(name)) for name in ("spent", "cost per point", "served", "refused", "wasted")]
-        self.rows = [[value[key] for value in found] for key in (*offers.names, MARKET)]
+        found = [rounds.values(name) for name in ("spent", "cost per point", "served", "refused", "wasted")]
+        self.rows = [[value[key] for value in found] for key in (*rounds.offers.names, MARKET)]
         self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
 
     def head(self) -> Line:
@@ -198,17 +204,14 @@ class Summary(Page):
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
-        history, scenario = rounds.session.history, rounds.session.scenario
         self.lines: list[tuple[Text, Text, int | None]] = []
-        names = ("final accuracy", "spent", "cost per point")
-        accuracies, spent, prices = (values(rounds.result, _measure(name)) for name in names)
-        for m, name in enumerate(rounds.offers.names):
-            reached = history.exit_of(m, rounds.last)
+        accuracies, spent, prices = map(rounds.values, ("final accuracy", "spent", "cost per point"))
+        for m, (name, reached) in enumerate(zip(rounds.offers.names, rounds.result.exits, strict=True)):
             met = "not met" if reached is None else f"✔ round {reached}"
             words = self._columns((met, f"{accuracies[name]:.2f}", f"{spent[name]:.2f}", _price(prices[name])))
             style = "" if reached is None else tint(rounds.app, "success")
             self._add(rounds.label(m), plain(words, style), reached)
-        found = decisive(history, scenario, rounds.last)
+        found = decisive(rounds.result)
         if found:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
@@ -243,10 +246,6 @@ class Summary(Page):
     def chosen(self, index: int) -> Message | None:
         round_ = self.lines[index][2]
         return None if round_ is None else Seek(round_)
-
-
-def _measure(name: str) -> Measure:
-    return next(measure for measure in MEASURES if measure.name == name)
 
 
 def _price(value: float) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from math import fsum
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from des.log_records import OfferReport, Outcome
 from des.mechanisms.mechanism import DEFAULT
 from des.money import Micro
 from des.observation import Status
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible
-from flmarket.analysis.what_if.reasons import DROPPED, cash, refused
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, worth
+from flmarket.analysis.what_if.reasons import cash, holders, not_served
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
@@ -88,13 +87,7 @@ class Book:
         self._of_service: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             self._of_service.setdefault(places[offer.service], []).append(offer)
-        # of each client that serves, the offers that hold its cores, the lowest payment last
-        self.holders: dict[int, list[OfferReport]] = {}
-        for offer in logged.offers:
-            if offer.core is not None:
-                self.holders.setdefault(offer.client, []).append(offer)
-        for holders in self.holders.values():
-            holders.sort(key=lambda offer: offer.core or 0)
+        self.holders = holders(logged.offers)
         self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 
@@ -176,9 +169,8 @@ class Book:
         )
 
     def quality(self, service: int) -> float:
-        """Return the DQI of the clients that served a service, none below zero; what ``best`` is compared with."""
-        served = (offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
-        return fsum(max(offer.dqi, 0.0) for offer in served)
+        """Return what the clients that served a service are worth; what ``best`` is compared with."""
+        return worth(offer.dqi for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
 
     def clients_of(
         self,
@@ -233,10 +225,7 @@ class Book:
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is Verdict.SERVED:
             return self._won(offer)
-        if verdict is Verdict.DROPPED:
-            return DROPPED
-        holders = self.holders.get(client)
-        return refused(offer.payment, (holders[-1].service, holders[-1].payment) if holders else None, self._mechanism)
+        return not_served(offer, self.holders.get(client, []), self._mechanism)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid

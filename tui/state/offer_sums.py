@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from des.log_records import OfferReport, Outcome
-from des.mechanisms.mechanism import DEFAULT
+from des.log_records import Outcome
 from fl.arrays import IntArray
+from flmarket.analysis.what_if.reasons import holders
 from tui.state.history import History
 
 STEP = 128
@@ -25,14 +25,13 @@ class Sums:
     round: int  # the last round that counts; 0 before the first
     times: IntArray  # [M, M] how often a service (row) outbid another (column)
     margin: IntArray  # [M, M] by how much altogether
-    outbid: IntArray  # [M] offers of each service that were outbid
     earned: IntArray  # [C] what each client was paid
     jobs: IntArray  # [C] how often each client was served
 
     @classmethod
     def zero(cls, services: int, clients: int) -> "Sums":
         """Return the sums before the first round."""
-        shapes = ((services, services), (services, services), services, clients, clients)
+        shapes = ((services, services), (services, services), clients, clients)
         return cls(0, *(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
 
@@ -44,15 +43,8 @@ class OfferSums:
     that lost a draw counts with a margin of zero.
     """
 
-    def __init__(
-        self,
-        history: History,
-        names: Sequence[str],  # the services
-        clients: int,
-        mechanism: str,
-    ) -> None:
-        self.names = tuple(names)
-        self.knows_rivals = mechanism == DEFAULT  # whether the mechanism is the paper's
+    def __init__(self, history: History, names: Sequence[str], clients: int) -> None:
+        self.names = tuple(names)  # the services
         self._history = history
         self._places = {name: m for m, name in enumerate(names)}
         self._kept = [Sums.zero(len(names), clients)]  # after each STEP rounds
@@ -89,22 +81,14 @@ class OfferSums:
     def _add(self, sums: Sums) -> int:
         """Add the next round; return how many offers it has."""
         logged = self._history[sums.round + 1]
-        holders: dict[int, OfferReport] = {}  # the lowest payment that holds a core of each client
+        holding = holders(logged.offers)
         for offer in logged.offers:
-            if offer.core is not None:
-                held = holders.get(offer.client)
-                if held is None or offer.core > (held.core or 0):
-                    holders[offer.client] = offer
-            if offer.outcome is Outcome.SERVED:
-                sums.earned[offer.client] += offer.paid or 0
+            if offer.paid is not None:
+                sums.earned[offer.client] += offer.paid
                 sums.jobs[offer.client] += 1
-        for offer in logged.offers:
-            if offer.outcome is Outcome.OUTBID:
-                m, holder = self._places[offer.service], holders.get(offer.client)
-                sums.outbid[m] += 1
-                if self.knows_rivals and holder is not None:
-                    rival = self._places[holder.service]
-                    sums.times[rival, m] += 1
-                    sums.margin[rival, m] += holder.payment - offer.payment
+            elif offer.outcome is Outcome.OUTBID and (held := holding.get(offer.client)):
+                pair = self._places[held[-1].service], self._places[offer.service]
+                sums.times[pair] += 1
+                sums.margin[pair] += held[-1].payment - offer.payment
         sums.round = logged.number
         return len(logged.offers)

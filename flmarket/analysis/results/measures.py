@@ -154,7 +154,7 @@ MEASURES = (
     _summed("refused", "offers that were outbid or dropped", -1, _total("refused"), digits=1),
     _summed(
         "wasted", "money offered and not spent: in refused offers, and what winners offered above their price", -1,
-        lambda run: (run["offered"] - run["spent"]).sum(axis=0),
+        lambda run: run.wasted.sum(axis=0),
     ),
     of_market(
         "income Jain", "Jain index of the clients' income", 1, lambda run: jain(run.income), digits=3, limits=SHARE

@@ -80,6 +80,12 @@ class RunResult:
         normalised: FloatArray = self["reward"] / self.setting.reward_at_target
         return normalised
 
+    @property
+    def wasted(self) -> FloatArray:
+        """[N, M] money offered and not spent: in refused offers, and what winners offered above their price."""
+        wasted: FloatArray = self["offered"] - self["spent"]
+        return wasted
+
     @cached_property
     def offers(self) -> pd.DataFrame:
         return self._known("offers")

@@ -21,7 +21,7 @@ from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_m
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import best_set
-from flmarket.analysis.what_if.possible import MOST_CLIENTS
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, worth
 from flmarket.analysis.what_if.welfare import Bound, joint_bound
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -82,7 +82,7 @@ def run_bounds(logs: Logs) -> RunBounds:
         bounds.append(_bound(logs, number, world, there, budgets[at, there]))
         for name, m in logs.places.items():
             offers = logs.offers_of(number, name)
-            realised[at, m] = fsum(offers["dqi"][offers["outcome"] == Outcome.SERVED].clip(0))
+            realised[at, m] = worth(offers["dqi"][offers["outcome"] == Outcome.SERVED])
             if active[at, m] and not why_not:
                 best[at, m] = best_set(logs, number, world, name).quality
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
@@ -100,9 +100,9 @@ def _why_not(logs: Logs) -> str:
 
 
 def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
-    now, worth = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
-    worth[:, list(now.offline)] = 0.0
-    return joint_bound(worth, world.bid[there], budgets, now.cores)
+    now, values = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
+    values[:, list(now.offline)] = 0.0
+    return joint_bound(values, world.bid[there], budgets, now.cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from des.log_records import Outcome
 from des.money import MICRO, Micro, to_micro
 from des.money import text as money
 from des.observation import Status
+from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
-from flmarket.analysis.what_if.possible import Possible, possible
-from flmarket.analysis.what_if.reasons import DROPPED, refused
+from flmarket.analysis.what_if.possible import Possible, possible, worth
+from flmarket.analysis.what_if.reasons import holders, not_served
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
@@ -42,6 +43,7 @@ class Explanation:
         self._world = logs.world(number)
         self._offers = logs.offers_of(number)
         self._own = logs.offers_of(number, service)
+        self._holders = holders(lines_of(self._offers))
         self._now = logs.conditions(number)
         self._budget: Micro = to_micro(self._now.budgets[service])
 
@@ -52,7 +54,7 @@ class Explanation:
     def sentences(self) -> Iterator[str]:
         """Yield the explanation in words."""
         got = self._own[self._own["outcome"] == Outcome.SERVED]
-        quality = sum(got["dqi"])
+        quality = worth(got["dqi"])
         yield (
             f"Round {self._number}, {self._service}: wanted {counted(len(self._own), 'client')}, was served by "
             f"{len(got)}, paid {money(round(got['paid'].sum()))} of {money(self._budget)}; the sum of their DQI is "
@@ -88,13 +90,7 @@ class Explanation:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
-        if row.outcome == Outcome.DROPPED:
-            return DROPPED
-        holders = self._offers[(self._offers["client"] == row.client) & self._offers["core"].notna()]
-        if holders.empty:
-            return refused(row.payment, None, self._now.market.mechanism)
-        lowest = holders.loc[holders["payment"].idxmin()]
-        return refused(row.payment, (lowest["service"], int(lowest["payment"])), self._now.market.mechanism)
+        return not_served(row, self._holders.get(row.client, []), self._now.market.mechanism)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""

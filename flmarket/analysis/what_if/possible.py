@@ -8,6 +8,7 @@ DQI (eq. 6), which is what services see; a DQI below zero counts as zero, becaus
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import fsum
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Possible:
         return int(self.prices[self.clients].sum())
 
 
+def worth(dqi: Iterable[float]) -> float:
+    """Return what clients with these DQI are worth."""
+    return fsum(max(it, 0.0) for it in dqi)
+
+
 def possible(
     bids: MicroArray,  # [C] the clients' bids to the service, micro-units
     dqi: FloatArray,  # [C] the DQI of their data for the service
@@ -53,15 +59,15 @@ def possible(
         if made
     ]
     prices = critical_prices(bids, offers, cores)
-    worth = np.maximum(dqi, 0.0)
-    worth[list(offline)] = 0.0
-    chosen = _best(prices.tobytes(), worth.tobytes(), budget)
-    return Possible(chosen, prices, float(worth[chosen].sum()))
+    values = np.maximum(dqi, 0.0)
+    values[list(offline)] = 0.0
+    chosen = _best(prices.tobytes(), values.tobytes(), budget)
+    return Possible(chosen, prices, float(values[chosen].sum()))
 
 
 # In a large market few rivals matter, so that what could be had without each of them is the same thing again and again.
 @lru_cache(maxsize=32)
-def _best(prices: bytes, worth: bytes, budget: Micro) -> IntArray:
-    chosen = np.sort(knapsack(np.frombuffer(prices, dtype=np.int64), np.frombuffer(worth), budget))
+def _best(prices: bytes, values: bytes, budget: Micro) -> IntArray:
+    chosen = np.sort(knapsack(np.frombuffer(prices, dtype=np.int64), np.frombuffer(values), budget))
     chosen.setflags(write=False)
     return chosen

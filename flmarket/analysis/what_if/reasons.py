@@ -1,24 +1,38 @@
-"""Why an offer was not served, in words: ``flmarket explain`` and the order book of the screens use the same."""
+"""Why an offer was not served, in words: ``flmarket explain`` and the screens go by the same rule."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from des.log_records import Outcome
 from des.mechanisms.mechanism import DEFAULT
 from des.money import MICRO, Micro
 
-DROPPED = "awarded a core, but its update did not arrive in time; not paid"
+
+def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
+    """Return the offers of a round that hold a core of each client, in the order of its cores: the lowest payment last.
+
+    That one is what offers that were outbid had to beat. Offers are records, or lines of a data frame.
+    """
+    found = defaultdict(list)
+    for offer in sorted((it for it in offers if it.core is not None and it.core == it.core), key=lambda it: it.core):
+        found[offer.client].append(offer)
+    return found
 
 
-def refused(
-    payment: Micro,  # what was offered, micro-units
-    # of those that have a core of the client, the service with the lowest payment, and that; None if there is none, as
-    # can be in a log that was changed
-    lowest: tuple[str, Micro] | None,
+def not_served(
+    offer: Any,  # a record, or a line of a data frame
+    holding: Sequence[Any],  # the ``holders`` of its client; none, as can be in a log that was changed
     mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
 ) -> str:
-    """Return why an offer was refused."""
+    """Return why an offer was outbid or dropped."""
+    if offer.outcome == Outcome.DROPPED:
+        return "awarded a core, but its update did not arrive in time; not paid"
     if mechanism != DEFAULT:
         return f"refused by the mechanism {mechanism}"
-    if lowest is None:
+    if not holding:
         return "outbid, but the log names no service that has a core of the client"
-    service, least = lowest
+    payment, least, service = offer.payment, holding[-1].payment, holding[-1].service
     if payment < least:
         return f"outbid by {service}: {cash(payment, least)} < {cash(least, payment)}"
     return f"lost the draw against {service}, which pays {cash(least)} too"

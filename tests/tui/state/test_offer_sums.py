@@ -7,6 +7,7 @@ import pytest
 
 from des.log_records import Outcome
 from tui.state.bid_verdicts import Book
+from tui.state.comparison import result_at
 from tui.state.decisive_rounds import decisive
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
@@ -14,10 +15,10 @@ from tui.state.watched_run import Session
 Play = Callable[..., Session]
 
 
-def sums_of(session: Session, mechanism: str = "pay-as-offered") -> OfferSums:
+def sums_of(session: Session) -> OfferSums:
     assert session.scenario is not None
     names = [service.name for service in session.scenario.services]
-    return OfferSums(session.history, names, session.scenario.clients.count, mechanism)
+    return OfferSums(session.history, names, session.scenario.clients.count)
 
 
 def counted_anew(session: Session, last: int) -> Sums:
@@ -35,7 +36,6 @@ def counted_anew(session: Session, last: int) -> Sums:
                 sums.earned[offer.client] += offer.paid or 0
                 sums.jobs[offer.client] += 1
             elif offer.outcome is Outcome.OUTBID:
-                sums.outbid[m] += 1
                 lowest = book.holders[offer.client][-1]
                 sums.times[names.index(lowest.service), m] += 1
                 sums.margin[names.index(lowest.service), m] += lowest.payment - offer.payment
@@ -44,8 +44,7 @@ def counted_anew(session: Session, last: int) -> Sums:
 
 def same(one: Sums, other: Sums) -> bool:
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("times", "margin", "outbid", "earned", "jobs")
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("times", "margin", "earned", "jobs")
     )
 
 
@@ -69,17 +68,17 @@ def test_sums_agree_with_the_rounds_table(play_small: Play) -> None:
     of_run.read(12)
     sums = of_run.at(12)
     rows = [row for logged in session.history for row in logged.services]
-    assert sums.outbid.sum() == sum(row.refused for row in rows)  # none is dropped
+    assert sums.times.sum() == sum(row.refused for row in rows)  # none is dropped
     assert sums.earned.sum() == sum(row.spent for row in rows)
     assert sums.jobs.sum() == sum(row.served for row in rows)
-    assert sums.times.sum() == sums.outbid.sum()
 
 
 def test_an_offer_that_was_outbid_by_several_counts_once(play_small: Play, scenario_text: str) -> None:
     session = play_small(scenario_text.replace("cores = 1", "cores = 2").replace('"random"', '"hqfa"'))
     sums = sums_of(session)
     sums.read(12)
-    assert sums.at(12).times.sum() == sums.at(12).outbid.sum() > 0
+    refused = sum(row.refused for logged in session.history for row in logged.services)
+    assert sums.at(12).times.sum() == refused > 0
     assert same(sums.at(12), counted_anew(session, 12))
 
 
@@ -93,21 +92,12 @@ def test_a_long_run_is_read_in_pieces(play_small: Play) -> None:
     assert same(sums.at(12), counted_anew(session, 12))
 
 
-def test_under_another_mechanism_nobody_is_said_to_have_outbid(play_small: Play) -> None:
-    session = play_small()
-    sums = sums_of(session, "second-price")
-    sums.read(12)
-    assert not sums.knows_rivals
-    assert sums.at(12).times.sum() == 0
-    assert sums.at(12).outbid.sum() > 0
-
-
 def test_the_decisive_rounds_are_exits_shocks_and_the_first_with_the_most_money_not_spent(
     play_small: Play, scenario_text: str
 ) -> None:
     shock = '[[interventions]]\nround = 3\nkey = "clients.offline"\nvalue = [1]\n'
     session = play_small(scenario_text + shock)
-    found = decisive(session.history, session.scenario, 12)
+    found = decisive(result_at(session, 12))
     assert [event.round for event in found] == sorted(event.round for event in found)
     words = {event.words: event.round for event in found}
     assert words["alpha reaches its target and leaves"] == session.history.exits[0]
@@ -116,14 +106,10 @@ def test_the_decisive_rounds_are_exits_shocks_and_the_first_with_the_most_money_
         rounds = list(session.history)[:last]
         for m, name in enumerate(("alpha", "beta", "gamma")):
             left = [logged.services[m].offered - logged.services[m].spent for logged in rounds]
-            [worst] = [
-                event
-                for event in decisive(session.history, session.scenario, last)
-                if event.words.startswith(f"worst of {name}: ")
-            ]
+            decided = decisive(result_at(session, last))
+            [worst] = [event for event in decided if event.words.startswith(f"worst of {name}: ")]
             assert worst.round == 1 + left.index(max(left))
             row = rounds[worst.round - 1].services[m]
             expected = f"{row.refused} of {row.wanted} offers refused, {max(left) / 1e6:.2f} not spent"
             assert worst.words == f"worst of {name}: {expected}"
-    assert all(event.round <= 2 for event in decisive(session.history, session.scenario, 2))
-    assert decisive(session.history, session.scenario, 0) == []
+    assert all(event.round <= 2 for event in decisive(result_at(session, 2)))

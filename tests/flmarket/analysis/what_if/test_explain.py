@@ -91,6 +91,22 @@ def test_every_refused_offer_names_who_won(logs: Logs) -> None:
             assert words == f"outbid by {winner.service}: {cash(less, more)} < {cash(more, less)}"
 
 
+def test_a_draw_is_lost_against_the_last_that_won_a_core(tmp_path: Path) -> None:
+    """As the order book and the rivalry of the screens have it, whatever the order of offers.csv."""
+    changes = "rounds=20", "clients.cores=2", *(f"services.{name}.policy=hqfa" for name in ("alpha", "beta", "gamma"))
+    logs = logs_of(tmp_path, *changes)
+    lost = logs.offers[logs.offers["outcome"] == Outcome.OUTBID]
+    seen = set()
+    for row in lost.itertuples():
+        same = logs.offers[(logs.offers["round"] == row.round) & (logs.offers["client"] == row.client)]
+        first, last = same[same["core"].notna()].sort_values("core").itertuples()
+        if first.payment == last.payment == row.payment:
+            seen.add(last.Index > first.Index)
+            words = Explanation(logs, row.round, row.service).why(row)
+            assert words.startswith(f"lost the draw against {last.service}, ")
+    assert seen == {True, False}
+
+
 def test_the_words_of_a_round(logs: Logs) -> None:
     row = next(logs.offers[logs.offers["outcome"] == Outcome.OUTBID].itertuples())
     sentences = list(Explanation(logs, row.round, row.service).sentences())
