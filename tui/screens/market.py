@@ -172,9 +172,7 @@ class MarketScreen(PlaybackScreen):
 
     @on(Seek)
     def _seek_to(self, message: Seek) -> None:
-        self._stop_playing()
-        self.head.seek(self.session.history, message.round)
-        self.draw()
+        self.show_round(message.round)
 
     @on(Selected)
     def _select(self, message: Selected) -> None:

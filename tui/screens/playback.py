@@ -84,18 +84,22 @@ class PlaybackScreen(Screen[None]):
             self._start_playing()
         self.draw()
 
+    def show_round(self, number: int) -> None:
+        """Go to a round, or to the nearest one that exists."""
+        self._stop_playing()
+        self.head.seek(self.session.history, number)
+        self.draw()
+
     def action_seek(self, rounds: int) -> None:
         if not self._has_rounds():
             return
-        self._stop_playing()
         before = self.head.round
-        self.head.seek(self.session.history, before + rounds)
+        self.show_round(before + rounds)
         if self.head.round == before:
             self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
-        self.draw()
 
     def action_go_to(self) -> None:
-        ask_for_round(self.app, self.session.history, self.head.round, lambda n: self.action_seek(n - self.head.round))
+        ask_for_round(self.app, self.session.history, self.head.round, self.show_round)
 
     def action_follow(self) -> None:
         self._stop_playing()

@@ -1,4 +1,4 @@
-"""``flmarket replay``: opens a run in the terminal user interface."""
+"""``flmarket replay``: opens a run in the terminal user interface, or records what that would show."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,13 +6,31 @@ from typing import Annotated
 import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
+from flmarket.cli.console import result
 from flmarket.cli.launch import run_directory, start
+from flmarket.core.counting import counted
 
 
 def replay(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or growing.")],
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.cast", help="Record the rounds instead, for asciinema: a file that plays in its player."
+        ),
+    ] = None,
     plugin: Plugins = None,
 ) -> None:
     """Watch a run again, round by round, in the terminal user interface."""
     load_plugins(plugin)
-    start(str(run_directory(run)), Path("runs"))
+    directory = run_directory(run)
+    if save is None:
+        start(str(directory), Path("runs"))
+        return
+    from scenarios.logs.outside import require_place
+
+    require_place(save)
+    from tui.recording import record
+
+    rounds = record(directory, save)
+    result(f"{save}: {counted(rounds, 'round')}")
