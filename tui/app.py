@@ -50,6 +50,8 @@ class MarketApp(App[None]):
         Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="Help for what has the focus"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("q", "quit", "Quit"),
+        Binding("colon", "command_palette", "Command", show=False, tooltip="Type a command"),
+        Binding("ctrl+p", "command_palette", "Command", show=False, priority=True, tooltip="Type a command"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
     ]
 
@@ -131,6 +133,7 @@ class MarketApp(App[None]):
     def on_mount(self) -> None:
         if not (self.is_headless or self.is_web):
             heed(self)
+        self._add_own_themes()
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
         self._began_with = self.theme
@@ -141,6 +144,18 @@ class MarketApp(App[None]):
             self.call_after_refresh(self._check_keys)
         if self._scenario is not None or self._run_path is not None or self._follow is not None or self._trainings:
             self.call_after_refresh(self._begin)
+
+    def _add_own_themes(self) -> None:
+        folder = None if self._memory.file is None else self._memory.file.parent / "themes"
+        if folder is None or not folder.is_dir():
+            return
+        from tui.themes import Theme, own_themes
+
+        for found in own_themes(folder):
+            if isinstance(found, Theme):
+                self.register_theme(found)
+            else:
+                self.notify(str(found), title="A theme is not used", severity="error", timeout=12)
 
     def _check_keys(self) -> None:
         from tui.key_names import unknown_key

@@ -40,14 +40,9 @@ def settings_file() -> Path:
 
 def load(path: Path) -> Settings:
     """Return the settings in a file; the defaults if there is none."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return Settings()
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: {shortened(error)}") from error
+    found = read_toml(path)
     known = {each.name: getattr(Settings(), each.name) for each in fields(Settings)}
     for key, value in found.items():
         if key not in known:
@@ -57,6 +52,16 @@ def load(path: Path) -> Settings:
     if found.get("speed") == FULL:
         found["speed"] = inf
     return Settings(**{**known, **found})
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a file of the user's settings holds."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: {shortened(error)}") from error
 
 
 def _problem(key: str, value: Any) -> str:

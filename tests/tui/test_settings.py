@@ -12,11 +12,20 @@ from textual.widgets import OptionList
 
 from support.screens import until
 from tui.app import MarketApp
+from tui.palette import Palette
 from tui.screens.market import MarketScreen
 from tui.settings import Settings, SettingsError, load, save, settings_file
 from tui.state.watched_run import Session
+from tui.themes import own_themes
 
 Play = Callable[..., Session]
+
+
+async def test_a_colon_begins_a_command(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("colon")
+        assert isinstance(app.screen, Palette)
 
 
 async def test_keys_in_the_palette_do_no_harm_while_its_list_is_not_shown(app: MarketApp) -> None:
@@ -174,3 +183,33 @@ async def test_a_scenario_is_edited_in_the_users_own_editor(small: Path, monkeyp
         monkeypatch.setenv("EDITOR", "")
         await pilot.press("ctrl+e")
         await until(pilot, lambda: any("Set VISUAL or EDITOR" in note.message for note in app._notifications))
+
+
+async def test_a_theme_of_the_users_own_is_there_and_a_broken_one_is_named(small: Path) -> None:
+    themes = small / "themes"
+    themes.mkdir()
+    (themes / "mine.toml").write_text('primary = "#88c0d0"\ndark = false\n')
+    (themes / "broken.toml").write_text('primary = "reddish"\n')
+    app = MarketApp(folder=small, settings=small / "tui.toml")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "mine" in app.available_themes
+        assert not app.available_themes["mine"].dark
+        [note] = app._notifications
+        assert note.message == f'{themes / "broken.toml"}: primary: must be a colour such as "#88c0d0"'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('prime = "red"', "prime: unknown key; the keys are dark, primary, "),
+        ("dark = 1", "dark: must be true or false"),
+        ('accent = "red"', "primary: is missing"),
+        ("primary", "Expected '=' after a key"),
+    ],
+)
+def test_what_is_wrong_with_a_theme_is_said(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    [found] = own_themes(tmp_path)
+    assert isinstance(found, SettingsError)
+    assert words in str(found)

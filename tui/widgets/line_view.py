@@ -10,6 +10,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from flmarket.core.counting import counted
 from tui.style.selection import BAR, bar, over, selection
 
 GUTTER = 1  # cells at the left for the bar of the chosen line
@@ -28,6 +29,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("pagedown", "page(1)", "Page down", tooltip="Go a page up or down", show=False),
         Binding("ctrl+home", "move(-1000000000)", "First", tooltip="Go to the first or the last line", show=False),
         Binding("ctrl+end", "move(1000000000)", "Last", tooltip="Go to the first or the last line", show=False),
+        Binding("y", "copy", "Copy", tooltip="Copy the line", show=False),
+        Binding("Y", "copy_all", "Copy all", key_display="Y", tooltip="Copy all lines, with the titles", show=False),
     ]
     DEFAULT_CSS = """
     LineView { background: transparent; }
@@ -125,6 +128,20 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * max(1, self.size.height - 2))
+
+    def copied(self, index: int) -> str:
+        """Return a line, or for -1 the header, as text for other programs."""
+        return "".join(part.plain for part in (self.head() if index < 0 else self.line(index))).rstrip()
+
+    def action_copy(self) -> None:
+        self._copy(range(self.cursor, min(self.cursor + 1, self.count)))
+
+    def action_copy_all(self) -> None:
+        self._copy(range(-self._header, self.count))
+
+    def _copy(self, lines: range) -> None:
+        self.app.copy_to_clipboard("\n".join(map(self.copied, lines)))
+        self.app.notify(f"{counted(len(lines), 'line')} copied", timeout=2)
 
     def index_at(self, y: int) -> int | None:
         """Return the line at a row of the widget, if there is one."""

@@ -102,6 +102,11 @@ class TableView(LineView):
         line.right_crop(GAP)
         return line
 
+    def copied(self, index: int) -> str:
+        """Return a row, or for -1 the titles, as cells with tabs between them, which spreadsheets take."""
+        cells = [column.label for column in self.columns] if index < 0 else [cell.plain for cell in self._row(index)]
+        return "\t".join(cell.strip() for cell in cells)
+
     def on_click(self, event: events.Click) -> None:
         """Choose the row under the mouse, or notify the parent of the title under it."""
         index = self.index_at(event.y)
