@@ -39,6 +39,8 @@ _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
 
 _TAIL = 16_384  # bytes at the end of a table in which its last round is looked for first
 
+_PIECE = 1024  # bytes of a table in which one of its rounds is looked for
+
 _LARGEST = 2.0**63  # of what screens count and draw: within 64 bits, as flmarket's numbers are
 
 
@@ -133,6 +135,29 @@ def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
         raise LogError(f"{ROUNDS.name}.csv: {number[:20]!r} is no round")
     newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
     return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+
+
+def some_rounds(path: Path, most: int) -> list[LoggedRound]:
+    """Return whole rounds of a run directory from the first to the newest, about so many, without reading the rest."""
+    table = ROUNDS.path(path)
+    if not table.exists():
+        return []
+    found: dict[bytes, bytes] = {}
+    with table.open("rb") as file:
+        newest = "\n".join(_last_round(file)).encode()
+        size = file.seek(0, 2)
+        last = [*_ROUND.finditer(newest + b"\n")][-1:]
+        length = max(_PIECE, 3 * sum(len(one[0]) for one in last))
+        for start in range(0, size, max(1, size // most)):
+            file.seek(start)
+            piece = file.read(length)
+            # Its first line, then the first round and the last may be cut.
+            rounds = [*_ROUND.finditer(piece.partition(b"\n")[2] if start else piece)][start > 0 : -1]
+            found |= {one[1]: one[0] for one in rounds[:1]}
+        found |= {one[1]: one[0] for one in last}
+    texts = ({"rounds": text.decode("utf-8", "replace"), "offers": "", "events": ""} for text in found.values())
+    read = [LoggedRound.glance(text) for text in texts]
+    return [one for one in read if one.figures.shape == read[0].figures.shape]  # the newest may not be whole yet
 
 
 def _last_round(file: IO[bytes]) -> list[str]:

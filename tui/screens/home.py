@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from tui.screens.worker_results import hand_over
 from tui.style.key_bindings import named
 from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.key_bar import KeyBar
+from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
     from tui.state.catalogue import Entry
     from tui.state.watched_run import Session
+    from tui.widgets.preview import Preview
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
 
@@ -37,6 +37,9 @@ class HomeScreen(Screen[None]):
     BINDINGS = named(
         "home",
         [
+            Binding("1", "begin(0)", "Watch one: Watch a market of three services"),
+            Binding("2", "begin(1)", "Paper: Play the paper's market with its policies, and compare them"),
+            Binding("3", "begin(2)", "Your own: Write a scenario of your own in a form"),
             Binding("r", "run", "Run: Run the scenario, or that of the run"),
             Binding("e", "edit", "Edit: Edit the scenario in a form"),
             Binding("ctrl+e", "edit_outside", "Your editor: Edit the file in $VISUAL or $EDITOR", show=False),
@@ -51,7 +54,7 @@ class HomeScreen(Screen[None]):
         ],
     )
     AUTO_FOCUS = "#entries"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-wider"), (190, "-widest")]
     HELP = """Choose a scenario to run it, or a run to open it.
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,
@@ -69,11 +72,11 @@ or in the folder given with --out. The newest come first."""
             with Vertical(id="home-left"):
                 yield Input(placeholder="search", id="search", compact=True)
                 yield EntryList(id="entries")
-            with VerticalScroll(id="home-right", can_focus=True):
-                yield Static("loading …", id="preview")
+            yield PreviewPane(id="home-right")
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._preview())
         # Its imports would delay the first picture.
         self.set_timer(LATER, self.action_reload)
 
@@ -83,11 +86,12 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
+        from tui.state.beginnings import beginnings
         from tui.state.catalogue import builtins, own_files, recent_runs, trainings
 
         folder = self._navigator.folder
-        found = [*builtins(), *own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
-        hand_over(self.app, self._list, found)
+        own = [*own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
+        hand_over(self.app, self._list, [*([] if own else beginnings()), *builtins(), *own])
 
     def _list(self, found: "list[Entry]") -> None:
         self.entries = found
@@ -97,9 +101,13 @@ or in the folder given with --out. The newest come first."""
     def _refill(self) -> None:
         words = self.query_one("#search", Input).value.lower().split()
         found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
+        self.refresh_bindings()
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
-            *((SECTIONS[kind], [(f"{kind}:{e.path}", self._say(e), e) for e in some]) for kind, some in found.items()),
+            *(
+                (SECTIONS[kind], [(f"{kind}:{e.name}:{e.path}", self._say(e), e) for e in some])
+                for kind, some in found.items()
+            ),
         ]
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
@@ -107,10 +115,11 @@ or in the folder given with --out. The newest come first."""
         from scenarios.logs.run_state import RunState
         from tui.style.run_states import signed
 
-        state = (
-            signed(RunState(entry.state)) if entry.is_run else entry.state and f"✘ {entry.state}"
-        )  # a file's: problems
-        return cells(entry.name, state, entry.age, entry.result, marked=entry.path in self.marked)
+        if entry.kind == "beginning":
+            return cells(f"{self.entries.index(entry) + 1} {entry.name}", below=entry.about)
+        state = signed(RunState(entry.state)) if entry.is_run else entry.state and f"✘ {entry.state}"
+        marked = entry.path in self.marked
+        return cells(entry.name, state, marked=marked, age=entry.age, result=entry.result, about=entry.about)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
         from tui.style.run_states import signed
@@ -126,26 +135,31 @@ or in the folder given with --out. The newest come first."""
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
+        self.refresh_bindings()
         self._preview()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._preview)
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self) -> None:
+        from tui.state.catalogue import Entry
         from tui.state.watched_run import Session
-        from tui.widgets.preview import preview
+        from tui.widgets.preview import Preview, preview
 
         chosen = self.chosen
         if isinstance(chosen, Session):
-            played = f"{chosen.state}, {counted(len(chosen.history), 'round')} played"
-            shown: object = Content(f"{chosen.label}\n\n{played}\n\nPress enter to open it.")
-        elif chosen is not None:
-            shown = preview(chosen, self.app)
-        else:
-            return
-        hand_over(self.app, self._show_preview, shown)
+            if chosen.directory is None:
+                hand_over(self.app, self._show_preview, Preview(chosen.label))
+                return
+            chosen = Entry("run", chosen.label, chosen.directory)
+        if chosen is not None:
+            found = preview(chosen, self.app, self.query_one(PreviewPane).size)
+            hand_over(self.app, self._show_preview, found)
 
-    def _show_preview(self, shown: object) -> None:
-        for place in self.query("#preview").results(Static):  # none while the app ends
-            place.update(shown)  # type: ignore[arg-type]
+    def _show_preview(self, found: "Preview") -> None:
+        for pane in self.query(PreviewPane):  # none while the app ends
+            pane.show(found)
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:
@@ -160,6 +174,34 @@ or in the folder given with --out. The newest come first."""
     def _selected(self) -> None:
         self.action_choose()
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What enter does to the chosen entry."""
+        from tui.state.catalogue import Entry
+
+        match self.chosen:
+            case Entry(kind="beginning"):
+                return {"select": "Begin"}
+            case Entry(kind="training") | Entry(state="running"):
+                return {"select": "Watch"}
+            case Entry(is_run=False):
+                return {"select": "Run"}
+            case _:
+                return {"select": "Open"}
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key is of use: there are beginnings, or else there may be runs."""
+        begins = any(entry.kind == "beginning" for entry in self.entries)
+        return begins if action == "begin" else not (begins and action in {"replay", "mark", "compare", "batch"})
+
+    def action_begin(self, place: int) -> None:
+        from tui.state.beginnings import one_to_watch, paper
+
+        if place == 2:
+            self.edit_file(self.entries[place].path, own=False)
+        else:
+            self._navigator.play((one_to_watch, paper)[place](self._navigator.out))
+
     def action_search(self) -> None:
         self.query_one("#search").focus()
 
@@ -171,6 +213,8 @@ or in the folder given with --out. The newest come first."""
         from tui.state.catalogue import Entry
 
         match self.chosen:
+            case Entry(kind="beginning") as entry:
+                self.action_begin(self.entries.index(entry))
             case Entry(kind="training", path=log):
                 self._navigator.show_trainings([log])
             case Entry(is_run=False):

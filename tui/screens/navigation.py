@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from tui.settings import Settings
 
 if TYPE_CHECKING:
+    from scenarios.running.steering import Start
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
 
@@ -40,6 +41,9 @@ class Navigator(Protocol):
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
         """Edit a scenario in a form; see ``ConfigureScreen``."""
+
+    def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
+        """Start runs, each with a label, and show them."""
 
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario's text, which problems call ``file``, then show its runs, several in comparison."""

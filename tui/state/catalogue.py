@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmarket.core.errors import InputError
-from scenarios.loader import builtin_names, builtin_path
+from scenarios.loader import builtin_names, builtin_path, builtin_text
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from tui.state.batch_folder import market_names, read_values
 from tui.state.run_standing import scenario_name, standing
@@ -21,7 +21,7 @@ MOST_RUNS = 200
 class Entry:
     """An entry of the home screen's list."""
 
-    kind: str  # built-in, file, training or run
+    kind: str  # beginning, built-in, file, training or run
     name: str  # its name in the list
     path: Path  # the scenario file, the training's log, or the run's directory
     # of a run, its ``RunState``; of a file, whether it has problems. An entry stays the same entry when its state
@@ -29,6 +29,7 @@ class Entry:
     state: str = field(default="", compare=False)
     result: str = field(default="", compare=False)  # of a run, in a few words
     age: str = field(default="", compare=False)  # of a run or a training, in a few words
+    about: str = field(default="", compare=False)  # of a scenario, its description; of a beginning, what it does
 
     @property
     def title(self) -> str:
@@ -48,7 +49,8 @@ class Entry:
 def builtins() -> list[Entry]:
     """Return the built-in scenarios, the one for beginners first."""
     names = sorted(builtin_names(), key=lambda name: (name != "quickstart", name))
-    return [Entry("built-in", name, builtin_path(name)) for name in names]
+    about = (tomllib.loads(builtin_text(name))["description"] for name in names)
+    return [Entry("built-in", name, builtin_path(name), about=words) for name, words in zip(names, about, strict=True)]
 
 
 def own_files(folder: Path) -> list[Entry]:
@@ -59,12 +61,14 @@ def own_files(folder: Path) -> list[Entry]:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeError):
             continue
+        about = ""
         try:
-            is_scenario, state = "services" in tomllib.loads(text), ""
+            values = tomllib.loads(text)
+            is_scenario, state, about = "services" in values, "", str(values.get("description", ""))
         except (ValueError, RecursionError):  # it may be one that is being written
             is_scenario, state = "services" in text, "has problems"
         if is_scenario:
-            found.append(Entry("file", path.name, path, state))
+            found.append(Entry("file", path.name, path, state, about=" ".join(about.split())))
     return found
 
 

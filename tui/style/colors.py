@@ -34,9 +34,9 @@ STATUS_COLOR = {
 }
 
 
-def series_color(place: int) -> str:
-    """Return the colour of the service or run at a place; inside the app, one that is legible in its theme."""
-    app = active_app.get(None)
+def series_color(place: int, app: App[object] | None = None) -> str:
+    """Return the colour of the service or run at a place; in the app, which threads give, one legible in its theme."""
+    app = app or active_app.get(None)
     if app is None:
         return SERIES[place % len(SERIES)]
     behind = _behind(app)

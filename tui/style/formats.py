@@ -1,5 +1,7 @@
 """Numbers, bars and texts as screens write them."""
 
+from collections.abc import Sequence
+
 from rich.style import Style
 from rich.text import Text
 
@@ -11,6 +13,14 @@ def bar(fraction: float, width: int, mark: float | None = None) -> str:
     if mark is not None and width:
         cells[min(width - 1, int(mark * width))] = "┃" if fraction >= mark else "│"
     return "".join(cells)
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def blocks(shares: Sequence[float]) -> str:
+    """Return a cell for each share, as high as it is, of 1 at most."""
+    return "".join(BLOCKS[max(0, min(len(BLOCKS) - 1, int(share * len(BLOCKS))))] for share in shares)
 
 
 def percent(fraction: float) -> str:

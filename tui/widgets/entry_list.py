@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
@@ -16,6 +17,7 @@ from tui.style.selection import barred
 
 SECTIONS = {
     "open": "Open now",
+    "beginning": "Begin here",
     "built-in": "Built-in scenarios",
     "file": "Your scenarios",
     "training": "Trainings",
@@ -23,44 +25,34 @@ SECTIONS = {
 }
 """The titles of the home screen's sections, by the kinds of their entries, in order."""
 
-LEAST = 24  # cells for a run's name, if it has as many, before other columns are left out
-COLUMNS = (
+LEAST = 16  # cells for a name, if it has as many, before other columns are left out
+RUN = (
     Column("name", ""),
     Column("policy", ""),
     Column("seed", ""),
     Column("sign", ""),
-    Column("state", "", leaves=3),
-    Column("age", "", leaves=2),
+    Column("state", "", leaves=2),
+    Column("age", ""),
     Column("result", "", leaves=1),
 )
+OTHER = (Column("name", ""), Column("sign", ""), Column("state", ""), Column("age", ""), Column("about", "", least=1))
+"""The columns of what is no run."""
+FAINT = {"age", "result", "about"}
 INDENT = "    "  # stands before what does not fit into the columns
 
 Entry = TypeVar("Entry")
-Cells = dict[str, str]
+Cells = Mapping[str, str]
 
 Section = tuple[str, Sequence[tuple[str, Cells, Entry]]]
 """A title, and of each entry its key, its cells and what it stands for."""
 
 
-def cells(label: str, state: str = "", age: str = "", result: str = "", *, marked: bool = False) -> Cells:
+def cells(label: str, state: str = "", *, marked: bool = False, **more: str) -> Cells:
     """Return what the columns say of an entry; a run's label is ``SCENARIO · POLICY · SEED``."""
     name, policy, seed = [*label.split(" · ", 2), "", ""][:3]
     sign, _, word = state.partition(" ")
     name = ("✓ " if marked else "  ") + name
-    return dict(zip((c.key for c in COLUMNS), (name, policy, seed, sign, word, age, result), strict=True))
-
-
-def lines(found: Cells, widths: Mapping[str, int], room: int) -> Iterator[str]:
-    """Yield an entry's line, then what tells its scenario from others of the name, if that does not fit."""
-    name, below = found["name"], ""
-    if not found["policy"]:
-        widths = {key: cell_len(words) for key, words in found.items() if words}
-    elif cell_len(name) > widths["name"]:
-        head = name.partition(" (")[0]
-        name, below = head, name[len(head) :] if cell_len(head) <= widths["name"] else name
-    yield " ".join(fit({**found, "name": name}[key], width) for key, width in widths.items()).rstrip()
-    if below:
-        yield from (INDENT + line for line in wrapped(below.strip(), room - len(INDENT)))
+    return {"name": name, "policy": policy, "seed": seed, "sign": sign, "state": word, **more}
 
 
 class EntryList(OptionList, Generic[Entry]):
@@ -99,7 +91,13 @@ class EntryList(OptionList, Generic[Entry]):
     def render_line(self, y: int) -> Strip:
         return barred(self, y, super().render_line(y))
 
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._list_again())
+
     def on_resize(self) -> None:
+        self._list_again()
+
+    def _list_again(self) -> None:
         if self.filled:
             at = self.highlighted
             self._list()
@@ -107,19 +105,65 @@ class EntryList(OptionList, Generic[Entry]):
 
     def _list(self) -> None:
         room = self.scrollable_content_region.width - 2  # without the cells next to a line
-        runs = [found for _, entries in self._sections for _, found, _ in entries if found["policy"]]
-        wanted = {column.key: max((cell_len(found[column.key]) for found in runs), default=0) for column in COLUMNS}
-        heads = max((cell_len(found["name"].partition(" (")[0]) for found in runs), default=0)
-        widths = laid_out((replace(COLUMNS[0], least=min(LEAST, heads)), *COLUMNS[1:]), wanted, room, 1)
+        listed = [found for _, entries in self._sections for _, found, _ in entries]
+        others, runs = (
+            [it for it in listed if "below" not in it and bool(it["policy"]) is run] for run in (False, True)
+        )
+        widths = {True: _widths(runs, RUN, room), False: _widths(others, OTHER, room)}
         self.clear_options()
         for title, entries in self._sections:
             if entries:
-                self.add_option(Option(f"[b]{title}[/b]", disabled=True))
-            self.add_options(
-                Option(Content("\n".join(lines(found, widths, room))), id=key) for key, found, _ in entries
-            )
+                self.add_option(Option(f"[b]{title}[/b] · {len(entries)}", disabled=True))
+            before = ""
+            for key, found, _ in entries:
+                lines = self._written(found, widths[bool(found["policy"])], before)
+                self.add_option(Option(Content("\n").join(lines), id=key))
+                before = found["name"]
         if not self._shown:
             self.add_option(Option("nothing matches", disabled=True))
+
+    def _written(self, found: Cells, widths: Mapping[str, int], before: str) -> Iterator[Content]:
+        """Yield an entry's line, then what stands below it: what tells its scenario from others of the name, mostly.
+
+        A run's scenario is faint where the line above names it.
+        """
+        from scenarios.logs.run_state import RunState
+        from tui.style.colors import tint
+        from tui.style.run_states import state_style
+
+        faint = str(tint(self.app, "foreground", dim=True))
+        room = self.scrollable_content_region.width - 2 - len(INDENT)
+        if "below" in found:
+            yield Content.styled(found["name"], "bold")
+            yield from (Content.styled(INDENT + line, faint) for line in wrapped(found["below"], room))
+            return
+        word = found["state"]
+        of_state = state_style(self.app, RunState(word)) if word in set(RunState) else tint(self.app, "error")
+        state = str(Style(color=of_state.color))  # not as loud as on its own
+        styles = dict.fromkeys(FAINT, faint) | {"sign": state, "state": state}
+        name, below = found["name"], ""
+        head = name.partition(" (")[0]
+        if found["policy"] and cell_len(name) > widths["name"] >= cell_len(head):
+            name, below = head, name[len(head) :]
+        if found["policy"] and found["name"] == before:
+            styles["name"], below = faint, ""
+        parts = [
+            (fit({**found, "name": name}.get(key, ""), width), styles.get(key, "")) for key, width in widths.items()
+        ]
+        yield Content(" ").join(Content.styled(*part) for part in parts)
+        if below:
+            room = sum(widths.values()) + len(widths) - 1 - len(INDENT)
+            yield from (Content.styled(INDENT + line, faint) for line in wrapped(below.strip(), room))
+
+
+def _widths(listed: Sequence[Cells], columns: Sequence[Column], room: int) -> dict[str, int]:
+    """Return the widths of the columns that say something of entries."""
+    wanted = {
+        column.key: max((cell_len(found.get(column.key, "")) for found in listed), default=0) for column in columns
+    }
+    heads = max((cell_len(found["name"].partition(" (")[0]) for found in listed), default=0)
+    named = [replace(column, least=min(LEAST, heads)) if column.key == "name" else column for column in columns]
+    return laid_out([column for column in named if wanted[column.key]], wanted, room, 1)
 
 
 def matches(title: str, words: Sequence[str]) -> bool:

@@ -1,15 +1,17 @@
 """A scenario or a run in words and numbers, as the home screen previews it."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from textual.app import App
+from textual.geometry import Size
 
 from des.money import MICRO, to_micro
 from fl.data.registry import info
@@ -22,30 +24,51 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import ScenarioError, load, parse, points
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
-from scenarios.logs.reading import LogError, last_services
-from tui.state.catalogue import Entry
-from tui.state.run_standing import state_of
+from scenarios.logs.reading import FIGURES, LogError, some_rounds
+from scenarios.logs.run_state import RunState
+from tui.state.catalogue import Entry, age
+from tui.state.run_standing import standing
 from tui.state.training_log import TrainingFeed
-from tui.style.colors import sign, tint
-from tui.style.formats import percent, plain
+from tui.style.colors import series_color, sign, tint
+from tui.style.formats import blocks, percent, plain
 from tui.style.market_words import accuracy_column
+from tui.style.run_states import signed, state_style
+
+ROOM = Size(40, 20)  # from which on there is a plot
+POINTS = 120  # rounds that a curve is drawn through, about
+SPARK = 24  # cells of a curve in a line
+HINTS = {
+    RunState.RUNNING: "It is being played; press enter to watch it.",
+    RunState.INTERRUPTED: "Press r to resume it from its last checkpoint.",
+}
 
 _OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
 
 
-def preview(entry: Entry, app: App[object]) -> RenderableType:
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What is shown of an entry: words, curves where there are any and there is room for them, and more words below."""
+
+    words: RenderableType
+    below: RenderableType = ""
+    last: float = 0.0  # where the curves end, at most
+    curves: Sequence[tuple[Sequence[float], Sequence[float], str, str]] = ()  # of each xs, ys, its colour and its sign
+
+
+def preview(entry: Entry, app: App[object], room: Size) -> Preview:
     """Return the preview of an entry, in the colours of the app's theme."""
+    plots = room.height >= ROOM.height and room.width >= ROOM.width
     try:
         if entry.is_run:
-            return _run_preview(entry, tint(app, "foreground", dim=True))
+            return _run_preview(entry.path, app, plots)
         if entry.kind == "training":
-            return _training_preview(entry.path, tint(app, "foreground", dim=True))
-        return scenario_preview(load(entry.path))
+            return _training_preview(entry.path, app, plots)
+        return Preview(scenario_preview(load(entry.path)), _numbered(entry.path, app))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
-        return Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
+        return Preview(Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems), _numbered(entry.path, app))
     except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
-        return Text(f"{entry.path}: cannot be read: {error}", tint(app, "error"))
+        return Preview(Text(f"{entry.path}: cannot be read: {error}", tint(app, "error")))
 
 
 def scenario_preview(scenario: Scenario) -> RenderableType:
@@ -55,6 +78,16 @@ def scenario_preview(scenario: Scenario) -> RenderableType:
         parts.append(Text(scenario.description, "italic"))
     parts += [Text(), *(Text(line) for line in story(scenario)), Text(), services_table(scenario)]
     return Group(*parts)
+
+
+def _numbered(file: Path, app: App[object]) -> Text:
+    """Return a scenario file with the numbers of its lines; comments are faint."""
+    faint, shown = tint(app, "foreground", dim=True), Text("\n")
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        code, mark, comment = line.partition("# ") if line != "#" else ("", "#", "")
+        shown.append(f"{number:4}  ", faint).append(code, "bold" if code.startswith("[") else "")
+        shown.append(f"{mark}{comment}\n", faint)
+    return shown
 
 
 def story(scenario: Scenario) -> Iterator[str]:
@@ -110,7 +143,7 @@ def bid_range(scenario: Scenario) -> tuple[float, float]:
 
 
 def services_table(scenario: Scenario) -> Table:
-    table = Table("#", "service", "data set", "budget", "target %", "policy", box=None, pad_edge=False)
+    table = _table("#", "service", "data set", ">budget", ">target %", "policy")
     for m, service in enumerate(scenario.services):
         table.add_row(
             sign(m),
@@ -123,30 +156,57 @@ def services_table(scenario: Scenario) -> Table:
     return table
 
 
-def _training_preview(log: Path, faint: Style) -> RenderableType:
-    feed = TrainingFeed(log)
+def _table(*titles: str) -> Table:
+    """Return an empty table; the columns whose titles begin with ``>`` are of numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in titles:
+        table.add_column(title.lstrip(">"), justify="right" if title.startswith(">") else "left")
+    return table
+
+
+def _training_preview(log: Path, app: App[object], plots: bool) -> Preview:
+    feed, faint = TrainingFeed(log), tint(app, "foreground", dim=True)
     feed.look()
     episodes = f"{feed.state}, {len(feed.episodes)} of {'?' if feed.total is None else feed.total} episodes"
-    table = Table("", "AUC", "reward", box=None, pad_edge=False)
+    table = _table("", ">AUC", ">reward")
     newest = {"last evaluation": feed.evaluations[-1].values} if feed.evaluations else {}
     for name, values in {**newest, **feed.baselines}.items():
         table.add_row(plain(name), *(f"{values[metric]:.4f}" for metric in ("auc", "reward") if metric in values))
-    what = Text(feed.what or "a training")
-    return Group(Text(feed.name, "bold"), Text(episodes, "italic"), Text(str(log), faint), Text(), what, Text(), table)
+    xs = [float(point.episode) for point in feed.evaluations]
+    ys = [point.values["auc"] for point in feed.evaluations]
+    caption = Text("\nAUC of the evaluations, by episode" if plots and xs else "", faint)
+    words = Group(Text(feed.name, "bold"), Text(episodes), Text(feed.what or "a training"), Text(), table, caption)
+    curves = [(xs, ys, series_color(0, app), sign(0))] if plots and xs else []
+    return Preview(words, Text(str(log), faint), max([feed.total or 0, *xs]), curves)
 
 
-def _run_preview(entry: Entry, faint: Style) -> RenderableType:
-    state = state_of(entry.path)
-    scenario = parse(RunDirectory(entry.path).scenario_text(), str(entry.path / SCENARIO), catalogue=played())
-    number, rows = last_services(entry.path)
-    rounds = f"{number} of {counted(scenario.rounds, 'round')}"
-    words = f"{state}, {rounds}, policy {entry.path.parent.name}, {entry.path.name}"
-    table = Table("#", "service", "status", accuracy_column(scenario), "spent last", box=None, pad_edge=False)
-    for m, row in enumerate(rows):
+def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
+    run, faint = standing(path), tint(app, "foreground", dim=True)
+    scenario = parse(RunDirectory(path).scenario_text(), str(path / SCENARIO), catalogue=played())
+    rounds = some_rounds(path, POINTS)
+    xs = [float(one.number) for one in rounds]
+    accuracies = np.array([one.figures[FIGURES.index("test_accuracy")] for one in rounds]).T
+    lowest, highest = (float(end(accuracies)) for end in (np.min, np.max)) if rounds else (0.0, 1.0)
+    column = accuracy_column(scenario)
+    table = _table("#", "service", "policy", "status", f">{column}", "" if plots else "by round")
+    for m, row in enumerate(rounds[-1].services if rounds else ()):
+        places = np.linspace(0, len(xs) - 1, min(SPARK, len(xs))).round().astype(int)
+        shares = (accuracies[m][places] - lowest) / ((highest - lowest) or 1.0)
         table.add_row(
-            sign(m), plain(row.service), row.status.value, percent(row.test_accuracy), f"{row.spent / MICRO:.2f}",
+            Text(sign(m), series_color(m, app)), plain(row.service), plain(row.policy), row.status.value,
+            percent(row.test_accuracy), Text("" if plots else blocks(shares.tolist()), series_color(m, app)),
         )  # fmt: skip
-    return Group(
-        Text(scenario.name, "bold"), Text(words, "italic"), Text(str(entry.path), faint), Text(), table, Text(),
-        *(Text(line) for line in story(scenario)),
+    state = Text.assemble((signed(run.state), state_style(app, run.state)))
+    state.append(f", {run.round} of {counted(scenario.rounds, 'round')}")
+    state.append(f" · {run.policy} · seed {run.seed} · {age(time.time() - run.changed)}", faint)
+    about = [Text(line) for line in (run.problem, HINTS.get(run.state, "")) if line]
+    caption = Text(f"\n{column}, by round" if plots and rounds else "", faint)
+    below = [Text(f"{scenario.description}\n", "italic"), *map(Text, story(scenario)), Text(str(path), faint)]
+    curves = [
+        (xs, (100 * accuracies[m]).tolist(), series_color(m, app), sign(m)) for m in range(len(accuracies)) if plots
+    ]
+    last = run.round if run.state is RunState.COMPLETE else scenario.rounds
+    return Preview(
+        Group(Text(scenario.name, "bold"), state, *about, Text(), table, caption),
+        Group(Text(), *below), max(10.0, last), curves,
     )  # fmt: skip

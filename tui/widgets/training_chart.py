@@ -11,7 +11,7 @@ from scenarios.logs.run_state import RunState
 from tui.state.training_log import Point, Preference, TrainingFeed
 from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
-from tui.style.formats import per_second, plain
+from tui.style.formats import blocks, per_second, plain
 from tui.style.run_states import signed, state_style
 from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
@@ -22,7 +22,6 @@ TITLES = {
     "reached": "share of services that met their target",
     "markup": "offers above the bids, as a part of them",
 }
-BLOCKS = "▁▂▃▄▅▆▇█"
 LEVELS = 20  # the place of the first level's colour: far from those of the first curves
 
 
@@ -145,7 +144,7 @@ class PreferenceTable(TableView):
 
 def bars(shares: Sequence[float]) -> str:
     """Return a bar for each share, of 1 at most; every second cell is empty, which separates them."""
-    return " ".join(BLOCKS[min(len(BLOCKS) - 1, int(share * len(BLOCKS)))] for share in shares)
+    return " ".join(blocks(shares))
 
 
 def in_words(found: Preference) -> str:

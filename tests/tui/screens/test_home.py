@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from shutil import copytree
 from threading import Event
 
 import pytest
 from rich.console import Console
-from textual.app import App
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from scenarios.loader import builtin_names
+from scenarios.loader import builtin_names, parse
 from scenarios.logs.directory import RunDirectory
 from support.screens import painted, until
+from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -22,9 +24,12 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
+from tui.state.beginnings import POLICIES, paper
 from tui.state.catalogue import Entry, age, recent_runs
+from tui.state.seek import TO_WATCH
 from tui.state.watched_run import Session
-from tui.widgets.preview import preview
+from tui.widgets.plot import Plot
+from tui.widgets.preview import Preview, preview
 
 
 async def home(pilot: Pilot[None]) -> HomeScreen:
@@ -201,8 +206,75 @@ def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
     [entry] = recent_runs(small / "runs")
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(preview(entry, app))
+        console.print(preview(entry, app, Size(60, 10)).words)
     assert "12 of 12 rounds" in capture.get()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))])
+async def test_a_long_name_is_cut_before_seed_state_and_age(
+    app: MarketApp, small: Path, play_small: Callable[..., Session], size: tuple[int, int]
+) -> None:
+    long = "a-scenario-whose-name-has-as-many-letters-as-a-name-may-have-64a"
+    for seed in (1, 2):
+        write_run(play_small(), small / "runs" / f"{long}-00000000" / "as-configured" / f"seed-{seed:04d}")
+    async with app.run_test(size=size) as pilot:
+        await home(pilot)
+        await pilot.press("slash", *"seed")
+        await until(pilot, lambda: "seed 2" in painted(app))
+        for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "seed" in line]:
+            assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
+
+
+async def test_a_run_is_previewed_with_its_curves_as_large_as_there_is_room_for(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await home(pilot)
+        await pilot.press("slash", *"seed 1", "enter")
+        await until(pilot, lambda: "test accuracy %  by round" in painted(app))
+        [row] = [line for line in painted(app).splitlines() if "alpha" in line]
+        curve = row.split()[-1]
+        assert list(curve) == sorted(curve, key="▁▂▃▄▅▆▇█".index)  # it only learns
+        assert curve[0] == "▁"
+        await pilot.resize_terminal(160, 48)
+        await until(pilot, lambda: screen.query("Plot") and screen.query_one(Plot).size.height > 9)
+        assert [curve.sign for curve in screen.query_one(Plot)._curves] == ["1", "2", "3"]
+        await pilot.press("escape", "home", "down")  # a scenario, which has none
+        await until(pilot, lambda: not screen.query_one(Plot).display)
+        await until(pilot, lambda: 'name = "changing"' in painted(app))
+
+
+async def test_who_has_nothing_yet_is_offered_three_beginnings(
+    tmp_path: Path, fake_runner: Callable[[str], tuple[str, ...]]
+) -> None:
+    app = MarketApp(out=tmp_path / "runs", folder=tmp_path, runner=fake_runner("formula"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await home(pilot)
+        await until(pilot, lambda: "1 Watch one" in painted(app))
+        bottom = painted(app).splitlines()[-1]
+        assert "enter Begin 1 Watch one 2 Paper 3 Your own" in bottom
+        assert "Compare" not in bottom
+        await pilot.press("3")
+        assert isinstance(app.screen, ConfigureScreen)
+        assert app.screen.own is None
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert await pilot.click("#entries", offset=(8, 2))  # the first
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        market = app.screen
+        assert isinstance(market, MarketScreen)
+        assert market.session.speed == TO_WATCH
+        await until(pilot, lambda: len(market.session.history) > 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: all(entry.kind != "beginning" for entry in screen.entries))
+        assert "1 Watch one" not in painted(app)
+
+
+def test_the_papers_market_is_played_by_its_policies_on_fitted_curves(tmp_path: Path) -> None:
+    starts = [start for start, _ in paper(tmp_path)]
+    assert {(start.policy, start.seed) for start in starts} == set(product(POLICIES, range(3)))
+    assert {parse(start.scenario).training.backend for start in starts} == {"surrogate"}
 
 
 @pytest.mark.parametrize(
@@ -243,12 +315,12 @@ async def test_a_preview_that_takes_long_does_not_replace_that_of_what_is_highli
     ended: list[str] = []
     go_on = Event()
 
-    def slow(entry: Entry, _: App[object]) -> str:
+    def slow(entry: Entry, *_: object) -> Preview:
         begun.append(entry.title)
         if len(begun) == 1:
             go_on.wait(60)
         ended.append(entry.title)
-        return f"preview of {entry.title}"
+        return Preview(f"preview of {entry.title}")
 
     monkeypatch.setattr("tui.widgets.preview.preview", slow)
     async with app.run_test(size=(140, 40)) as pilot:
@@ -361,6 +433,6 @@ async def test_what_was_loaded_while_the_app_ended_is_dropped(app: MarketApp) ->
         home = app.screen
         assert isinstance(home, HomeScreen)
         await until(pilot, lambda: home.entries, "the lists")
-        await home.query("#preview, #entries").remove()
-        home._show_preview("a preview")
+        await home.query("#home-right, #entries").remove()
+        home._show_preview(Preview("a preview"))
         home._list(home.entries)

@@ -13,7 +13,7 @@ from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import LogError, last_services
+from scenarios.logs.reading import LogError, last_services, some_rounds
 from scenarios.logs.run_state import RunState
 from support.runs import RECORDED
 from tui.state.log_follower import DirectoryFeed
@@ -178,6 +178,19 @@ def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source:
     assert last_services(place) == (0, ())
     write_all(source, place)
     assert last_services(place) == (12, source.history[12].services)
+
+
+def test_some_rounds_are_whole_and_go_from_the_first_to_the_newest(place: Path, source: Session) -> None:
+    assert some_rounds(place, 5) == []
+    write_all(source, place)
+    assert [one.number for one in some_rounds(place, 1000)] == list(range(1, 13))
+    few = some_rounds(place, 2)
+    assert len(few) < 6
+    assert (few[0].number, few[-1].number) == (1, 12)
+    assert all(one.services == source.history[one.number].services for one in few)
+    with (place / "rounds.csv").open("ab") as file:  # a round that is being written
+        file.write(b"13," + (place / "rounds.csv").read_bytes().splitlines()[-1].partition(b",")[2] + b"\n")
+    assert some_rounds(place, 2)[-1].number <= 12
 
 
 def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""The part of a screen that previews an entry: words, a plot where the preview has curves, and more words."""
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from tui.widgets.preview import Preview
+
+
+class PreviewPane(VerticalScroll, can_focus=True):
+    """Shows one preview after the other."""
+
+    DEFAULT_CSS = """
+    PreviewPane { padding: 0 1; }
+    PreviewPane Static { height: auto; max-width: 100; }
+    PreviewPane #preview-below { text-wrap: nowrap; text-overflow: ellipsis; }
+    PreviewPane Plot { height: 1fr; min-height: 9; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static("loading …", id="preview")
+        yield Static("", id="preview-below")
+
+    def show(self, found: "Preview") -> None:
+        from tui.widgets.plot import Plot  # its imports would delay the first picture
+
+        self.query_one("#preview", Static).update(found.words)
+        self.query_one("#preview-below", Static).update(found.below)
+        plot = next(iter(self.query(Plot)), None)
+        if plot is None:
+            plot = Plot()
+            self.mount(plot, after="#preview")
+        plot.display = bool(found.curves)
+        plot.begin(found.last)
+        for xs, ys, color, sign in found.curves:
+            plot.curve(xs, ys, color, sign)
