@@ -150,7 +150,9 @@ class MarketApp(App[None]):
         folder = None if self._memory.file is None else self._memory.file.parent / "themes"
         if folder is None or not folder.is_dir():
             return
-        from tui.themes import Theme, own_themes
+        from textual.theme import Theme
+
+        from tui.themes import own_themes
 
         for found in own_themes(folder):
             if isinstance(found, Theme):
