@@ -1,18 +1,14 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
-from collections.abc import Sequence
-
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
 
-from des.log_records import ServiceReport
-from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.moment import Moment
-from tui.style.colors import series_color, sign
+from tui.style.colors import series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
 
@@ -37,9 +33,10 @@ class CurvesPanel(Panel):
 
 [b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
 
-Each curve ends in its service's sign in panel 1. Accuracy is the one by which services leave, as there. The dotted
-lines are the targets; with more than four services, only the chosen one's is drawn. The price has gaps where a service
-hired no client."""
+Each curve ends in its service's sign in panel 1, and in its name where there is room. The upright line is the round
+shown. Accuracy is the one by which services leave, as in panel 1. The dotted lines are the targets; with more than four
+services, only the chosen one's is drawn. The axis shows the range of what is drawn, and need not begin at 0. The price
+has gaps where a service hired no client."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +69,8 @@ hired no client."""
         # Room to grow into, in steps, so that the scale does not change with every round.
         room = max(10, view.round + (-view.round) % 10)
         plot = self.query_one(Plot)
-        plot.begin(room if view.scenario is None else min(view.scenario.rounds, room), *self._limits(rows))
+        plot.begin(room if view.scenario is None else min(view.scenario.rounds, room))
+        plot.playhead(last, tint(self.app, "accent"))
         scale = 100 if self.metric == "accuracy" else 1
         for m in range(len(rows)):
             color = series_color(m)
@@ -81,13 +79,4 @@ hired no client."""
                 plot.level(target, f"{sign(m)} {target:.4g}", color)
             # A point to a cell is as fine as the eye tells; more would be computed and not seen.
             xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
-            plot.curve(xs, [scale * y for y in ys], color, sign(m), chosen=m == view.service)
-
-    def _limits(self, rows: Sequence[ServiceReport]) -> tuple[float, float]:
-        match self.metric:
-            case "accuracy":
-                return 0, 100
-            case "spent":
-                return 0, max(1.0, *(row.budget / MICRO for row in rows))
-            case _:
-                return 0, 1
+            plot.curve(xs, [scale * y for y in ys], color, sign(m), rows[m].service, chosen=m == view.service)

@@ -9,7 +9,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -51,9 +50,9 @@ class CompareScreen(Screen[None]):
         ],
     )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
-in the plot is the target. Accuracy is on test images, as in `flmarket report`, or on fitted curves where a scenario's
-backend trains nothing; where a scenario holds out validation images, services meet their targets by the accuracy on
-those.
+in the plot is the target. Where there is room, a second plot shows the differences from the baseline. Accuracy is on
+test images, as in `flmarket report`, or on fitted curves where a scenario's backend trains nothing; where a scenario
+holds out validation images, services meet their targets by the accuracy on those.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
@@ -76,8 +75,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
 
     def compose(self) -> ComposeResult:
         yield Static("", id="compare-status")
-        with Horizontal(id="compare-plot"):
-            yield CompareCurves(id="compare-curves")
+        yield CompareCurves(id="compare-curves")
         yield CompareTable(id="compare-table")
         yield KeyBar()
 
@@ -139,8 +137,8 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         if not self.services:
             return
         self.service = min(self.service, len(self.services) - 1)
-        runs = [group.runs for group in shown]
-        self.query_one(CompareCurves).show(self.sessions, rounds, self.services[self.service], self.metric, runs)
+        service = self.services[self.service]
+        self.query_one(CompareCurves).show(self.sessions, rounds, service, self.metric, shown, baseline)
         rows = compare(self.sessions, rounds, shown, baseline)
         self.query_one(CompareTable).show(rows, [group.name for group in shown])
 

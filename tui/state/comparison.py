@@ -32,6 +32,8 @@ _MEASURES = [measure for measure in MEASURES if measure.name in SHOWN]
 _HELD = frozenset({"accuracy", "test_accuracy", "reward"})
 """Curves that a service keeps at their height after it has left; it spends nothing then."""
 
+POINTS = 400
+"""Points of a curve at most, about."""
 
 Mean = TypeVar("Mean", Estimate, Difference)
 
@@ -156,19 +158,46 @@ def mean_series(
     rounds: Sequence[int],  # the last round of each that counts; 0 for a run that has none
     service: str,  # the service's name
     metric: str,  # one of ``history.COMPARED``, or ``accuracy``
-    points: int = 400,  # how many points the curve has at most, about
 ) -> tuple[list[float], list[float]]:
-    """Return the mean curve of a service in some runs: rounds, thinned to about ``points``, and the means.
+    """Return the mean curve of a service in some runs: rounds, thinned to about ``POINTS``, and the means.
 
     A service that has left keeps its accuracy and reward until the last round of the longest run, and spends nothing.
     Rounds in which no run has a value are left out.
     """
-    numbers, values = _curves(sessions, rounds, service, metric, points)
+    numbers, values = _curves(sessions, rounds, service, metric, POINTS)
+    means = _means(values)
+    some = ~np.isnan(means)
+    return numbers[some].tolist(), means[some].tolist()
+
+
+def difference_series(
+    sessions: Sequence[Session],  # the runs
+    rounds: Sequence[int],  # the last round of each that counts
+    runs: Sequence[int],  # the places of a group's runs, which have begun
+    others: Sequence[int],  # those of the baseline
+    service: str,
+    metric: str,
+) -> tuple[list[float], list[float]]:
+    """Return by how much a group's mean curve is above the baseline's, over the seeds that both have: rounds, values.
+
+    There are none beyond the last round of any of these runs, or where no seed is shared.
+    """
+    seeds = {sessions[run].seed for run in runs} & {sessions[run].seed for run in others}
+    own, base = ([run for run in part if sessions[run].seed in seeds] for part in (runs, others))
+    both = [*own, *base]
+    last = min((rounds[run] for run in both), default=0)
+    numbers, values = _curves([sessions[run] for run in both], [last] * len(both), service, metric, POINTS)
+    differences = _means(values[: len(own)]) - _means(values[len(own) :])
+    some = ~np.isnan(differences)
+    return numbers[some].tolist(), differences[some].tolist()
+
+
+def _means(values: FloatArray) -> FloatArray:
+    """Return [P] the means of the runs that have a value; NaN where none has one."""
     known = ~np.isnan(values)
     count = known.sum(axis=0)
-    some = count > 0
-    means = np.where(known, values, 0.0).sum(axis=0)[some] / count[some]
-    return numbers[some].tolist(), means.tolist()
+    means: FloatArray = np.where(count, np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1), nan)
+    return means
 
 
 def band_series(

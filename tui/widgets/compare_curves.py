@@ -1,25 +1,32 @@
-"""One service's curves in several runs, or the means of groups of runs, in one plot."""
+"""One service's curves in several runs, or the means of groups of runs, and their differences from the baseline."""
 
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import Vertical
+from textual.events import Resize
 
-from tui.state.comparison import band_series, mean_series
+from tui.state.comparison import Group, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.colors import faint_color, series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words
 from tui.widgets.plot import Plot
 
+ROOMY = 22  # rows from which on the differences have a plot of their own
 
-class CompareCurves(Container):
-    """The plot; each curve ends in the sign of its run or group. Faint curves are the ends of a mean's interval."""
+
+class CompareCurves(Vertical):
+    """The plots; each curve ends in the sign of its run or group. Faint curves are the ends of a mean's interval."""
 
     def compose(self) -> ComposeResult:
+        yield Plot()
         yield Plot()
 
     def on_mount(self) -> None:
         self._drawn: object = None
+
+    def on_resize(self, event: Resize) -> None:
+        self.query(Plot).last().display = event.size.height >= ROOMY
 
     def show(
         self,
@@ -27,29 +34,39 @@ class CompareCurves(Container):
         rounds: Sequence[int],
         service: str,
         metric: str,  # what to draw of the service
-        groups: Sequence[Sequence[int]],  # the places of each group's runs; a run of its own is a group of one
+        groups: Sequence[Group],  # of the runs; a run of its own is a group of one
+        baseline: int,  # the place of the group that differences are from
     ) -> None:
         """Draw the mean of a service's metric in each group of runs, each run up to its round."""
-        plot = self.query_one(Plot)
+        values, differences = self.query(Plot)
         over = tuple(session.over for session in sessions)
-        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(map(tuple, groups)), plot.size)
+        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(groups), baseline)
         if drawn == self._drawn:
             return
         self._drawn = drawn
         words = CURVES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
-        self.border_title = f"{service}: {words} (tab: next service, v: next curve)"
+        values.border_title = f"{service}: {words} (tab: next service, v: next curve)"
+        differences.border_title = f"Δ: difference from {sign(baseline)} {groups[baseline].name} (b: next baseline)"
         scale = 100 if metric == "test_accuracy" else 1
-        plot.begin(max(10, *rounds))
+        for plot in (values, differences):
+            plot.begin(max(10, *rounds))
         for target in _targets(sessions, rounds, service) if metric == "test_accuracy" else ():
-            plot.level(100 * target, f"{100 * target:.4g}", str(tint(self.app, "foreground")))
-        of = [[run for run in group if rounds[run] and service in _services(sessions[run])] for group in groups]
+            label = f"{100 * target:.4g}"
+            values.level(100 * target, label, str(tint(self.app, "foreground")))
+            # As much room at the right, so that the rounds of both plots stand below each other.
+            differences.level(0, " " * len(label), series_color(baseline))
+        of = [[run for run in group.runs if rounds[run] and service in _services(sessions[run])] for group in groups]
         for place, runs in enumerate(of):  # behind all curves
             xs, *ends = band_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
             for end in ends:
-                plot.curve(xs, [scale * y for y in end], faint_color(place))
+                values.curve(xs, [scale * y for y in end], faint_color(place))
         for place, runs in enumerate(of):
             xs, ys = mean_series([sessions[run] for run in runs], [rounds[run] for run in runs], service, metric)
-            plot.curve(xs, [scale * y for y in ys], series_color(place), sign(place))
+            look = (series_color(place), sign(place), groups[place].name)
+            values.curve(xs, [scale * y for y in ys], *look)
+            if runs and of[baseline]:
+                xs, ys = difference_series(sessions, rounds, runs, of[baseline], service, metric)
+                differences.curve(xs, [scale * y for y in ys], *look)
 
 
 def _services(session: Session) -> list[str]:

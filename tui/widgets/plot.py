@@ -1,4 +1,4 @@
-"""Curves in the terminal: axes on whole cells, levels behind the curves, and a sign at the end of each."""
+"""Curves in the terminal: axes on whole cells, levels behind the curves, and a sign and a name at the end of each."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -16,8 +16,13 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-DASH = "┄"
+from tui.style.columns import fit
+
+DASH, PLAYHEAD = "┄", "│"
+FREE = frozenset((" ", DASH, PLAYHEAD))  # what the name of a curve may cover
 FARTHEST = 8  # cells to the left of its place at which the sign of a curve may stand, if there is no room nearer
+NEAR = (0, 1, -1, 2, -2)  # rows from the end of a curve at which its name may stand, the first free one
+LONGEST = 16  # cells of a name
 DOTS = np.array([[0x40, 0x80], [0x04, 0x20], [0x02, 0x10], [0x01, 0x08]])
 """The bits of a Braille character, from the lowest row."""
 TICKS = tuple(sorted(m * 10.0**e for e in range(-9, 16) for m in (1, 2, 5, 25) if m != 25 or e >= 0))
@@ -89,6 +94,7 @@ class Curve(NamedTuple):
     ys: NDArray[np.float64]
     style: str
     sign: str
+    name: str
     rank: int
 
 
@@ -104,11 +110,13 @@ class Plot(Widget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._base = Style()
         self.begin(10)
 
     def begin(self, last: float, *heights: float) -> None:
         """Remove all that is plotted."""
         self._last, self._heights = last, list(heights)
+        self._mark: tuple[float, Style] | None = None
         self._curves: list[Curve] = []
         self._levels: list[tuple[float, str, str]] = []
         self._lines: list[Strip] = []
@@ -118,17 +126,28 @@ class Plot(Widget):
         """Draw a dashed line at a height, behind the curves, with a label at its right end."""
         self._levels.append((y, label, style))
 
+    def playhead(self, x: float, style: Style) -> None:
+        """Draw an upright line at a place, behind the curves."""
+        self._mark = x, style
+
     def curve(
-        self, xs: Sequence[float], ys: Sequence[float], style: str, sign: str = "", *, chosen: bool = False
+        self,
+        xs: Sequence[float],
+        ys: Sequence[float],
+        style: str,
+        sign: str = "",
+        name: str = "",
+        *,
+        chosen: bool = False,
     ) -> None:
         """Draw a curve, with a sign at its end, or next to it where another one stands; one without a sign is fainter.
 
-        A cell of several curves shows the dots of all in the colour of the chosen one; else those with signs take
-        turns.
+        The name follows the sign where there is room, that of the chosen curve first. A cell of several curves shows
+        the dots of all in the colour of the chosen one; else those with signs take turns.
         """
         points = np.array([(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]).reshape(-1, 2)
         if len(points):
-            self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, bool(sign) + chosen))
+            self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
 
     def notify_style_update(self) -> None:
         """Draw again in other colours."""
@@ -142,7 +161,8 @@ class Plot(Widget):
         return self._lines[y]
 
     def _draw(self, width: int, height: int) -> list[Strip]:
-        base, frame, faint = (self.rich_style, *map(self.get_component_rich_style, ("plot--axis", "plot--tick")))
+        base = self._base = self.rich_style  # looked up once: it takes long
+        frame, faint = map(self.get_component_rich_style, ("plot--axis", "plot--tick"))
         heights = [*self._heights, *(y for y, *_ in self._levels)]
         heights += [float(end(ys)) for _, ys, *_ in self._curves for end in (np.min, np.max)]
         rows = max(1, height - 1)
@@ -150,7 +170,8 @@ class Plot(Widget):
         left = max([3, *(len(label) for _, label in up.ticks)])
         right = min(width // 4, max((len(label) + 1 for _, label, _ in self._levels), default=0))
         columns = max(1, width - left - right)
-        across = axis(0, self._last, columns, ACROSS, finest=1)
+        named = max((min(LONGEST, len(curve.name)) + 2 for curve in self._curves if curve.name), default=0)
+        across = axis(0, self._last, max(1, columns - min(named, columns // 4)), ACROSS, finest=1)
 
         # From the lowest row, as everything here. The first row and column are the frame.
         cells = [[("─", frame)] * columns, *([("│", frame)] + [(" ", base)] * (columns - 1) for _ in range(1, rows))]
@@ -161,11 +182,16 @@ class Plot(Widget):
         cells[0][0] = "└", frame
         self._draw_curves(cells, across, up)
         self._draw_levels(cells, up)
+        if self._mark is not None:
+            column = across.cell(self._mark[0], columns)
+            for line in cells:
+                if line[column][0] in FREE:
+                    line[column] = PLAYHEAD, base + self._mark[1]
         self._draw_signs(cells, across, up)
-        names, labels = dict(up.ticks), self._labels(up, rows)
+        numbers, labels = dict(up.ticks), self._labels(up, rows)
         lines = [
             [
-                *((character, faint) for character in names.get(row, "").rjust(left)),
+                *((character, faint) for character in numbers.get(row, "").rjust(left)),
                 *line,
                 *((character, labels[row][1]) for character in f" {labels[row][0]}".ljust(right)[:right]),
             ]
@@ -178,7 +204,7 @@ class Plot(Widget):
         return [_strip(line, width, base) for line in [*lines[::-1], below][:height]]
 
     def _style(self, style: str) -> Style:
-        return self.rich_style + Style.parse(style)
+        return self._base + Style.parse(style)
 
     def _draw_curves(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
         rows, columns = len(cells), len(cells[0])
@@ -207,7 +233,7 @@ class Plot(Widget):
 
     def _labels(self, up: Axis, rows: int) -> dict[int, tuple[str, Style]]:
         """Return the labels of the levels by row: each near its level, no two in one row."""
-        found: dict[int, tuple[str, Style]] = defaultdict(lambda: ("", self.rich_style))
+        found: dict[int, tuple[str, Style]] = defaultdict(lambda: ("", self._base))
         levels = sorted(self._levels[:rows], key=lambda level: level[0])  # from the lowest
         free = 0
         for place, (y, label, style) in enumerate(levels):
@@ -217,16 +243,38 @@ class Plot(Widget):
 
     def _draw_signs(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
         taken: set[tuple[int, int]] = set()
-        for xs, ys, style, sign, _ in self._curves:
+        for xs, ys, style, sign, name, _ in sorted(self._curves, key=lambda curve: -curve.rank):
             if not sign:
                 continue
             column, row = across.cell(xs[-1], len(cells[0])), up.cell(ys[-1], len(cells))
-            near = range(column, max(0, column - FARTHEST) - 1, -1)
-            free = ((c, r) for c in near for r in range(len(cells)) if (c, r) not in taken)
-            place = min(free, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
-            if place is not None:
-                taken.add(place)
-                cells[place[1]][place[0]] = sign, self._style(f"bold {style}")
+            words = fit(name, min(LONGEST, len(name), len(cells[0]) - column - 2))
+            if words and (place := _room(cells, taken, column, row, len(words))) is not None:
+                plain, end = self._style(style), column + len(words) + 2
+                cells[place][column + 1 : end] = [(character, plain) for character in f" {words}"]
+                taken |= {(at, place) for at in range(column + 1, end)}
+            else:
+                near = range(column, max(0, column - FARTHEST) - 1, -1)
+                free = ((c, r) for c in near for r in range(len(cells)) if (c, r) not in taken)
+                found = min(free, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
+                if found is None:
+                    continue
+                column, place = found
+            taken.add((column, place))
+            cells[place][column] = sign, self._style(f"bold {style}")
+
+
+def _room(cells: list[list[Cell]], taken: set[tuple[int, int]], column: int, row: int, length: int) -> int | None:
+    """Return the row near the end of a curve in which there is room for its sign and, after it, its name."""
+    end = column + length + 2
+    for there in (row + off for off in NEAR):
+        if (
+            0 < there < len(cells)
+            and end <= len(cells[0])
+            and (column, there) not in taken
+            and all(character in FREE for character, _ in cells[there][column + 1 : end + 1])
+        ):
+            return there
+    return None
 
 
 def _joined(xs: NDArray[np.int64], ys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

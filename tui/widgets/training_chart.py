@@ -53,7 +53,7 @@ class LearningCurves(Container):
             plot.level(y, name, series_color(LEVELS + 1 + place))
         plot.curve(*played, str(tint(self.app, "foreground", dim=True)))
         for place, (xs, ys) in enumerate(shown):
-            plot.curve(xs, ys, series_color(place), sign(place))
+            plot.curve(xs, ys, series_color(place), sign(place), feeds[place].name)
         self.border_subtitle = legend(feeds[chosen], metric) if feeds else ""
 
 

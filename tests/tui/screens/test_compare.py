@@ -193,6 +193,26 @@ async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small
         assert not screen.query_one(Plot)._levels
 
 
+async def test_differences_have_a_plot_of_their_own_where_there_is_room(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    async with comparing(app, two(play_small, scenario_text), (120, 40)) as (pilot, screen):
+        values, differences = screen.query(Plot)
+        await pilot.press("tab", "tab")
+        assert differences.display
+        of = [curve.ys for curve in values._curves]
+        base, other = (curve.ys for curve in differences._curves)
+        assert not base.any()
+        assert other.any()
+        assert list(other) == pytest.approx(list(of[1] - of[0]))
+        await pilot.press("b")
+        assert "difference from 2 " in str(differences.border_title)
+        assert list(differences._curves[0].ys) == pytest.approx(list(of[0] - of[1]))
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert not differences.display
+
+
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]) -> None:
     sessions = [play_small(text, seed=seed) for text in (scenario_text,) for seed in range(3)]

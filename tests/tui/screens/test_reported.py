@@ -24,8 +24,8 @@ from tui.state.catalogue import recent_runs
 from tui.state.comparison import mean_series
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
-from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
+from tui.widgets.plot import Plot
 from tui.widgets.preview import preview
 
 SPLIT = SMALL.replace("[20]", "[200]").replace("budget = 3", "budget = 30") + "[training]\nvalidation = 0.3\n"
@@ -57,7 +57,7 @@ async def test_the_compare_screen_and_the_report_agree(
         await pilot.pause()
         await until(pilot, lambda: screen.query_one(CompareTable).count == 2)
         table = screen.query_one(CompareTable)
-        assert "test accuracy" in str(screen.query_one(CompareCurves).border_title)
+        assert "test accuracy" in str(screen.query_one(Plot).border_title)
         for place, group in enumerate(screen.shown):
             policy = sessions[group.runs[0]].policy
             [final] = played[1].loc[(slice(None), policy, "one"), "final accuracy"]
@@ -109,7 +109,7 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
         compared = CompareScreen([session, other], app)
         app.push_screen(compared)
         await pilot.pause()
-        title = compared.query_one(CompareCurves)
+        title = compared.query_one(Plot)
         await until(pilot, lambda: str(title.border_title).startswith("alpha: accuracy on fitted curves % ("))
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(preview(next(entry for entry in recent_runs(tmp_path / "runs") if entry.path == paths[0]), app))

@@ -7,7 +7,7 @@ import pytest
 
 from learning.statistics.intervals import paired_interval
 from scenarios.logs.run_state import RunState
-from tui.state.comparison import band_series, compare, groups, mean_series
+from tui.state.comparison import band_series, compare, difference_series, groups, mean_series
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
@@ -70,6 +70,20 @@ def test_differences_are_of_the_seeds_that_both_have(play_small: Play, scenario_
     assert row.means["final accuracy"].interval.estimate == pytest.approx(np.mean(accuracy[2:]))
     difference = row.differences["final accuracy"].interval.estimate
     assert difference == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
+
+
+def test_a_curve_of_differences_is_over_the_seeds_and_rounds_that_both_have(
+    play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    rounds = [12, 12, 12, 9, 12, 12]
+    values = [[run.history[n].services[2].accuracy for n in range(1, 10)] for run in sessions]
+    xs, ys = difference_series(sessions, rounds, [3, 4, 5], [1, 2], "gamma", "accuracy")
+    assert xs == list(range(1, 13))
+    xs, ys = difference_series(sessions, rounds, [3, 4], [0, 1, 2], "gamma", "accuracy")
+    assert xs == list(range(1, 10))
+    assert ys == pytest.approx((np.sum(values[3:5], axis=0) - np.sum(values[:2], axis=0)) / 2)
+    assert difference_series(sessions, rounds, [3], [1, 2], "gamma", "accuracy") == ([], [])
 
 
 def test_a_mean_curve_holds_the_accuracy_of_a_service_that_has_left(play_small: Play, scenario_text: str) -> None:

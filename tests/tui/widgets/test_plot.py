@@ -1,5 +1,6 @@
-"""The plot: axes on whole cells, targets behind the curves, dots that stay, and a sign where each curve ends."""
+"""The plot: axes on whole cells, targets behind the curves, dots that stay, a sign and a name where a curve ends."""
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
@@ -16,7 +17,7 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
 from tui.style.colors import ANSI_SERIES
-from tui.widgets.plot import ACROSS, DASH, UP, Axis, Plot, axis, rounded
+from tui.widgets.plot import ACROSS, DASH, PLAYHEAD, UP, Axis, Plot, axis, rounded
 
 Play = Callable[..., Session]
 BRAILLE = range(0x2801, 0x2900)
@@ -33,9 +34,9 @@ def lines(plot: Plot) -> list[str]:
 
 
 def inside(app: MarketApp) -> list[str]:
-    """What the plot shows inside its frame, line by line, with the labels of targets."""
-    *body, _, _ = lines(app.screen.query_one(Plot))
-    return [line[max(line.find("│"), line.find("┤")) + 1 :] for line in body]
+    """What the plot shows to the right of its numbers, line by line, with the labels of targets."""
+    *body, _ = lines(app.screen.query_one(Plot))
+    return [line[min(line.find(edge) for edge in "│┤└" if edge in line) + 1 :] for line in body]
 
 
 def signs(app: MarketApp) -> set[str]:
@@ -205,6 +206,32 @@ async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(app
         assert signs(app) == set("123456789")
 
 
+async def test_the_name_of_a_curve_follows_its_sign_and_covers_no_dots() -> None:
+    async with PlotApp().run_test(size=(60, 12)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        plot.begin(20)
+        plot.curve([1, 10], [0, 50], "red", "1", "alpha")
+        plot.curve([1, 10], [100, 50], "blue", "2", "beta", chosen=True)
+        plot.curve([9, 20], [51, 51], "green")  # in the way of both
+        shown = lines(plot)
+        [alpha], [beta] = ([y for y, line in enumerate(shown) if words in line] for words in ("1 alpha", "2 beta"))
+        [row] = [y for y, line in enumerate(shown) if ord(line[50]) in BRAILLE]
+        assert {alpha, beta} == {row - 1, row + 1}
+        plot.begin(20)
+        plot.curve([1, 20], [0, 50], "red", "1", "a-name-that-is-longer-than-there-is-room")
+        assert "1 a-name-that-is…" in lines(plot)[0]
+
+
+async def test_the_playhead_is_an_upright_line_behind_the_curves(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, _):
+        await pilot.press("home", "]", "]", "]", "]")
+        await settled(pilot)
+        shown = [line[:-5] for line in inside(app)]
+        ends = {line.rindex(PLAYHEAD) for line in shown if PLAYHEAD in line}
+        assert len(ends) == 1
+        assert all(line.find(sign) in {-1, *ends} for line in shown for sign in ("1 a", "2 b", "3 g"))
+
+
 # Targets
 
 
@@ -218,7 +245,10 @@ async def test_targets_are_lines_at_every_size_and_in_every_round(app: MarketApp
                 await settled(pilot)
                 targets = [line for line in inside(app) if DASH in line]
                 assert len(targets) in {2, 3}, (size, key)  # two of them are near each other
-                assert all(" " not in line[:-5] for line in targets), (size, key)  # the rest is the label
+                assert all(" " not in re.sub(r"\d [a-z]+", "", line[:-5]) for line in targets), (
+                    size,
+                    key,
+                )  # the rest is the label
                 assert [line[-5:].strip() for line in inside(app) if line[-5:].strip()] == ["3 95", "2 90", "1 50"]
 
 
