@@ -67,7 +67,7 @@ def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], C
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = {it.name: it for it in signature(command).parameters.values() if it.name != "options"}
-        told = [_parameter(it, signature(options).parameters[it.name].default) for it in declared(options)]
+        told = [_parameter(it) for it in declared(options)]
 
         @wraps(command)
         def called(**given: Any) -> None:
@@ -81,12 +81,12 @@ def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], C
     return decorate
 
 
-def _parameter(option: Declared, default: Any) -> Parameter:
+def _parameter(option: Declared) -> Parameter:
     kind = {Place: Path, Sequence[str]: list[str]}.get(option.type, option.type)  # as Typer knows it
     names = [f"--{option.name.replace('_', '-')}"] if kind is bool else []  # without a ``--no-...``
     sentence = option.sentence + (" Repeatable." if kind == list[str] else "")
     told = typer.Option(*names, min=option.least, help=sentence)
-    default = Path(default) if kind is Path else default
+    default = Path(option.default) if kind is Path else option.default
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
 
 

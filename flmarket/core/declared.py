@@ -26,7 +26,13 @@ class Declared(NamedTuple):
     name: str
     type: Any  # a forward reference stays one
     least: Any  # None where there is no limit
+    default: Any
     sentence: str
+
+    @property
+    def label(self) -> str:
+        """What a form calls it: how its sentence begins."""
+        return self.sentence.partition(",")[0].rstrip(".").lower()
 
 
 def declared(options: Any) -> Iterator[Declared]:
@@ -36,7 +42,7 @@ def declared(options: Any) -> Iterator[Declared]:
             kind, *notes = get_args(field.type)
             least = next((note.ge for note in notes if isinstance(note, Ge)), None)
             sentence = next(note.documentation for note in notes if isinstance(note, Doc))
-            yield Declared(field.name, kind, least, sentence)
+            yield Declared(field.name, kind, least, field.default, sentence)
 
 
 def check(options: Any, of: type) -> None:

@@ -1,4 +1,4 @@
-"""The options of batches and trainings, each declared once: commands, ``flmarket.run`` and checks follow from it.
+"""The options of batches and trainings, each declared once: commands, ``flmarket.run``, dialogs and checks follow.
 
 Light to import: the command line declares all commands when it starts.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scenarios.logs.directory import Fresh
 
 Place = str | PathLike[str]
+StartOver = Annotated[bool, Doc("Start over, even if a run is complete.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class PlayOptions:
     workers: Annotated[int | None, Ge(0), Doc("Training threads of each run; cores divided by jobs if not given.")] = (
         None
     )
-    fresh: Annotated[bool, Doc("Start over, even if a run is complete.")] = False
+    fresh: StartOver = False
 
     def __post_init__(self) -> None:
         check(self, PlayOptions)

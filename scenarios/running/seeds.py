@@ -17,15 +17,23 @@ def parse_seeds(text: str) -> list[int]:
         if count < 1:
             raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
         return list(range(count))
+    try:
+        return listed_seeds(text)
+    except InputError as error:
+        raise InputError(f"--seeds {text!r}: {error}") from None
+
+
+def listed_seeds(text: str) -> list[int]:
+    """Read seeds and ranges of seeds: ``3``, ``0, 3`` or ``0..4``, each once; a single number is a seed here."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
         if not match:
-            raise InputError(f"--seeds {text!r}: {part!r} is not a seed (3) or a range (0..9)")
+            raise InputError(f"{part.strip()!r} is not a seed (3), of at most nine digits, or a range (0..9)")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise InputError(f"--seeds {text!r}: the range {part.strip()} runs backwards")
+            raise InputError(f"the range {part.strip()} runs backwards")
         if last - first >= MOST:
-            raise InputError(f"--seeds {text!r}: the range {part.strip()} has more than {MOST:,} seeds")
+            raise InputError(f"the range {part.strip()} has more than {MOST:,} seeds")
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))

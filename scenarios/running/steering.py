@@ -3,13 +3,17 @@
 import threading
 import time
 from dataclasses import dataclass
+from typing import Annotated
+
+from typing_extensions import Doc
 
 from learning.episode import Stopped
+from scenarios.running.options import StartOver
 
 GRACE = 2.0  # seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Start:
     """A run to start for a screen."""
 
@@ -19,8 +23,9 @@ class Start:
     policy: str | None = None  # for every service, or None for those of the scenario
     point: int = 0  # which scenario of its sweep
     seed: int = 0  # the run's seed
-    fresh: bool = False  # start over what is there
-    paused: bool = False  # wait for ``resume`` or ``step`` before the first round that is not hurried through
+    # wait for ``resume`` or ``step`` before the first round that is not hurried through
+    paused: Annotated[bool, Doc("Start paused, before the first round.")] = False
+    fresh: StartOver = False
     speed: float | None = None  # rounds in a second at most; None is as fast as it can
     hurry: int = 0  # play this many rounds without a pause or a brake first
     # the directory of the run that this one is a fork of: the ``hurry`` rounds that they share are taken from its

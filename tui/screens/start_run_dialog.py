@@ -15,6 +15,7 @@ from textual.widgets.selection_list import Selection
 
 from flmarket.core.cores import usable_cores
 from flmarket.core.counting import counted
+from flmarket.core.declared import declared
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
 from learning.policy import names as policy_names
@@ -22,7 +23,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.running.seeds import parse_seeds
+from scenarios.running.seeds import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.state.catalogue import find_run
@@ -34,6 +35,7 @@ RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, 
 
 
 MOST_RUNS = 100  # runs that the dialog starts or opens at a time
+TICKED = tuple(declared(Start))  # what a run can be told, as boxes to tick
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ in which all services use it; “as configured” leaves each service the policy
 time as there are cores; the others wait.
 
 A run that is complete can be opened, or run again, which replaces it. One that was interrupted resumes from its last
-checkpoint, or starts over."""
+checkpoint, or starts over.
+
+To tick: """ + " ".join(option.sentence for option in TICKED)
     BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
@@ -95,9 +99,9 @@ checkpoint, or starts over."""
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
                 yield Label("seeds")
-                yield _Seeds("0", id="seed", compact=True)
-                yield Tick("start paused", id="paused", compact=True)
-                yield Tick("start over", id="over", compact=True)
+                yield _Seeds(str(Start.seed), id="seed", compact=True)
+                for option in TICKED:
+                    yield Tick(option.label, option.default, id=option.name, compact=True)
             if len(self._points) > 1:
                 yield Label("point of the sweep")
                 places = [(Content(point.label), i) for i, point in enumerate(self._points)]
@@ -130,7 +134,7 @@ checkpoint, or starts over."""
 
     @property
     def _seeds(self) -> list[int]:
-        return typed_seeds(self.query_one("#seed", Input).value)
+        return listed_seeds(self.query_one("#seed", Input).value)
 
     def _planned(self) -> list[_Planned]:
         seeds, point, policies = self._seeds, 0, self.query_one(SelectionList).selected
@@ -162,7 +166,7 @@ checkpoint, or starts over."""
             go.disabled, replay.display = True, False
             self.show_problem(str(error))
             return
-        complete, over = states.count(RunState.COMPLETE), self.query_one("#over", Tick)
+        complete, over = states.count(RunState.COMPLETE), self.query_one("#fresh", Tick)
         go.disabled = not planned
         replay.display = bool(complete)
         over.display = any(run.unfinished for run in planned)
@@ -178,7 +182,7 @@ checkpoint, or starts over."""
 
     def _explain(self, count: int, states: Sequence[RunState], played: int) -> str:
         """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""
-        complete, over = states.count(RunState.COMPLETE), self.query_one("#over", Tick).value
+        complete, over = states.count(RunState.COMPLETE), self.query_one("#fresh", Tick).value
         if not count:
             return "mark at least one policy"
         if 0 < complete < count:
@@ -230,7 +234,7 @@ checkpoint, or starts over."""
         for run in planned:
             rounds = self._points[run.point].scenario.rounds
             speed = to_watch(rounds) if len(planned) + len(done) == 1 else None
-            over = run.found is not None and (not run.unfinished or self.query_one("#over", Tick).value)
+            over = run.found is not None and (not run.unfinished or self.query_one("#fresh", Tick).value)
             start = Start(
                 self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
                 run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
@@ -238,13 +242,3 @@ checkpoint, or starts over."""
             starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
             resumes = resumes or (run.unfinished and not run.played and not over)
         self.dismiss(Choice(tuple(starts), tuple(done), resumes))
-
-
-def typed_seeds(text: str) -> list[int]:
-    """Return the seeds in a text such as ``3``, ``0, 3`` or ``0..4``, each once."""
-    text = text.strip()
-    try:
-        # On the command line a single number is how many seeds there are; here it is the seed.
-        return parse_seeds(f"{text},{text}" if text.isdigit() else text)
-    except InputError:
-        raise InputError("enter a seed of at most nine digits, or several: 0, 3 or 0..4") from None

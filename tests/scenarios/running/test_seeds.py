@@ -1,9 +1,9 @@
-"""``--seeds``: a count, a list, ranges, or a mistake with a name."""
+"""``--seeds``: a count, a list, ranges, or a mistake with a name; seeds as a dialog takes them."""
 
 import pytest
 
 from flmarket.core.errors import InputError
-from scenarios.running.seeds import parse_seeds
+from scenarios.running.seeds import listed_seeds, parse_seeds
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,16 @@ def test_seeds(text: str, seeds: list[int] | None) -> None:
             parse_seeds(text)
     else:
         assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
+)
+def test_a_number_alone_is_a_seed_where_seeds_are_listed(text: str, seeds: list[int]) -> None:
+    assert listed_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
+def test_what_is_no_seed_is_named(text: str) -> None:
+    with pytest.raises(InputError, match=r"is not a seed \(3\), of at most nine digits, or a range|runs backwards"):
+        listed_seeds(text)

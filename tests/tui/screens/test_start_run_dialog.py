@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.start_run_dialog
-from flmarket.core.errors import InputError
+from flmarket.core.declared import declared
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
@@ -23,9 +23,10 @@ from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import Choice, StartRunDialog, typed_seeds
+from tui.screens.start_run_dialog import Choice, StartRunDialog
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
+from tui.widgets.tick_boxes import Tick
 
 
 @asynccontextmanager
@@ -74,6 +75,16 @@ async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
         shown = " ".join(str(widget.render()) for widget in app.screen.query(Static))
         assert isinstance(app.screen, HelpScreen)
         assert "The seed decides all that is random" in shown
+        assert all(option.sentence in shown for option in declared(Start))
+
+
+async def test_what_a_run_can_be_told_is_ticked_under_the_names_and_defaults_that_are_declared(
+    app: MarketApp, scenario_text: str
+) -> None:
+    async with asking(app, scenario_text) as (_, dialog, _):
+        ticks = [(tick.id, str(tick.label), tick.value) for tick in dialog.query(Tick)]
+        assert ticks == [("paused", "start paused", False), ("fresh", "start over", False)]
+        assert ticks == [(option.name, option.label, option.default) for option in declared(Start)]
 
 
 async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(app: MarketApp, one_service: str) -> None:
@@ -209,19 +220,6 @@ async def test_a_run_that_failed_resumes_unless_it_is_to_start_over(
     assert choice.resumes is not fresh
 
 
-@pytest.mark.parametrize(
-    ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
-)
-def test_seeds_are_one_or_several(text: str, seeds: list[int]) -> None:
-    assert typed_seeds(text) == seeds
-
-
-@pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
-def test_what_is_no_seed_is_refused_with_what_is_one(text: str) -> None:
-    with pytest.raises(InputError, match=r"enter a seed of at most nine digits, or several: 0, 3 or 0\.\.4"):
-        typed_seeds(text)
-
-
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_several_seeds_give_a_run_for_each_policy_and_seed(
     app: MarketApp, scenario_text: str, size: tuple[int, int]
@@ -249,7 +247,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
             ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
-            ("0..", "enter a seed of at most nine digits, or several: 0, 3 or 0..4", True),
+            ("0..", "'0..' is not a seed (3), of at most nine digits, or a range (0..9)", True),
         ):
             dialog.query_one("#seed", Input).value = text
             await pilot.pause()

@@ -93,8 +93,8 @@ async def test_an_interrupted_run_is_started_over_where_that_is_ticked(small: Pa
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small, runner=fake_runner("careful"))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
-        await until(pilot, lambda: app.screen.query_one("#over").display, "the run that is there")
-        app.screen.query_one("#over", Tick).value = True
+        await until(pilot, lambda: app.screen.query_one("#fresh").display, "the run that is there")
+        app.screen.query_one("#fresh", Tick).value = True
         await pilot.pause()
         assert "An interrupted run exists; it starts over." in str(app.screen.query_one(".problem", Static).render())
         app.screen.query_one("#go", Button).press()
