@@ -2,17 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
 from torch.backends.cpu import get_cpu_capability
 
 from fl.training import fused
+from golden.commands import ASKED
 from golden.science import agent, judged, logs, recorded, said
 from golden.science_cases import CASES, TRAININGS, Case
 from golden.values import holds
 from support.shell import flmarket
+from support.tiers import slow
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,9 +40,22 @@ def test_trainings_make_the_agents_that_they_made(name: str, tmp_path: Path) -> 
     assert agent(name, tmp_path) == recorded()["agents"][name]
 
 
-def test_commands_say_the_numbers_that_they_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def printed(*arguments: str) -> str:
+    return flmarket(*arguments).stdout
+
+
+@pytest.mark.parametrize("names", [ASKED.keys() - {"bounds"}, *slow({"bounds"})], ids=["quick", "bounds"])
+def test_commands_say_the_numbers_that_they_said(
+    names: Set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said(lambda *arguments: flmarket(*arguments).stdout) == recorded()["commands"]
+    assert said(printed, names) == {name: recorded()["commands"][name] for name in names}
+
+
+@pytest.mark.slow
+def test_verify_finds_the_damage_that_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said(printed, names=())  # plays the runs
     assert judged() == recorded()["verdicts"]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fl.training import fused
 from flmarket.core.extras import install_command
+from support.tiers import slow
 
 ROOT = Path(__file__).parents[3]
 WITHOUT_TORCH = """\
@@ -32,7 +33,7 @@ def flmarket(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 def test_the_first_market_is_trained_and_verified(folder: Path) -> None:
-    played = flmarket(folder, "run", "quickstart", "--rounds", "2", "--policy", "mahdrl", "--policy", "random")
+    played = flmarket(folder, "run", "quickstart", "--rounds", "1", "--policy", "mahdrl")
     assert played.returncode == 0, played.stderr
     verified = flmarket(folder, "verify", "runs", "--rerun")
     assert verified.returncode == 0, verified.stdout + verified.stderr
@@ -45,12 +46,14 @@ WITHOUT_KERNEL = "training model {!r} without the compiled kernel needs PyTorch"
     ("arguments", "needs"),
     [
         (["run", "quickstart", "--set", "training.model=resnet8"], WITHOUT_KERNEL.format("resnet8")),
-        (["run", "quickstart", "--set", "training.kernel=reference"], WITHOUT_KERNEL.format("cnn")),
-        (["run", "quickstart", "--set", "training.device=cuda"], "training.device = 'cuda' needs PyTorch"),
-        (["run", "paper", "--rounds", "1"], "a download needs torchvision"),
         (["train", "paper", "--out", "agent"], "flmarket train needs PyTorch"),
+        *slow(
+            (["run", "quickstart", "--set", "training.kernel=reference"], WITHOUT_KERNEL.format("cnn")),
+            (["run", "quickstart", "--set", "training.device=cuda"], "training.device = 'cuda' needs PyTorch"),
+            (["run", "paper", "--rounds", "1"], "a download needs torchvision"),
+        ),
     ],
-    ids=["another network", "plain torch", "a GPU", "a download", "training an agent"],
+    ids=["another network", "training an agent", "plain torch", "a GPU", "a download"],
 )
 def test_what_needs_torch_says_what_to_install(
     arguments: list[str], needs: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,12 +7,12 @@ changelog, and only the values that changed are written again.
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
 import flmarket
-from golden.commands import Shell, answers, first_run, verdicts
+from golden.commands import ASKED, Shell, answers, first_run, verdicts
 from golden.science_cases import CASES, TRAININGS
 from golden.values import Run, digest, runs
 
@@ -43,10 +43,10 @@ def agent(name: str, folder: Path) -> str:
     return hashlib.sha256(b"".join(tensors[key].tobytes() for key in sorted(tensors))).hexdigest()[:12]
 
 
-def said(shell: Shell) -> dict[str, str]:
+def said(shell: Shell, names: Container[str] = ASKED) -> dict[str, str]:
     """Return the digest of what each command says in numbers, and how many there are; runs are in the folder after."""
     # In order, as verify goes by the names of folders, and these follow from digests.
-    return {name: f"{len(found)} {digest(sorted(found))}" for name, found in answers(shell)}
+    return {name: f"{len(found)} {digest(sorted(found))}" for name, found in answers(shell, names)}
 
 
 def judged() -> str:
