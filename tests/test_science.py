@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,7 +46,7 @@ def printed(*arguments: str) -> str:
 
 @pytest.mark.parametrize("names", [ASKED.keys() - {"bounds"}, *slow({"bounds"})], ids=["quick", "bounds"])
 def test_commands_say_the_numbers_that_they_said(
-    names: Set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    names: Collection[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert said(printed, names) == {name: recorded()["commands"][name] for name in names}
