@@ -10,9 +10,6 @@ from pathlib import Path
 # There are as many tests at a time as cores, and threads of libraries would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Screens make much garbage, and the collector would take a quarter of the time.
-gc.set_threshold(20_000)
-
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -38,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
             f"these tests belong to {here}, but Python imports flmarket from {installation.ROOT}: `make test`", 2
         )
     leftovers.prepare(worker=hasattr(config, "workerinput"))
+    gc.set_threshold(20_000)  # screens make much garbage, and the collector would take a quarter of the time
 
 
 @pytest.fixture(autouse=True, scope="session")
