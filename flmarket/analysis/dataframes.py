@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from flmarket.analysis.figures.learning_curves import curves
-from flmarket.analysis.log_frames import TableName, in_units, read_table, with_identity
+from flmarket.analysis.log_frames import TableName, in_units, read_table
+from flmarket.analysis.results.export import identities, with_identity
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, mixed, read
-from flmarket.analysis.results.setting import identities
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
 

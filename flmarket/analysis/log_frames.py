@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -19,8 +18,6 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
-
-KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
 
 class UnreadableError(InputError):
@@ -133,23 +130,6 @@ def _different(column: Column, values: AnyArray) -> AnyArray:
     """Return the texts of values, writing each value once."""
     place, different = pd.factorize(values)  # nothing (NaN) has the place -1
     return np.array([*(value_text(column, value) for value in different.tolist()), ""], dtype=object)[place]
-
-
-def with_identity(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's table behind its line of ``identities``; the service's policy is called ``service_policy``."""
-    return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
-
-
-def names_with_identity(table: Table) -> list[str]:
-    """Return a table's columns as ``with_identity`` calls them."""
-    return ["service_policy" if column == "policy" else column for column in table.names]
-
-
-def sweep_text(value: Any) -> str:
-    """Return a swept value as a table's text: text as it is, anything else as JSON, and nothing where there is none."""
-    if value is None or value != value:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def having(

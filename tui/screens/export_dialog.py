@@ -4,14 +4,12 @@ import csv
 import io
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
 
 from textual import on
 from textual.app import App, ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.behaviours.behaviour import TRUTHFUL
-from flmarket.analysis.log_frames import KEYS, TableName, names_with_identity, sweep_text
 from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog
@@ -70,7 +68,7 @@ class ExportDialog(Dialog[Path]):
             return
         try:
             assert self._session is not None  # noqa: S101 - tables are offered for a run alone
-            rows = write_csv(self._session, cast(TableName, kind), path)
+            rows = write_csv(self._session, kind, path)
         except OSError as error:
             self.show_problem(f"{path}: cannot be written: {error.strerror}")
             return
@@ -87,8 +85,10 @@ def _picture(app: App[object], path: Path) -> None:
         app.notify(str(path), title="Exported")
 
 
-def write_csv(session: Session, table: TableName, path: Path) -> int:
+def write_csv(session: Session, table: str, path: Path) -> int:
     """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows."""
+    from flmarket.analysis.results.export import KEYS, names_with_identity, sweep_text  # with pandas
+
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
     keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
     keys += map(sweep_text, session.sweep.values())

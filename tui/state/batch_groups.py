@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from scenarios.logs.run_state import RunState
@@ -72,14 +73,14 @@ class RunGroup:
 
     @property
     def accuracy(self) -> float | None:
-        """The mean final accuracy of the complete runs, in [0, 1]; None if there is none."""
+        """The mean final accuracy of the complete runs, %; None if there is none."""
         found = [run.accuracy for run in self.complete if run.accuracy is not None]
-        return sum(found) / len(found) if found else None
+        return fmean(found) if found else None
 
     @property
     def met(self) -> float | None:
         """The targets that a complete run met, in the mean; None if there is none."""
-        return sum(run.met for run in self.complete) / len(self.complete) if self.complete else None
+        return fmean(run.met for run in self.complete) if self.complete else None
 
     @property
     def rounds(self) -> tuple[int, int | None]:

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flmarket.analysis.results.measures import final_accuracy
 from flmarket.core.counting import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import last_services
@@ -29,8 +30,7 @@ class Standing:
     path: Path  # its directory
     state: RunState
     round: int = 0  # the last round that was played; 0 if none was
-    # the services' mean reported accuracy after it, in [0, 1]; None before the first round
-    accuracy: float | None = None
+    accuracy: float | None = None  # of the whole market after it, as reports have it, %; None before the first round
     met: int = 0  # services that have met their targets
     services: int = 0  # how many services there are; 0 before the first round
     problem: str = ""  # why it failed, or what is wrong with its files, in a line
@@ -128,7 +128,7 @@ def _files(path: Path, stamp: Stamp) -> Standing:
     return replace(
         found,
         round=number,
-        accuracy=sum(row.test_accuracy for row in services) / len(services),
+        accuracy=float(final_accuracy([[row.test_accuracy for row in services]]).mean()),
         met=sum(row.status.gone for row in services),
         services=len(services),
     )

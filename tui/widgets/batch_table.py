@@ -13,7 +13,7 @@ from tui.state.batch_groups import RunGroup
 from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.columns import Column
-from tui.style.formats import bar, percent, plain
+from tui.style.formats import bar, plain
 from tui.style.run_states import signed, state_sign, state_style
 from tui.widgets.table_view import TableView
 
@@ -74,7 +74,7 @@ class BatchTable(TableView):
             "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
             "policy": plain(run.policy),
             "seed": plain(run.seed),
-            "accuracy": plain("" if run.accuracy is None else percent(run.accuracy)),
+            "accuracy": plain("" if run.accuracy is None else f"{run.accuracy:.1f}"),
             "met": plain(f"{run.met}/{run.services}" if run.services else ""),
             "age": plain(_age(run.changed)),
             "problem": plain(run.problem, tint(self.app, "error")),
@@ -93,7 +93,7 @@ class BatchTable(TableView):
             "scenario": plain(group.runs[0].scenario if run.scenario in self._twins else run.scenario),
             "policy": plain(run.policy),
             "seed": plain(counted(len(group.runs), "seed")),
-            "accuracy": plain("" if group.accuracy is None else percent(group.accuracy)),
+            "accuracy": plain("" if group.accuracy is None else f"{group.accuracy:.1f}"),
             "met": plain(met),
             "age": plain(_age(max(one.standing.changed for one in group.runs))),
             "problem": plain(problem, tint(self.app, "error")),

@@ -1,27 +1,27 @@
 """Many runs' logs in one file: CSV with the text of the runs' own files, or Parquet (extra ``parquet``)."""
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from flmarket.analysis.log_frames import (
-    TableName,
-    having,
-    in_units,
-    read_table,
-    sweep_text,
-    with_identity,
-    written,
-)
-from flmarket.analysis.results.setting import identities
+import numpy as np
+import pandas as pd
+
+from flmarket.analysis.log_frames import TableName, UnreadableError, having, in_units, read_table, written
+from flmarket.analysis.results.setting import settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.files import asked_for, replacing
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
+from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
+from scenarios.logs.table import Table
+
+KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
 
 def export(
@@ -94,3 +94,39 @@ def export_parquet(
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error}") from error
     return len(runs)
+
+
+def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
+    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each key that differs.
+
+    The scenario comes with its hash. Keys are those of sweeps, and those that distinguish scenarios of one name; runs
+    of other scenarios have NaN there.
+    """
+    settings = settings_of(runs)
+    names = dict.fromkeys(key for setting in settings.values() for key in setting.differing)
+    rows = []
+    for run in runs:
+        meta, values = run.meta(), settings[run.path.parent.parent].differing
+        row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
+        row += [values.get(name, np.nan) for name in names]
+        if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
+            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
+        rows.append(row)
+    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
+
+
+def with_identity(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a run's table behind its line of ``identities``; the service's policy is called ``service_policy``."""
+    return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
+
+
+def names_with_identity(table: Table) -> list[str]:
+    """Return a table's columns as ``with_identity`` calls them."""
+    return ["service_policy" if column == "policy" else column for column in table.names]
+
+
+def sweep_text(value: Any) -> str:
+    """Return a swept value as a table's text: text as it is, anything else as JSON, and nothing where there is none."""
+    if value is None or value != value:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from flmarket.analysis.results.run_results import RunResult
 from learning.statistics.area_under_curve import area_under_curve
 from learning.statistics.time_to_target import RoundsToTarget
 
-Services = Callable[[RunResult], FloatArray]  # a run's [M] values
+if TYPE_CHECKING:  # the list of a folder's runs needs no more than this module
+    from flmarket.analysis.results.run_results import RunResult
+
+Services = Callable[["RunResult"], FloatArray]  # a run's [M] values
 
 MARKET = "market"  # takes the place of a service's name where a measure is of the whole market
 
@@ -26,9 +28,9 @@ class Measure:
     meaning: str  # one sentence, with the unit
     better: int  # 1 if more is better, -1 if less is, 0 where that depends on who looks
     services: Services | None  # None for a measure of the market alone
-    market: Callable[[RunResult], float]  # returns the value of the whole market
+    market: Callable[["RunResult"], float]  # returns the value of the whole market
     digits: int = 2  # decimals in Markdown and HTML
-    applies: Callable[[RunResult], bool] = lambda _: True  # returns whether a run has the measure at all
+    applies: Callable[["RunResult"], bool] = lambda _: True  # returns whether a run has the measure at all
     limits: tuple[float, float] = (0.0, inf)  # the lowest and the highest value that it can have
 
     def text(self, value: float, sign: str = "") -> str:
@@ -68,9 +70,16 @@ def hhi(values: npt.ArrayLike) -> float:
     return 0.0 if total == 0 else float(((x / total) ** 2).sum())
 
 
-def _final(run: RunResult) -> FloatArray:
-    final: FloatArray = 100 * run["test_accuracy"][-1]
+def final_accuracy(
+    accuracy: npt.ArrayLike,  # [N, M] on test images, by round
+) -> FloatArray:
+    """Return [M] the accuracy of each service after the last round, %."""
+    final: FloatArray = 100 * np.asarray(accuracy)[-1]
     return final
+
+
+def _final(run: "RunResult") -> FloatArray:
+    return final_accuracy(run["test_accuracy"])
 
 
 def _cost_per_point(spent: npt.ArrayLike, final: npt.ArrayLike) -> FloatArray:
@@ -83,18 +92,18 @@ def _total(column: str) -> Services:
     return lambda run: run[column].sum(axis=0)
 
 
-def _misreport_profit(run: RunResult) -> FloatArray:
+def _misreport_profit(run: "RunResult") -> FloatArray:
     return run.by_service(run.earnings["profit"].where(run.earnings["misreported"], 0.0))
 
 
-def _overstated(run: RunResult) -> FloatArray:
+def _overstated(run: "RunResult") -> FloatArray:
     """Return [M + 1] images that served clients reported and did not have, % of all; of the market behind them."""
     missing, reported = (run.by_service(run.earnings[column]) for column in ("missing", "reported_size"))
     share: FloatArray = 100 * np.append(missing, missing.sum()) / np.maximum(np.append(reported, reported.sum()), 1)
     return share
 
 
-def _core_use(run: RunResult) -> float:
+def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
     return float(100 * run["served"].sum() / (run.setting.clients * run.setting.cores[:rounds].sum()))
 
@@ -109,7 +118,7 @@ def _summed(name: str, meaning: str, better: int, services: Services, **more: An
     return Measure(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
 
 
-def of_market(name: str, meaning: str, better: int, market: Callable[[RunResult], float], **more: Any) -> Measure:
+def of_market(name: str, meaning: str, better: int, market: Callable[["RunResult"], float], **more: Any) -> Measure:
     """Return a measure of the whole market alone."""
     return Measure(name, meaning, better, None, market, **more)
 
@@ -192,7 +201,7 @@ MEASURES = (
 )  # fmt: skip
 
 
-def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
+def values(run: "RunResult", measure: Measure) -> Mapping[str, float]:
     """Return a run's values of a measure by service, and the market's; none where the measure does not apply."""
     if not measure.applies(run):
         return {}
@@ -200,7 +209,7 @@ def values(run: RunResult, measure: Measure) -> Mapping[str, float]:
     return dict(zip(run.setting.services, own, strict=False)) | {MARKET: measure.market(run)}
 
 
-def to_target(runs: Sequence[RunResult], service: str) -> RoundsToTarget:
+def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:
     """Return when runs met the target of a service, or of each service for ``MARKET``."""
     found = RoundsToTarget.stack(run.to_target for run in runs)
     if service == MARKET:

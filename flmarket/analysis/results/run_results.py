@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from des.behaviours.behaviour import TRUTHFUL
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import FloatArray
-from flmarket.analysis.log_frames import Tables
 from flmarket.analysis.results.setting import Setting, settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -25,6 +24,9 @@ from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
+
+if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
+    import pandas as pd
 
 _HELD = ("accuracy", "test_accuracy", "reward")
 _MONEY = ("offered", "spent")
@@ -42,11 +44,11 @@ class RunResult:
     directory: RunDirectory  # where its logs are
     curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units
     exits: Sequence[int | None]  # [M] the round in which each service met its target; None if it did not
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # its frames, by name
+    tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)  # its frames, by name
 
     @classmethod
     def of(
-        cls, setting: Setting, policy: str, seed: int, directory: RunDirectory, tables: Mapping[str, pd.DataFrame]
+        cls, setting: Setting, policy: str, seed: int, directory: RunDirectory, tables: "Mapping[str, pd.DataFrame]"
     ) -> "RunResult":
         """Return a run from its frames; its rounds may be fewer than N, as all services have left."""
         rounds, services, count = tables["rounds"], setting.services, setting.scenario.rounds
@@ -87,11 +89,11 @@ class RunResult:
         return wasted
 
     @cached_property
-    def offers(self) -> pd.DataFrame:
+    def offers(self) -> "pd.DataFrame":
         return self._known("offers")
 
     @cached_property
-    def earnings(self) -> pd.DataFrame:
+    def earnings(self) -> "pd.DataFrame":
         """A row for each offer that was served: what its client was paid and what the work cost it, in units.
 
         ``missing`` are images that it reported and did not have, negative if it had more. Truthful clients have none,
@@ -112,10 +114,11 @@ class RunResult:
         """Whether the clients are: they bid what the work costs them, and report what they have."""
         return self.setting.scenario.clients.behaviour.kind == TRUTHFUL
 
-    def by_service(self, values: pd.Series) -> FloatArray:
+    def by_service(self, values: "pd.Series[float]") -> FloatArray:
         """Return [M] sums of a column of ``earnings``, or of one like it."""
-        services = pd.Categorical(self.earnings["service"], categories=self.setting.services).codes
-        return np.bincount(services, values, len(self.setting.services)).astype(np.float64)
+        places = {service: m for m, service in enumerate(self.setting.services)}
+        services = np.array(self.earnings["service"].map(places), dtype=np.int64)
+        return np.bincount(services, values, len(places)).astype(np.float64)
 
     @property
     def income(self) -> FloatArray:
@@ -123,7 +126,7 @@ class RunResult:
         clients, paid = self.earnings["client"], self.earnings["paid"]
         return np.bincount(clients, paid, self.setting.clients).astype(np.float64)
 
-    def _known(self, name: str) -> pd.DataFrame:
+    def _known(self, name: str) -> "pd.DataFrame":
         """Return a table whose services and clients are the scenario's."""
         found = self.tables[name]
         known = found["service"].isin(self.setting.services) & found["client"].between(0, self.setting.clients - 1)
@@ -153,6 +156,8 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     """Read complete runs, in their order. Offers and clients are read when they are first looked at."""
+    from flmarket.analysis.log_frames import Tables
+
     runs, found = list(runs), []
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):

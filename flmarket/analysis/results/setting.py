@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import ValidationError
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
-from flmarket.analysis.log_frames import KEYS, UnreadableError
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.printable import printable
 from learning.policy import AS_CONFIGURED
 from scenarios.file.differences import distinguishing, flattened, values_text, without_policies
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import META, SCENARIO, RunDirectory
+from scenarios.logs.directory import SCENARIO, RunDirectory
 
 
 @dataclass(frozen=True)
@@ -98,25 +96,6 @@ def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
             values = flattened(scenario.model_dump(mode="json"))
             flat[folder] = values if meta["policy"] == AS_CONFIGURED else without_policies(values)
     return _distinguished(found, flat)
-
-
-def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
-    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each key that differs.
-
-    The scenario comes with its hash. Keys are those of sweeps, and those that distinguish scenarios of one name; runs
-    of other scenarios have NaN there.
-    """
-    settings = settings_of(runs)
-    names = dict.fromkeys(key for setting in settings.values() for key in setting.differing)
-    rows = []
-    for run in runs:
-        meta, values = run.meta(), settings[run.path.parent.parent].differing
-        row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
-        row += [values.get(name, np.nan) for name in names]
-        if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
-            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
-        rows.append(row)
-    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
 
 
 def scenario_of(run: RunDirectory) -> Scenario:

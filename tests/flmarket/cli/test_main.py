@@ -41,6 +41,15 @@ def test_help_is_quick_because_it_imports_neither_torch_nor_textual() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
+def test_screens_of_runs_come_up_without_pandas() -> None:
+    program = (
+        "import sys, tui.app, tui.screens.batch, tui.screens.compare, tui.screens.market\n"
+        "heavy = {'torch', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
 def test_the_version_is_printed() -> None:
     done = subprocess.run([*DOOR, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"flmarket {flmarket.__version__}\n", "")

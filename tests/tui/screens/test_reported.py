@@ -20,6 +20,8 @@ from tui.panels.rivalry import RivalryLines
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
+from tui.state.batch_folder import RunLine
+from tui.state.batch_groups import RunGroup
 from tui.state.catalogue import recent_runs
 from tui.state.comparison import mean_series
 from tui.state.run_standing import standing
@@ -122,6 +124,6 @@ def panel_title(screen: MarketScreen) -> str:
 
 def test_a_folder_of_runs_shows_what_the_report_does(played: tuple[flmarket.Results, pd.DataFrame]) -> None:
     for policy in ("random", "lcfa"):
-        found = [standing(path).accuracy for path in played[0].paths if path.parent.name == policy]
+        runs = [RunLine(standing(path), None) for path in played[0].paths if path.parent.name == policy]
         [final] = played[1].loc[(slice(None), policy, "market"), "final accuracy"]
-        assert 100 * sum(filter(None, found)) / 3 == pytest.approx(final, abs=1e-4)
+        assert RunGroup(tuple(runs)).accuracy == pytest.approx(final, rel=1e-12)

@@ -74,7 +74,7 @@ def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> No
     assert "is damaged" in found["unreadable"].problem
     assert (found["interrupted"].round, found["begun"].round) == (7, 0)
     assert found["complete"].result == "1 of 3 targets"
-    assert 0 < (found["complete"].accuracy or 0) < 1
+    assert 0 < (found["complete"].accuracy or 0) < 100
     assert {run.rounds for run in look.runs} == {12}
 
 
