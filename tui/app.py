@@ -23,14 +23,13 @@ from textual.scrollbar import ScrollBar
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
-from tui.settings import Memory
+from tui.settings import Memory, SettingsError
 from tui.style.contrast import with_legible_text
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
 
 if TYPE_CHECKING:
-    from scenarios.running.steering import Start
     from tui.screens.start_run_dialog import Choice
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
@@ -150,15 +149,13 @@ class MarketApp(App[None]):
         folder = None if self._memory.file is None else self._memory.file.parent / "themes"
         if folder is None or not folder.is_dir():
             return
-        from textual.theme import Theme
-
         from tui.themes import own_themes
 
         for found in own_themes(folder):
-            if isinstance(found, Theme):
-                self.register_theme(found)
-            else:
+            if isinstance(found, SettingsError):
                 self.notify(str(found), title="A theme is not used", severity="error", timeout=12)
+            else:
+                self.register_theme(found)
 
     def _check_keys(self) -> None:
         from tui.key_names import unknown_key
@@ -246,12 +243,6 @@ class MarketApp(App[None]):
         else:
             self.push_screen(StartRunDialog(scenario, text, file, self.out), self._start_runs)
             self.runs.prepare()
-
-    def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
-        """Start runs, each with a label, and show them."""
-        from tui.screens.start_run_dialog import Choice
-
-        self._start_runs(Choice(tuple(starts), ()))
 
     def _start_runs(self, choice: "Choice | None") -> None:
         if choice is None:

@@ -72,8 +72,9 @@ class FlatRows:
             "cores": view.cores[:, None],
             "accuracy": markets.curves.accuracy,
             "progress": (markets.round / kinds.rounds)[:, None],
-            "total_left": np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO),
         }
+        if "total_left" in self._last:
+            last["total_left"] = np.where(kinds.total == ENDLESS, 0.0, markets.total_left / MICRO)
         for place, name in enumerate(self._last, self._grid):
             rows[..., place] = self._scales[name](last[name])
         if not kinds.there.all():

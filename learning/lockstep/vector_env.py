@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from des.money import MICRO
 from fl.arithmetic.streams import stream
-from fl.arrays import AnyArray, BoolArray, Float32Array
+from fl.arrays import AnyArray, BoolArray, Float32Array, IntArray
 from learning.environments.limits import require_in_range
 from learning.environments.projection import ActionError
 from learning.lockstep.flat_codec import FlatRows
@@ -122,7 +122,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         select, payment = self._rows.act(np.asarray(actions), view)
         offers = by_payment(select & view.available, payment, view.bids, view.budget)
         wanted = np.bincount(offers.market * self._shape[1] + offers.service, minlength=self.num_envs)
-        over = self.markets.finished
+        over = ~view.playing
         closed = self.markets.play(offers)
         rewards = np.where(view.asked, closed.reward, 0.0)
         terminated = view.asked & (closed.status == REACHED)
@@ -136,7 +136,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
             "wanted": wanted,
             "served": closed.served.ravel(),
             "spent": closed.spent.ravel() / MICRO,
-            "dropped": select.sum(axis=2).ravel() - wanted,
+            "dropped": _counts(select).ravel() - wanted,
         }
         new = over.nonzero()[0].tolist()
         self.markets.reset(new, [self._next_seed(b) for b in new])
@@ -149,9 +149,14 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         view = self._view = self.markets.open()
         self.acting = view.asked.ravel()
         # Of a market that is over, what its last round allowed.
-        self._budget = np.where(self.markets.finished[:, None], self._budget, view.budget / MICRO)
+        self._budget = np.where(view.playing[:, None], view.budget / MICRO, self._budget)
         return self._rows.observe(view, self._budget).reshape(self.num_envs, -1)
 
     def _next_seed(self, b: int) -> int:
         self._episodes[b] += 1
         return int(stream(self._base[b], "episode", self._episodes[b]).integers(2**31))
+
+
+def _counts(select: BoolArray) -> IntArray:
+    """Count what is true in each last row, by a product: NumPy's sum of many short rows takes four times as long."""
+    return (select.astype(np.float32) @ np.ones(select.shape[-1], np.float32)).astype(np.int64)
