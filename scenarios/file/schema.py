@@ -93,10 +93,9 @@ BehaviourName = Annotated[
 class Table(BaseModel):
     """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
 
-    # Text is not a number and a boolean not an integer. The sentence below a key is its description.
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    # Text is not a number and a boolean not an integer. The sentence below a key is its description: see
+    # ``scenarios.file.keys``.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Cost(Table):
