@@ -13,8 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from flmarket.core import installation, tracking
-from flmarket.core.plugins import entries as entries_of
+from flmarket.core import installation, plugins, tracking
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import shipped
 from scenarios.plugin_files import REGISTRIES
@@ -133,10 +132,10 @@ def install_package(
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
         lines = "\n".join(f"{name} = {value}" for name, value in names.items()) if entries is None else entries
         (info / "entry_points.txt").write_text(f"[{group}]\n{lines}\n")
-        entries_of.cache_clear()
+        plugins._declared.cache_clear()
 
     yield install
-    entries_of.cache_clear()
+    plugins._declared.cache_clear()
 
 
 @contextmanager

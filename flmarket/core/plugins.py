@@ -52,9 +52,15 @@ class Registration:
 
 
 @cache
+def _declared() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return what installed packages declare, by group. Looking takes 3 ms, and the TUI asks often."""
+    found = entry_points()
+    return {group: tuple(sorted(found.select(group=group), key=lambda entry: entry.name)) for group in found.groups}
+
+
 def entries(group: str) -> tuple[EntryPoint, ...]:
-    """Return what installed packages declare in a group. The TUI asks at every pause in typing, so it is kept."""
-    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
+    """Return what installed packages declare in a group."""
+    return _declared().get(group, ())
 
 
 class Registry(Generic[T]):

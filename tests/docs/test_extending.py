@@ -54,7 +54,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def run(command: str) -> str:
         for registry in REGISTRIES:  # as in a new process
             registry._registered.clear()
-        plugins.entries.cache_clear()
+        plugins._declared.cache_clear()
         program, *words = shlex.split(command)
         assert program == "flmarket"
         arguments: list[str] = []

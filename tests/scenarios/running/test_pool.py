@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from des.log_records import ServiceReport
-from flmarket.core.plugins import entries
+from flmarket.core import plugins
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectoryError
@@ -92,9 +92,9 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-        entries.cache_clear()
+        plugins._declared.cache_clear()
         yield folder
-    entries.cache_clear()
+    plugins._declared.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="module")
