@@ -30,6 +30,7 @@ from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
 
 if TYPE_CHECKING:
+    from scenarios.running.steering import Start
     from tui.screens.start_run_dialog import Choice
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
@@ -243,6 +244,12 @@ class MarketApp(App[None]):
         else:
             self.push_screen(StartRunDialog(scenario, text, file, self.out), self._start_runs)
             self.runs.prepare()
+
+    def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
+        """Start runs, each with a label, and show them."""
+        from tui.screens.start_run_dialog import Choice
+
+        self._start_runs(Choice(tuple(starts), ()))
 
     def _start_runs(self, choice: "Choice | None") -> None:
         if choice is None:
