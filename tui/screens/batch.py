@@ -1,34 +1,45 @@
 """The batch screen: all runs of a folder, followed while other processes play them."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import Container
+from textual.geometry import Size
 from textual.widgets import Static
 
 from flmarket.core.counting import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
+from tui.screens.worker_results import hand_over
 from tui.state.batch_folder import Look, RunLine, RunsFolder
 from tui.state.batch_groups import ORDERS, RunGroup, grouped, ordered
+from tui.state.batch_league import Place, leagues
+from tui.state.catalogue import Entry
 from tui.style.colors import tint
 from tui.style.formats import plain
 from tui.style.key_bindings import named
 from tui.style.run_states import state_sign, state_style
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.key_bar import KeyBar
+from tui.widgets.league_chart import LeagueChart
+from tui.widgets.preview import Preview, preview
+from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
 
+Leagues = Mapping[Path, Sequence[Place]]
+
 NOT_BEGUN = "This run has not begun; it opens once it has."
 
 
-class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
-    """Lists the runs of a folder, by run or by groups of seeds."""
+class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
+    """Lists the runs of a folder, by run or by groups of seeds, with leagues of policies and the curves of a run."""
 
     BINDINGS = named(
         "batch",
@@ -50,10 +61,15 @@ class BatchScreen(FollowingScreen[tuple[Look | None, str]]):
 
 A line for all seeds shows the means of those that are complete. What is wrong with a run stands below the table.
 
+The league has the policies of each scenario, the best first, on one axis: ● the mean of the runs that are complete, ∙
+each of them, ━ the mean's 95 % interval, from three seeds on.
+
 Accuracy is the mean over the services, on test images, or on fitted curves where a scenario's backend trains nothing.
 Time left is what is left at the present pace, at most: a run ends early when all its services have left."""
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS = "#batch-table"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (150, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
     def __init__(self, folder: Path, navigator: "Navigator") -> None:
         super().__init__()
@@ -62,6 +78,8 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self._runs = RunsFolder(folder)
         self._problem = ""
         self.look: Look | None = None
+        self._leagues: Leagues = {}
+        self._previewed: object = None
         self.order = next(iter(ORDERS))
         self.groups = False
         self.only: object = None  # the group whose runs are shown; None for all runs
@@ -69,21 +87,26 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def compose(self) -> ComposeResult:
         yield Static("", id="batch-status")
-        yield BatchTable(id="batch-table")
+        with Container(id="batch"):
+            yield BatchTable(id="batch-table")
+            yield LeagueChart()
+            yield PreviewPane()
         yield Static("", id="batch-detail")
         yield KeyBar()
 
-    def see(self) -> tuple[Look | None, str]:
+    def see(self) -> tuple[Look | None, Leagues, str]:
         """Look at the folder; return what is in it, or what is wrong with it."""
         try:
-            return self._runs.look(), ""
+            look = self._runs.look()
         except OSError as error:
-            return None, f"cannot be read: {error.strerror}"
+            return None, {}, f"cannot be read: {error.strerror}"
+        return look, leagues(look.runs), ""
 
-    def take(self, seen: tuple[Look | None, str]) -> None:
+    def take(self, seen: tuple[Look | None, Leagues, str]) -> None:
         """Take what is in the folder; where it cannot be read, what was seen before stays."""
-        look, self._problem = seen
-        self.look = look or self.look
+        look, found, self._problem = seen
+        if look is not None:
+            self.look, self._leagues = look, found
 
     def draw(self) -> None:
         if not self.is_mounted or not self.query("#batch-table"):
@@ -133,6 +156,29 @@ Time left is what is left at the present pace, at most: a run ends early when al
         elif isinstance(line, RunGroup):
             shown = Text(str(line.key), tint(self.app, "foreground", dim=True))
         self.query_one("#batch-detail", Static).update(shown)
+        self._beside(line)
+
+    def _beside(self, line: RunLine | RunGroup | None) -> None:
+        """Show the leagues, and preview the chosen line's run, or the first one of its group."""
+        run = line.runs[0] if isinstance(line, RunGroup) else line
+        self.set_class(run is None, "-empty")
+        if run is None:
+            return
+        self.query_one(LeagueChart).show(self._leagues, run.standing.path.parents[1])
+        pane = self.query_one(PreviewPane)
+        shown = run.standing, pane.size, self.app.theme
+        if pane.size and shown != self._previewed:
+            self._previewed = shown
+            self._preview(run.standing.path, pane.size)
+
+    @work(thread=True, exclusive=True, group="preview")
+    def _preview(self, path: Path, room: Size) -> None:
+        found = preview(Entry("run", path.name, path), self.app, room)
+        hand_over(self.app, self._show_preview, found)
+
+    def _show_preview(self, found: Preview) -> None:
+        for pane in self.query(PreviewPane):  # none while the app ends
+            pane.show(found)
 
     @on(BatchTable.Moved)
     def _moved(self) -> None:

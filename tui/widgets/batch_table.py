@@ -23,7 +23,7 @@ COLUMNS = (
     Column("round", "round", right=True),
     Column("progress", "progress", leaves=2),
     Column("left", "left", right=True, leaves=6),
-    Column("scenario", "scenario"),
+    Column("scenario", "scenario", least=16),
     Column("policy", "policy"),
     Column("seed", "seed", right=True),
     Column("accuracy", "accuracy %", right=True, leaves=5),
@@ -48,6 +48,11 @@ class BatchTable(TableView):
         chosen = self.chosen
         self.lines, self.marked = lines, marked
         self._twins = _twins(lines)
+        runs = [run for line in lines for run in (line.runs if isinstance(line, RunGroup) else [line])]
+        absent = {"left"} if all(run.left is None for run in runs) else set()
+        if not any(run.standing.problem for run in runs):
+            absent.add("problem")
+        self.columns = tuple(column for column in COLUMNS if column.key not in absent)
         self.rows(len(lines))
         if chosen is not None:
             keys = [key_of(line) for line in lines]

@@ -18,7 +18,7 @@ from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from scenarios.build import population_spec
-from scenarios.file.checks import played
+from scenarios.file.checks import played as catalogue
 from scenarios.file.keys import departures
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
@@ -39,7 +39,7 @@ POINTS = 120  # rounds that a curve is drawn through, about
 SPARK = 24  # cells of a curve in a line
 HINTS = {
     RunState.RUNNING: "It is being played; press enter to watch it.",
-    RunState.INTERRUPTED: "Press r to resume it from its last checkpoint.",
+    RunState.INTERRUPTED: "Run it again to resume it from its last checkpoint.",
 }
 
 _OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
@@ -52,12 +52,20 @@ class Preview:
     words: RenderableType
     below: RenderableType = ""
     last: float = 0.0  # where the curves end, at most
-    curves: Sequence[tuple[Sequence[float], Sequence[float], str, str]] = ()  # of each xs, ys, its colour and its sign
+    # of each its xs, its ys, its colour, its sign and its name
+    curves: Sequence[tuple[Sequence[float], Sequence[float], str, str, str]] = ()
 
 
 def preview(entry: Entry, app: App[object], room: Size) -> Preview:
     """Return the preview of an entry, in the colours of the app's theme."""
     plots = room.height >= ROOM.height and room.width >= ROOM.width
+    try:
+        return _preview(entry, app, plots)
+    except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
+        return Preview(Text(f"{entry.path}: cannot be read: {error}", tint(app, "error")))
+
+
+def _preview(entry: Entry, app: App[object], plots: bool) -> Preview:
     try:
         if entry.is_run:
             return _run_preview(entry.path, app, plots)
@@ -66,9 +74,8 @@ def preview(entry: Entry, app: App[object], room: Size) -> Preview:
         return Preview(scenario_preview(load(entry.path)), _numbered(entry.path, app))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
-        return Preview(Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems), _numbered(entry.path, app))
-    except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
-        return Preview(Text(f"{entry.path}: cannot be read: {error}", tint(app, "error")))
+        words = Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
+        return Preview(words, _numbered(entry.scenario_file, app))
 
 
 def scenario_preview(scenario: Scenario) -> RenderableType:
@@ -176,13 +183,17 @@ def _training_preview(log: Path, app: App[object], plots: bool) -> Preview:
     ys = [point.values["auc"] for point in feed.evaluations]
     caption = Text("\nAUC of the evaluations, by episode" if plots and xs else "", faint)
     words = Group(Text(feed.name, "bold"), Text(episodes), Text(feed.what or "a training"), Text(), table, caption)
-    curves = [(xs, ys, series_color(0, app), sign(0))] if plots and xs else []
+    curves = [(xs, ys, series_color(0, app), sign(0), feed.name)] if plots and xs else []
     return Preview(words, Text(str(log), faint), max([feed.total or 0, *xs]), curves)
 
 
 def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
     run, faint = standing(path), tint(app, "foreground", dim=True)
-    scenario = parse(RunDirectory(path).scenario_text(), str(path / SCENARIO), catalogue=played())
+    if run.state is RunState.WAITING:
+        played = next(path.parents[1].glob(f"*/*/{SCENARIO}"), None)  # another run of the scenario, which has begun
+        about = [] if played is None else map(Text, story(load(played, catalogue=catalogue())))
+        return Preview(Group(Text(f"{signed(run.state)}: this run has not begun.\n"), *about))
+    scenario = parse(RunDirectory(path).scenario_text(), str(path / SCENARIO), catalogue=catalogue())
     rounds = some_rounds(path, POINTS)
     xs = [float(one.number) for one in rounds]
     accuracies = np.array([one.figures[FIGURES.index("test_accuracy")] for one in rounds]).T
@@ -203,7 +214,9 @@ def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
     caption = Text(f"\n{column}, by round" if plots and rounds else "", faint)
     below = [Text(f"{scenario.description}\n", "italic"), *map(Text, story(scenario)), Text(str(path), faint)]
     curves = [
-        (xs, (100 * accuracies[m]).tolist(), series_color(m, app), sign(m)) for m in range(len(accuracies)) if plots
+        (xs, (100 * accuracies[m]).tolist(), series_color(m, app), sign(m), service.name)
+        for m, service in enumerate(scenario.services[: len(accuracies)])
+        if plots
     ]
     last = run.round if run.state is RunState.COMPLETE else scenario.rounds
     return Preview(

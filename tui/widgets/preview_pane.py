@@ -35,5 +35,5 @@ class PreviewPane(VerticalScroll, can_focus=True):
             self.mount(plot, after="#preview")
         plot.display = bool(found.curves)
         plot.begin(found.last)
-        for xs, ys, color, sign in found.curves:
-            plot.curve(xs, ys, color, sign)
+        for curve in found.curves:
+            plot.curve(*curve)
