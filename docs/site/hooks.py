@@ -153,7 +153,7 @@ def _told(name: str, function: Any) -> str:
     """Return the entry of a function whose signature and docstring are made from declared options."""
     text = re.sub(r"^    (\w+): ", r"- `\1`: ", function.__doc__, flags=re.M)
     text = re.sub(r"^(Args|Raises):\n", r"**\1**\n\n", text, flags=re.M)
-    return f"## {name}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
+    return f"## {name} {{ #flmarket.{name} }}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
 
 
 def _is_error(what: object) -> bool:
