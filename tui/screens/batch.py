@@ -27,13 +27,17 @@ from tui.style.run_states import state_sign, state_style
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.league_chart import LeagueChart
-from tui.widgets.preview import Preview, preview
+from tui.widgets.preview import ROOM, Preview, preview
 from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
 
 Leagues = Mapping[Path, Sequence[Place]]
+
+FRAMES = 3  # rows of the screen's tables besides their lines
+WIDE, LOW = 150, 28  # columns from which on two things stand side by side; rows below which there are not three
+LEAST = 7  # rows of a preview
 
 NOT_BEGUN = "This run has not begun; it opens once it has."
 
@@ -68,8 +72,6 @@ Accuracy is the mean over the services, on test images, or on fitted curves wher
 Time left is what is left at the present pace, at most: a run ends early when all its services have left."""
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS = "#batch-table"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (150, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
     def __init__(self, folder: Path, navigator: "Navigator") -> None:
         super().__init__()
@@ -119,7 +121,15 @@ Time left is what is left at the present pace, at most: a run ends early when al
             runs = [run for run in runs if run.standing.path.parent == self.only]
         lines: list[RunLine | RunGroup] = [*(grouped(runs) if self.groups else runs)]
         self.query_one(BatchTable).show(lines, self.marked)
+        self._lay_out(len(lines))
         self._detail()
+
+    def _lay_out(self, lines: int) -> None:
+        """Place the preview below the tables where it has room for a plot, else beside them, or leave it out."""
+        room = self.query_one("#batch").size
+        below = room.height - lines - sum(1 + len(places) for places in self._leagues.values()) - FRAMES
+        self.set_class(below < ROOM.height and room.width >= WIDE, "-beside")
+        self.set_class(below < LEAST and room.height < LOW, "-full")
 
     def _status(self) -> list[Text]:
         where = plain(f" {self.folder} ", "bold")
@@ -156,7 +166,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         elif isinstance(line, RunGroup):
             shown = Text(str(line.key), tint(self.app, "foreground", dim=True))
         self.query_one("#batch-detail", Static).update(shown)
-        self._beside(line)
+        self.call_after_refresh(self._beside, line)
 
     def _beside(self, line: RunLine | RunGroup | None) -> None:
         """Show the leagues, and preview the chosen line's run, or the first one of its group."""

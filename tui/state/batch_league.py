@@ -23,7 +23,7 @@ def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:
     """Return the league of each scenario, by its folder."""
     found: dict[Path, list[Place]] = {}
     for group in grouped(runs):
-        accuracies = tuple(100 * run.accuracy for run in group.complete if run.accuracy is not None)
+        accuracies = tuple(run.accuracy for run in group.complete if run.accuracy is not None)
         interval = mean_interval(accuracies).within(*PERCENT) if accuracies else None
         found.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
     for places in found.values():

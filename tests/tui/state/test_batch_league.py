@@ -22,9 +22,9 @@ def run(policy: str, seed: int, accuracy: float, state: RunState = RunState.COMP
 
 @pytest.fixture
 def places() -> list[Place]:
-    runs = [run("hqfa", seed, accuracy) for seed, accuracy in enumerate((0.80, 0.82, 0.87))]
-    runs += [run("lcfa", seed, accuracy) for seed, accuracy in enumerate((0.90, 0.92))]
-    runs += [run("lcfa", 2, 0.1, RunState.RUNNING), run("random", 0, 0.99, RunState.RUNNING)]
+    runs = [run("hqfa", seed, accuracy) for seed, accuracy in enumerate((80.0, 82.0, 87.0))]
+    runs += [run("lcfa", seed, accuracy) for seed, accuracy in enumerate((90.0, 92.0))]
+    runs += [run("lcfa", 2, 10.0, RunState.RUNNING), run("random", 0, 99.0, RunState.RUNNING)]
     return list(leagues(runs)[FOLDER])
 
 
