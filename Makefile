@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots docs golden attack mutants clean
+.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots docs golden api attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -62,6 +62,9 @@ bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## 
 
 golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a change that is meant to change logs
 	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
+
+api: $(VENV)/installed-dev  ## Renew the record of the public interface, after a change that CHANGELOG.md tells
+	PYTHONPATH=tests/lib $(BIN)/python -m api
 
 MINUTES := 60
 attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, mistakes in plug-ins, failing disks; continues where it ended
