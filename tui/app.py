@@ -243,7 +243,7 @@ class MarketApp(App[None]):
             self.notify(f"{found}; correct the scenario first", title="Not run", severity="error", timeout=6)
         else:
             self.push_screen(StartRunDialog(scenario, text, file, self.out), self._start_runs)
-            self.runs.prepare()
+            self.runs.prepare(scenario)
 
     def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
         """Start runs, each with a label, and show them."""

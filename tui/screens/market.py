@@ -250,7 +250,7 @@ class MarketScreen(PlaybackScreen):
         if first > self.session.scenario.rounds or (newest and self._all_left(first)):
             first = max(1, head.round)
         self.app.push_screen(InterventionDialog(self.session, first, self.selected[0]), self._fork)
-        self._runs.prepare()
+        self._runs.prepare(self.session.scenario)
 
     def _all_left(self, first: int) -> bool:
         history = self.session.history

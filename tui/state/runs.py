@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, Protocol
 from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError, RunError
 from learning.policy import AS_CONFIGURED
+from scenarios.build import images_of
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
@@ -88,11 +90,12 @@ class Runs:
         self._work, self._command = work, runner
         self._ready: Process | None = None  # a process for the run that may be asked for next
 
-    def prepare(self) -> None:
-        """Start a process for the run that the user is being asked about, so that it begins at once."""
+    def prepare(self, scenario: Scenario) -> None:
+        """Start a process for the run that the user is being asked about, and have it read the run's data meanwhile."""
         if self._ready is None and self._playing() < self.most:
             with suppress(RunError):  # starting the run says so
                 self._ready = Process(self._command)
+                self._ready.send("prepare", datasets=images_of(scenario))
 
     def release(self) -> None:
         """End the process that was prepared, if nothing was run."""

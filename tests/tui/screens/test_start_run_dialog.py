@@ -48,10 +48,13 @@ async def test_a_run_starts_with_seed_0_as_the_command_line_does(app: MarketApp,
         assert dialog.query_one("#seed", Input).value == "0"
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), *slow(((140, 42),), ((200, 60),))])
 @pytest.mark.parametrize("scenario", ["quickstart", "swept"])
-async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario: str) -> None:
+async def test_the_policies_have_all_rows_that_title_and_buttons_leave(
+    app: MarketApp, scenario: str, size: tuple[int, int]
+) -> None:
     text = builtin_text("quickstart") + ('[sweep]\n"clients.cores" = [1, 2]\n' if scenario == "swept" else "")
-    async with asking(app, text, (80, 24)) as (_, dialog, _):
+    async with asking(app, text, size) as (_, dialog, _):
         box = dialog.query_one(Box)
         assert (box.scroll_y, box.max_scroll_y) == (0, 0)
         for widget in (
@@ -59,7 +62,9 @@ async def test_title_and_buttons_stay_on_a_small_screen(app: MarketApp, scenario
             *(dialog.query_one(f"#{name}") for name in ("policies", "go", "cancel")),
         ):
             assert box.region.contains_region(widget.region)
-        assert dialog.query_one("#policies").region.height >= 3
+        policies = dialog.query_one(SelectionList)
+        assert policies.region.height == policies.option_count or box.region.height == size[1] - 1
+        assert box.region.bottom - dialog.query_one("#go").region.bottom == 2  # no empty rows below the buttons
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])

@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Select, SelectionList, Static, Tabbed
 
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
+from scenarios.running.processes import Process
 from scenarios.running.steering import Start
 from support.screens import PATIENCE, play_headlessly, start_of, until
 from support.shell import flmarket
@@ -213,6 +214,20 @@ async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(small: Path, fa
         await until(pilot, lambda: not alive(pid), "the end of the process")
         await pilot.press("escape")
         assert not isinstance(app.screen, MarketScreen)
+
+
+async def test_the_process_of_a_run_reads_its_data_while_the_dialog_is_open(
+    app: MarketApp, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, object]] = []
+    monkeypatch.setattr(Process, "send", lambda _, do, **what: asked.append((do, what.get("datasets"))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.ask_and_run((small / "small.toml").read_text(), "small.toml")
+        await until(pilot, lambda: asked, "the order")
+        assert asked == [("prepare", ["digits", "scribbles", "strokes"])]
+        await pilot.press("enter")
+        await until(pilot, lambda: len(asked) > 1, "the run")
+        assert asked[1:] == [("watch", None)]
 
 
 async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_quit(
