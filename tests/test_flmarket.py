@@ -410,10 +410,7 @@ def test_a_class_of_a_module_beside_the_script_plays_in_other_processes(
     ("arguments", "problem"),
     [
         ({"policy": "hqfa"}, "policy = 'hqfa': must be 'mahdrl' or 'mahdrl-paper'"),
-        (
-            {"rivals": ["hqfaa"]},
-            "unknown policy 'hqfaa'; did you mean 'hqfa'?" + OWN,
-        ),
+        ({"rivals": ["hqfaa"]}, "unknown policy 'hqfaa'; did you mean 'hqfa'?" + OWN),
         ({"rivals": "hqfa"}, "rivals = 'hqfa': 'str' instances are not allowed as a Sequence value"),
         ({"episodes": 0}, "episodes = 0: must be greater than or equal to 1"),
         ({"evaluate_every": 0}, "evaluate_every = 0: must be greater than or equal to 1"),

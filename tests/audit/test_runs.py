@@ -52,8 +52,7 @@ OTHER = {"status": "reached", "policy": "lcfa", "dataset": "digits", "outcome": 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scenario", "table"),
-    [("scarce", "rounds"), ("scarce", "offers"), ("scarce", "events"), ("interests", "clients")],
+    ("scenario", "table"), [("scarce", "rounds"), ("scarce", "offers"), ("scarce", "events"), ("interests", "clients")]
 )
 def test_another_value_in_any_column_is_seen(copied: Callable[..., Run], scenario: str, table: str) -> None:
     run = copied(scenario, lambda run: (run.path / f"{table}.csv").exists())

@@ -1,6 +1,6 @@
 """Small markets without any training, for the tests of ``des``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED
-from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
+from support.federations import StubFederation
 
 PLAIN_SERVICE = ServiceSpec(
     name="?",
@@ -36,41 +36,6 @@ PLAIN_CLIENTS = PopulationSpec(
 )
 PAPER_CLIENTS = replace(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
 PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
-
-
-class StubFederation(Federation):
-    """Trains nothing. A service starts at ``start`` and gains ``gain`` with every round in which it has jobs.
-
-    The "loss" of a client is its index plus a half, so that a test sees whose it is.
-    """
-
-    kernels: Mapping[str, str] = {}
-
-    def __init__(self, start: float = 0.1, gain: float = 0.1) -> None:
-        self.gain = gain
-        self.start = start
-        self.models: dict[str, float] = {}
-        self.asked: list[tuple[int, list[TrainingJob]]] = []
-
-    def accuracy(self, service: str) -> float:
-        return self.models.get(service, self.start)
-
-    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        self.asked.append((round_, list(jobs)))
-        outcomes = {}
-        for service in dict.fromkeys(job.service for job in jobs):
-            self.models[service] = min(1.0, round(self.accuracy(service) + self.gain, 9))
-            losses = np.array([job.client + 0.5 for job in jobs if job.service == service])
-            outcomes[service] = TrainingOutcome(self.models[service], losses)
-        return outcomes
-
-    def state(self) -> dict[str, Any]:
-        return {name: np.array([accuracy]) for name, accuracy in self.models.items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.models = {name: float(accuracy[0]) for name, accuracy in state.items()}
-
-    def close(self) -> None: ...
 
 
 def market_of(

@@ -29,10 +29,7 @@ def test_one_core_a_tie_and_an_outbid(make_market, make_offer, plain_service) ->
     assert beta < alpha
     market.open_round()
     report = market.close_round(
-        {
-            "alpha": make_offer((0, 2.1), (1, 3.0)),
-            "beta": make_offer((2, 2.1), (0, 2.1), (1, 2.5)),
-        }
+        {"alpha": make_offer((0, 2.1), (1, 3.0)), "beta": make_offer((2, 2.1), (0, 2.1), (1, 2.5))}
     )
     assert log(report.events) == dedent(
         """\
@@ -254,11 +251,7 @@ def test_feedback_tells_a_dropout_from_a_defeat(make_market, make_offer) -> None
     market.open_round()
     report = market.close_round({"alpha": make_offer((0, 3.0), (1, 3.0)), "beta": make_offer((1, 6.0))})
     outcomes = {(offer.service, offer.client): offer.outcome for offer in report.offers}
-    assert outcomes == {
-        ("alpha", 0): Outcome.DROPPED,
-        ("alpha", 1): Outcome.OUTBID,
-        ("beta", 1): Outcome.DROPPED,
-    }
+    assert outcomes == {("alpha", 0): Outcome.DROPPED, ("alpha", 1): Outcome.OUTBID, ("beta", 1): Outcome.DROPPED}
     alpha, beta = report.feedback["alpha"], report.feedback["beta"]
     assert (alpha.served.tolist(), alpha.dropped.tolist()) == ([False, False], [True, False])
     assert (alpha.won.tolist(), beta.won.tolist()) == ([True, False], [True])

@@ -72,10 +72,7 @@ def test_what_is_paid_and_nothing_else_comes_off_the_budget_for_the_whole_run(
     poor = replace(plain_service, name="poor", total_budget=5_000_000)
     market = make_market([poor, "rival"])
     assert market.open_round()["poor"].total_left == 5.0
-    offers = {
-        "poor": Offer(np.array([0, 1]), np.array([2.1, 2.2])),
-        "rival": Offer(np.array([1]), np.array([3.0])),
-    }
+    offers = {"poor": Offer(np.array([0, 1]), np.array([2.1, 2.2])), "rival": Offer(np.array([1]), np.array([3.0]))}
     assert market.close_round(offers).services[0].spent == 2_100_000
     observed = market.open_round()
     assert (observed["poor"].budget, observed["poor"].total_left) == (2.9, 2.9)

@@ -13,17 +13,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
-from learning.policy import (
-    AS_CONFIGURED,
-    BUILTIN,
-    POLICIES,
-    Policy,
-    PolicyContext,
-    create,
-    load,
-    names,
-    policy,
-)
+from learning.policy import AS_CONFIGURED, BUILTIN, POLICIES, Policy, PolicyContext, create, load, names, policy
 
 
 @pytest.fixture
@@ -102,11 +92,7 @@ def test_what_is_not_a_policy_is_refused(context) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [
-        ("hqf", "did you mean 'hqfa'?"),
-        ("rand", "did you mean 'random'?"),
-        ("zzz", f"choose from {', '.join(BUILTIN)}"),
-    ],
+    [("hqf", "did you mean 'hqfa'?"), ("rand", "did you mean 'random'?"), ("zzz", f"choose from {', '.join(BUILTIN)}")],
 )
 def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
     with pytest.raises(UnknownPluginError) as caught:
@@ -179,17 +165,6 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     with pytest.raises(OptionsError) as caught:
         create("moody", replace(make_context(), service="alpha"))
     assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2}, in Moody.__init__)"
-
-
-def test_an_interrupt_is_no_wrong_option(monkeypatch: pytest.MonkeyPatch, make_context) -> None:
-    class Slow(HighQualityFirst):
-        def __init__(self, context) -> None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(POLICIES, "_registered", {})
-    POLICIES.register("slow", Slow)
-    with pytest.raises(KeyboardInterrupt):
-        create("slow", make_context())
 
 
 class NothingSeen(Policy):

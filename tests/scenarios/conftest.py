@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl.data.dataset import DatasetError
+from scenarios.build import Shelf
 from scenarios.file.checks import Catalogue
 from scenarios.logs.directory import RunDirectory
 from support.runs import played
@@ -95,6 +96,12 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RunDirec
 def copy_of(run_of: Callable[[str], RunDirectory], tmp_path: Path) -> Callable[[str], Path]:
     """``copy_of("changing")``: a copy of such a run, to tamper with."""
     return lambda world: Path(shutil.copytree(run_of(world).path, tmp_path / "copy"))
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Shelf:
+    """Data and fits, loaded once for the tests of a module."""
+    return Shelf()
 
 
 def facts(name: str) -> Facts:

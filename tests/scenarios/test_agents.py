@@ -1,54 +1,38 @@
 """An agent that was trained anew never passes for the one whose results are there."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from learning.mahdrl import agent_files
-from learning.mahdrl.agent import NAME
-from learning.mahdrl.agent_files import shipped
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
-
-
-class Observer:
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
+from support.observers import Observer
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Path:
+def agent(write_agent: Callable[..., Path], tmp_path: Path) -> Path:
     """A file with the agent that comes with flmarket."""
-    for part in (agent_files.TENSORS, agent_files.DESCRIPTION):
-        shutil.copy(shipped(NAME).with_suffix(part), tmp_path)
-    return tmp_path / f"{NAME}{agent_files.TENSORS}"
+    return write_agent(tmp_path / "mahdrl.safetensors")
 
 
-def train_anew(agent: Path) -> None:
-    """Put another agent into the same file."""
-    tensors, description = agent_files.read(agent, "agent")
-    head = {"flmarket", "version", "sha256"}
-    rest = {key: value for key, value in description.items() if key not in head}
-    agent_files.write(agent, "agent", {name: -values for name, values in tensors.items()}, rest)
-
-
-def test_a_scenario_that_names_the_file_gets_another_directory(agent: Path, two_services: str, tmp_path: Path) -> None:
+def test_a_scenario_that_names_the_file_gets_another_directory(
+    agent: Path, write_agent: Callable[..., Path], two_services: str, tmp_path: Path
+) -> None:
     mine = ["services.alpha.policy=mahdrl", f"services.alpha.checkpoint={agent}"]
     scenario = parse(two_services, overrides=mine)
     [before] = plan([scenario], [], [0], tmp_path, Shelf())
-    train_anew(agent)
+    write_agent(agent, another=True)
     [after] = plan([scenario], [], [0], tmp_path, Shelf())
     assert after.directory != before.directory
 
 
 def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
-    agent: Path, two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    agent: Path, write_agent: Callable[..., Path], two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("learning.mahdrl.agent_files.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
@@ -57,7 +41,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     results = [(run.directory.path / "offers.csv").read_bytes() for run in runs]
     assert due(runs) == ([], runs)
 
-    train_anew(agent)
+    write_agent(agent, another=True)
     with pytest.raises(
         RunDirectoryError, match=r"mahdrl.seed-0000.meta\.json: belongs to a run with another learned agent"
     ):

@@ -26,11 +26,6 @@ def scenario():
     return load("quickstart", SMALL)
 
 
-@pytest.fixture(scope="module")
-def shelf():
-    return Shelf()
-
-
 def changing(name: str) -> Scenario:
     """The first point of a built-in scenario, on the surrogate; budgets, K and who is there change on the way."""
     first = points(load(name, ["training.backend=surrogate"]))[0].scenario

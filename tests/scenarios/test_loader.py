@@ -123,6 +123,7 @@ class TestBuiltIns:
         assert scenario.description
         assert builtin_text(name).startswith("# ")
         assert load(builtin_path(name)) == scenario
+        assert parse(dumps(scenario)) == scenario
 
     def test_there_is_no_other(self) -> None:
         with pytest.raises(InputError):
@@ -148,8 +149,7 @@ class TestBuiltIns:
         }
 
     @pytest.mark.parametrize(
-        ("name", "differs"),
-        [("paper-fitted", {"dqi"}), ("paper-budget", {"sweep"}), ("paper-cores", {"sweep"})],
+        ("name", "differs"), [("paper-fitted", {"dqi"}), ("paper-budget", {"sweep"}), ("paper-cores", {"sweep"})]
     )
     def test_variants_differ_from_the_paper_in_one_thing(self, name: str, differs: set[str]) -> None:
         paper, variant = load("paper").model_dump(), load(name).model_dump()
@@ -209,19 +209,10 @@ class TestOverrides:
             ("rounds.x=1", "rounds is not a table"),
             ("services=1", "must name a service and one of its keys: services.NAME.budget"),
             ("services.mnist=1", "must name a service and one of its keys: services.NAME.budget"),
-            (
-                "services.mnits.budget=1",
-                "unknown service 'mnits'; did you mean 'mnist'?",
-            ),
+            ("services.mnits.budget=1", "unknown service 'mnits'; did you mean 'mnist'?"),
             ("services.mnist.budget=-1", "must be greater than or equal to 0, not -1"),
-            (
-                "services.mnist.dataset=mnits",
-                "unknown data set 'mnits'; did you mean 'mnist'?" + OWN,
-            ),
-            (
-                "clients.data_size=[5000]",
-                "5,000 images are more than the 1,437 training images of digits",
-            ),
+            ("services.mnist.dataset=mnits", "unknown data set 'mnits'; did you mean 'mnist'?" + OWN),
+            ("clients.data_size=[5000]", "5,000 images are more than the 1,437 training images of digits"),
         ],
     )
     def test_problems_name_the_option(self, with_set: Callable[..., Scenario], override: str, problem: str) -> None:
@@ -249,11 +240,6 @@ class TestText:
         assert written["timeline"] == {"seconds_per_sample": 0.001, "upload_seconds": 0.5}  # no word for absent
         assert written["clients"]["lasting"] == {"persistence": 0.0, "drift": 0.0}
         assert written["training"]["by_dataset"] == {"digits": {"local_epochs": 3}}
-
-    @pytest.mark.parametrize("name", builtin_names())
-    def test_built_ins_load_back(self, name: str) -> None:
-        scenario = load(name)
-        assert parse(dumps(scenario)) == scenario
 
     def test_nothing_is_lost(self, market: str, catalogue: Catalogue) -> None:
         scenario = parse(

@@ -18,10 +18,10 @@ from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugin_files import load_plugin
 from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
+from support.observers import Strict
 
 SCENARIO = """\
 name = "lamps"
@@ -63,15 +63,10 @@ def registered() -> None:
     dataset("lamps")(lambda: (*lamps(), *lamps(90, seed=1)))
 
 
-class Silent(RunObserver):
-    def failed(self, run: Run, error: Exception) -> None:
-        raise error
-
-
 def play(out: Path, *overrides: str, workers: int = 0) -> Run:
     """Play the scenario, and return its one run."""
     scenario, shelf = parse(SCENARIO, overrides=overrides), Shelf()
-    (run,) = run_all(plan([scenario], [], [0], out, shelf), shelf, Silent(), RunOptions(workers=workers)).complete
+    (run,) = run_all(plan([scenario], [], [0], out, shelf), shelf, Strict(), RunOptions(workers=workers)).complete
     return run
 
 
@@ -124,7 +119,7 @@ def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
     for folder, jobs in (("alone", 1), ("together", 2)):
         shelf, out = Shelf(), tmp_path / folder
         runs = plan([scenario], [], [0, 1], out, shelf)
-        runs = run_all(runs, shelf, Silent(), RunOptions(jobs=jobs, workers=0)).complete
+        runs = run_all(runs, shelf, Strict(), RunOptions(jobs=jobs, workers=0)).complete
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         for run in runs:
             assert run.directory.meta()["plugins"] == {"data set more-lamps": {"file": "mine.py", "sha256": digest}}

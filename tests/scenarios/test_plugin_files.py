@@ -22,13 +22,13 @@ from scenarios.plugin_files import PluginFile, load_plugin, loaded, plugins_of, 
 from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions, TrainOptions
 from scenarios.running.planning import due, plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.runner import execute
 from scenarios.running.same_code import fingerprint
 from scenarios.train import plan_training
 from scenarios.train import run as run_training
+from support.observers import Observer
 
 SPENDER = """
     from flmarket import Policy, fill_budget, policy
@@ -44,25 +44,6 @@ SPENDER = """
 """
 
 Write = Callable[..., Path]
-
-
-class Observer(RunObserver):
-    def __init__(self) -> None:
-        self.notified: list[tuple[str, str]] = []
-
-    def completed(self, run: Run) -> None:
-        self.notified.append(("completed", run.policy))
-
-    def skipped(self, run: Run) -> None:
-        self.notified.append(("skipped", run.policy))
-
-    def failed(self, run: Run, error: Exception) -> None:
-        self.notified.append(("failed", str(error)))
-
-
-@pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
 
 
 @pytest.fixture

@@ -10,15 +10,9 @@ from fl.surrogate.learning_curves import Curve
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run
-
-
-class Silent(RunObserver):
-    def failed(self, run: Run, error: Exception) -> None:
-        raise error
+from support.observers import Strict
 
 
 def no_images(name: str) -> None:
@@ -40,7 +34,7 @@ def test_a_run_needs_no_images_says_what_it_is_and_repeats_itself(tmp_path: Path
     for folder in ("a", "b"):
         shelf = Shelf(no_images)  # type: ignore[arg-type]
         runs = plan([scenario], ["hqfa"], [3], tmp_path / folder, shelf)
-        result = run_all(runs, shelf, Silent(), RunOptions(workers=0 if folder == "a" else 2))
+        result = run_all(runs, shelf, Strict(), RunOptions(workers=0 if folder == "a" else 2))
         (run,) = result.complete
         meta = run.directory.meta()
         assert meta["backend"] == "surrogate"

@@ -76,25 +76,25 @@ def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
     assert files(killed) == files(whole)
 
 
-def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
-    short, whole = tmp_path / "short.safetensors", tmp_path / "whole.safetensors"
-    training = small()
+def at_once_and_in_two_parts(training, folder):
+    """A training as a whole, and the same after a shorter one: their agents."""
+    whole, short = folder / "whole.safetensors", folder / "short.safetensors"
     run(training, 3, whole, Shelf())
-    brief = Plan(episodes=4, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    run(small(plan=brief), 3, short, Shelf())
+    run(replace(training, plan=replace(training.plan, episodes=4)), 3, short, Shelf())
     run(training, 3, short, Shelf(), resume=True)
+    return whole, short
+
+
+def test_a_longer_training_goes_on_where_a_short_one_ended(tmp_path):
+    whole, short = at_once_and_in_two_parts(small(), tmp_path)
     assert files(short) == files(whole)
     assert recorded(short) == recorded(whole)
 
 
 @pytest.mark.slow
 def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path):
-    short, whole = tmp_path / "short.safetensors", tmp_path / "whole.safetensors"
-    training = small(options={"hindsight": True, "context": True, "curve": True})
-    run(training, 3, whole, Shelf())
-    brief = replace(training, plan=replace(training.plan, episodes=4))
-    run(brief, 3, short, Shelf())
-    run(training, 3, short, Shelf(), resume=True)
+    options = {"hindsight": True, "context": True, "curve": True}
+    whole, short = at_once_and_in_two_parts(small(options=options), tmp_path)
     assert files(short) == files(whole)
     plain = tmp_path / "plain.safetensors"
     run(small(options={"context": True}), 3, plain, Shelf())
@@ -168,11 +168,7 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     assert met == {"Player", "HighQualityFirst"}
     with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1, new.earlier) as table:
         assert {type(policy).__name__ for policy in table.rivals.values()} == {"HighQualityFirst"}, "not in evaluations"
-    whole, stopped = tmp_path / "whole.safetensors", tmp_path / "stopped.safetensors"
-    run(training, 0, whole, Shelf())
-    brief = replace(training, plan=replace(training.plan, episodes=4))
-    run(brief, 0, stopped, Shelf())
-    run(training, 0, stopped, Shelf(), resume=True)
+    whole, stopped = at_once_and_in_two_parts(training, tmp_path)
     assert files(stopped) == files(whole)
     assert learned_rivals(training) == {}
 
@@ -241,15 +237,10 @@ def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
-def test_all_services_leave_in_the_first_round(tmp_path, policy):
-    easy = [f"services.{name}.target_accuracy=0.01" for name in ("mnist", "fashion-mnist", "emnist")]
-    run(small(*easy, policy=policy), 0, tmp_path / "agent.safetensors", Shelf())
-
-
-@pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
-def test_one_client_nobody_can_afford(tmp_path, policy):
-    poor = [f"services.{name}.budget=0.5" for name in ("mnist", "fashion-mnist", "emnist")]
-    run(small("clients.count=1", *poor, policy=policy), 0, tmp_path / "agent.safetensors", Shelf())
+@pytest.mark.parametrize("change", ["target_accuracy=0.01", "budget=0.5"], ids=["all leave at once", "all are poor"])
+def test_a_training_in_an_extreme_market_ends(tmp_path, change, policy):
+    changes = [f"services.{name}.{change}" for name in ("mnist", "fashion-mnist", "emnist")]
+    run(small("clients.count=1", *changes, policy=policy), 0, tmp_path / "agent.safetensors", Shelf())
 
 
 @pytest.mark.parametrize("options", [{"learning_rate": 1e30}, {"learning_rate": 1e8}])

@@ -25,11 +25,6 @@ LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp",
 
 
 @pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
-
-
-@pytest.fixture(scope="module")
 def play(two_services: str, tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> Play:
     """``play("training.validation=0", seed=...)``: a run; alpha trains for six rounds, beta leaves on its way."""
 

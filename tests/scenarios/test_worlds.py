@@ -138,10 +138,7 @@ def test_another_scenario_does_not_fit_the_logs(
         ("mixed", "market.mechanism=uniform-price"),
         ("mixed", "clients.label_mix.dirichlet=0.001"),
         ("mixed", "clients.label_mix.dirichlet=1000"),
-        (
-            "mixed",
-            (TWO_LEAVE, "services.first.arrival=4"),
-        ),
+        ("mixed", (TWO_LEAVE, "services.first.arrival=4")),
         *slow(("mixed, trained", ("rounds=2", *behaving("misreport", size=0.5)))),
         ("adaptive", "market.mechanism=uniform-price"),
         ("adaptive", "market.mechanism=proportional-share"),

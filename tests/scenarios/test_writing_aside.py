@@ -35,11 +35,7 @@ def draw(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("dqi-digits.png", draw),
-        ("screen.svg", lambda path: write_picture("<svg/>", path)),
-    ],
+    ("name", "write"), [("dqi-digits.png", draw), ("screen.svg", lambda path: write_picture("<svg/>", path))]
 )
 @pytest.mark.usefixtures("full")
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, name: str, write: Callable[[Path], object]) -> None:

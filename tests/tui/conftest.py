@@ -1,20 +1,19 @@
 """A small market for the screens: played by the real simulation, with learning that is a formula."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from des.market import Market
-from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.episode import play
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.run_state import RunState
+from support.federations import FormulaFederation
 from support.runs import round_text
 from tui.app import MarketApp
 from tui.state.watched_run import Session
@@ -59,34 +58,6 @@ target_accuracy = 0.95
 reward_base = 100
 policy = "random"
 """
-
-
-class FormulaFederation(Federation):
-    """Accuracy grows with the images trained on so far."""
-
-    kernels: Mapping[str, str] = {}
-
-    def __init__(self, services: Sequence[str]) -> None:
-        self._images = dict.fromkeys(services, 0)
-
-    def accuracy(self, service: str) -> float:
-        return round(1 - 0.9 / (1 + self._images[service] / 900), 6)
-
-    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        losses: dict[str, list[float]] = {}
-        for job in jobs:
-            self._images[job.service] += job.size
-            losses.setdefault(job.service, []).append(1.0)
-        return {name: TrainingOutcome(self.accuracy(name), np.array(values)) for name, values in losses.items()}
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {name: np.array([images]) for name, images in self._images.items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self._images = {name: int(images[0]) for name, images in state.items()}
-
-    def close(self) -> None:
-        pass
 
 
 def market_of(scenario: Scenario, seed: int = 1) -> Market:

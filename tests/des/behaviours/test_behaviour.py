@@ -12,15 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviours.adaptive import Adaptive
-from des.behaviours.behaviour import (
-    BUILTIN,
-    Behaviour,
-    BehaviourError,
-    Outcomes,
-    Setting,
-    Truthful,
-    create,
-)
+from des.behaviours.behaviour import BUILTIN, Behaviour, BehaviourError, Outcomes, Setting, Truthful, create
 from des.behaviours.markup import Markup
 from des.behaviours.misreport import Misreport
 from des.behaviours.ring import Ring

@@ -76,12 +76,7 @@ def test_a_misreport_costs_what_such_data_would_cost_the_same_client_in_this_rou
     assert (world.bid > world.held.cost).all()
 
 
-@given(
-    st.sampled_from(sorted(BEHAVIOURS)),
-    st.floats(0, 1),
-    st.integers(0, 2**40),
-    st.sampled_from([0.0, 0.9, 1.0]),
-)
+@given(st.sampled_from(sorted(BEHAVIOURS)), st.floats(0, 1), st.integers(0, 2**40), st.sampled_from([0.0, 0.9, 1.0]))
 def test_bids_stay_within_their_range_and_are_never_negative(
     kind: str, noise: float, seed: int, per_emd: float
 ) -> None:

@@ -7,16 +7,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import (
-    BUILTIN,
-    Asks,
-    Clearing,
-    ClearingError,
-    Mechanism,
-    ask,
-    clear,
-    create,
-)
+from des.mechanisms.mechanism import BUILTIN, Asks, Clearing, ClearingError, Mechanism, ask, clear, create
 from des.mechanisms.posted_price import PostedPrice
 from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
@@ -326,24 +317,12 @@ def test_every_mechanism_clears_a_round_without_offers(name) -> None:
     [
         ("posted-price", {}, "needs the option 'price_per_sample'"),
         ("posted-price", {"price_per_sample": 2, "most": 1}, "price_per_sample must be between least and most, not 2"),
-        (
-            "posted-price",
-            {"price_per_sample": 0.1, "step": 1},
-            "step must be a number of at least 0 and below 1",
-        ),
+        ("posted-price", {"price_per_sample": 0.1, "step": 1}, "step must be a number of at least 0 and below 1"),
         ("posted-price", {"price_per_sample": "x"}, "price_per_sample must be a number from 0 to 1e+06, not 'x'"),
         ("posted-price", {"price_per_sample": True}, "price_per_sample must be a number from 0 to 1e+06, not True"),
-        (
-            "posted-price",
-            {"price_per_sample": 0.1, "step": [0.5]},
-            "at least 0 and below 1, not [0.5]",
-        ),
+        ("posted-price", {"price_per_sample": 0.1, "step": [0.5]}, "at least 0 and below 1, not [0.5]"),
         ("posted-price", {"price_per_sample": 0.1, "least": "0"}, "least must be a number from 0 to 1e+06, not '0'"),
-        (
-            "posted-price",
-            {"price_per_sample": 0.1, "most": {"a": 1}},
-            "most must be a number from 0 to 1e+06, not",
-        ),
+        ("posted-price", {"price_per_sample": 0.1, "most": {"a": 1}}, "most must be a number from 0 to 1e+06, not"),
         ("posted-price", {"price_per_sample": 0.0123456}, "price_per_sample has more than six decimals: 0.0123456"),
         ("posted-price", {"price_per_sample": 0.1, "least": 1e-7}, "least has more than six decimals: 1e-07"),
         ("iterated", {"steps": 0}, "steps must be a whole number from 1 to 1000, not 0"),

@@ -34,26 +34,13 @@ def test_second_scores_leave_winners_what_they_are_better_than_the_best_loser() 
     mechanism = create("score-auction")
     assert paid(mechanism, 9.0) == [5.0, 4.0, None, None]  # the best loser has a score of 1
     assert paid(mechanism, 11.5) == [5.5, 4.5, 1.5, None]
-    assert paid(mechanism, 16.0) == [
-        6.0,
-        5.0,
-        2.0,
-        3.0,
-    ]  # nobody loses, so all are promised their value
-    assert paid(mechanism, 1.5) == [
-        None,
-        None,
-        1.5,
-        None,
-    ]  # those that ask for 2 cannot be paid
+    assert paid(mechanism, 16.0) == [6.0, 5.0, 2.0, 3.0]  # nobody loses, so all are promised their value
+    assert paid(mechanism, 1.5) == [None, None, 1.5, None]  # those that ask for 2 cannot be paid
 
 
 def test_a_client_serves_the_service_that_leaves_it_the_most() -> None:
     """Both pick client 0, at promises of 4 and 5."""
-    assert paid(create("score-auction"), 9.0, 9.0, offers=[(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)]) == [
-        None,
-        5.0,
-    ]
+    assert paid(create("score-auction"), 9.0, 9.0, offers=[(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)]) == [None, 5.0]
 
 
 def test_nothing_is_cleared_without_offers_or_money() -> None:

@@ -84,11 +84,7 @@ def test_normals_are_the_quantiles_of_uniforms() -> None:
     assert normals(KEY, 3).shape == ()
 
 
-@given(
-    sizes=st.lists(st.integers(1, 300), min_size=1, max_size=12),
-    part=st.floats(0, 1),
-    seed=st.integers(0, 2**40),
-)
+@given(sizes=st.lists(st.integers(1, 300), min_size=1, max_size=12), part=st.floats(0, 1), seed=st.integers(0, 2**40))
 def test_subsets_have_their_size_and_no_member_twice(sizes: list[int], part: float, seed: int) -> None:
     counts = np.array([round(part * size) for size in sizes])
     for count, size, found in zip(

@@ -129,10 +129,7 @@ NUMBERED = f"{LABELLED}numbered from 0 without a gap, at least two; they are "
         (lambda: parts(labels=np.eye(6, 3, dtype=np.uint8)), f"{LABELLED}integers [6], not uint8 [6, 3]"),
         (lambda: parts(labels=[-1, 1, 2, 0, 0, 1]), f"{LABELLED}from 0 to 255, not from -1 to 2"),
         (lambda: parts(test_labels=[0, 256]), "its test labels must be from 0 to 255, not from 0 to 256"),
-        (
-            lambda: parts(labels=[1, 2, 3, 1, 1, 2]),
-            f"{NUMBERED}1, 2, 3",
-        ),
+        (lambda: parts(labels=[1, 2, 3, 1, 1, 2]), f"{NUMBERED}1, 2, 3"),
         (lambda: parts(labels=[0] * 6), f"{NUMBERED}0"),
         (lambda: parts(test_labels=[0, 3]), "a test image has the label 3, which no training image has"),
     ],

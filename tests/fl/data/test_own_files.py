@@ -213,9 +213,7 @@ def npz(place: Path, **changed: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "split",
-    [ARRAYS["split"], [0] * 6 + [1] * 2, np.arange(8) > 5],
-    ids=["words", "numbers", "booleans"],
+    "split", [ARRAYS["split"], [0] * 6 + [1] * 2, np.arange(8) > 5], ids=["words", "numbers", "booleans"]
 )
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "compressed"])
 def test_an_npz_loads(split: Any, compressed: bool, tmp_path: Path) -> None:
@@ -227,10 +225,6 @@ def test_an_npz_loads(split: Any, compressed: bool, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.train_images, IMAGES[:6])
     np.testing.assert_array_equal(found.test_images, IMAGES[6:])
     assert (found.train_labels.tolist(), found.test_labels.tolist()) == ([0, 1, 2, 0, 1, 2], [0, 1])
-
-
-def test_one_channel_may_be_left_out(tmp_path: Path) -> None:
-    assert info(npz(tmp_path, pixels=IMAGES[:, 0])).shape == Shape(1, 4, 5)
 
 
 def cut(place: Path) -> str:

@@ -60,12 +60,7 @@ def test_the_paper_s_data_sets_are_exact(size: int, wanted: float) -> None:
     assert emd(label_counts(size, wanted, 10, draw_key(0, size))) == pytest.approx(wanted, abs=1e-12)
 
 
-@given(
-    size=st.integers(1, 2000),
-    labels=st.integers(2, 62),
-    part=st.floats(0.0, 1.0),
-    seed=st.integers(0, 2**63),
-)
+@given(size=st.integers(1, 2000), labels=st.integers(2, 62), part=st.floats(0.0, 1.0), seed=st.integers(0, 2**63))
 def test_label_counts_have_the_size_and_the_emd_they_should(size: int, labels: int, part: float, seed: int) -> None:
     wanted = part * largest_emd(labels)
     counts = label_counts(size, wanted, labels, draw_key(seed))
@@ -84,16 +79,6 @@ def test_labels_are_as_full_as_they_are_drawn(wanted: float, labels: int) -> Non
         drawn = uniforms(draw_key(seed), 0, 0, 0, np.arange(labels))[0]
         counts = label_counts(300, wanted, labels, draw_key(seed))
         assert (np.diff(counts[np.argsort(drawn)]) >= 0).all()
-
-
-def test_every_label_is_the_fullest_equally_often() -> None:
-    fullest = [int(label_counts(100, 0.8, 4, draw_key(0, n)).argmax()) for n in range(2000)]
-    assert np.bincount(fullest, minlength=4) == pytest.approx([500] * 4, abs=100)  # standard deviation 19
-
-
-def test_the_direction_is_a_draw() -> None:
-    one, same, other = (label_counts(100, 0.8, 10, draw_key(seed)).tolist() for seed in (1, 1, 2))
-    assert one == same != other
 
 
 def test_how_many_labels_are_over_full_varies() -> None:

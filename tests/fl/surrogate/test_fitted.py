@@ -55,10 +55,7 @@ def test_own_fits_are_found_and_go_before_those_that_ship(own: Path) -> None:
 def test_adding_replaces_the_same_data_set_and_of_curves_the_same_regime(own: Path) -> None:
     for new in (entry(value=1.0), entry(dataset="svhn"), entry(value=2.0)):
         add(own / "dqi.json", new)
-    assert [(fit.dataset, fit.parameters["eta1"]) for fit in read(own / "dqi.json")] == [
-        ("kmnist", 2.0),
-        ("svhn", 1.0),
-    ]
+    assert [(fit.dataset, fit.parameters["eta1"]) for fit in read(own / "dqi.json")] == [("kmnist", 2.0), ("svhn", 1.0)]
     other = Regime("cnn", 2, 10, 0.05, 0.0)
     for new in (entry("surrogate"), entry("surrogate", regime=other), entry("surrogate", value=3.0)):
         add(own / "surrogate.json", new)

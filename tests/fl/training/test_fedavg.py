@@ -19,9 +19,7 @@ def test_models_are_weighted_by_data_size() -> None:
     assert merged.dtype == np.float32
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2**32), st.integers(1, 1000)), min_size=1, max_size=20),
-)
+@given(st.lists(st.tuples(st.integers(0, 2**32), st.integers(1, 1000)), min_size=1, max_size=20))
 def test_any_models_as_the_definition_says(clients: list[tuple[int, int]]) -> None:
     models = [np.random.default_rng(seed).normal(size=7).astype(np.float32) for seed, _ in clients]
     sizes = [size for _, size in clients]

@@ -142,17 +142,6 @@ def test_pixels_are_scaled_and_shifted() -> None:
     assert trainer.correct(trainer.parameters, pixels, ones) == 4
 
 
-def test_read_only_arrays_are_welcome() -> None:
-    pixels, labels = toy()
-    order = visiting_order(len(labels), 1, stream(1))
-    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
-    start = trainer.parameters
-    for array in (pixels, labels, order, start):
-        array.setflags(write=False)
-    trained, _ = trainer.train(start, pixels, labels, order, Regime())
-    assert 0 <= trainer.correct(trained, pixels, labels) <= len(labels)
-
-
 def test_each_epoch_visits_every_image_once_in_an_order_of_its_own() -> None:
     order = visiting_order(50, 3, stream(2))
     assert (order.shape, order.dtype) == ((3, 50), np.int32)

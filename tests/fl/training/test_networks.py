@@ -147,19 +147,6 @@ def test_built_in_models_start_in_torch_s_default_distribution_without_torch_s_g
     assert len(firsts) == sum(1 for model in built for _ in model.parameters())
 
 
-def test_the_global_generator_of_torch_is_left_as_it_was() -> None:
-    before = torch.random.get_rng_state()
-    build("cnn", 10, SHAPE, 0)
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
-def test_an_unknown_model_is_named_with_those_there_are() -> None:
-    with pytest.raises(UnknownPluginError, match="unknown model 'resnet'; did you mean 'resnet8'"):
-        build("resnet", 10, SHAPE, 0)
-    with pytest.raises(UnknownPluginError, match="unknown model 'transformer'; choose from cnn, mlp, resnet8"):
-        build("transformer", 10, SHAPE, 0)
-
-
 def test_a_model_of_another_package_works_by_its_name(install_package: Callable[..., None]) -> None:
     source = """
 from torch import nn

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.core.installation import (
-    PACKAGES,
-    ROOT,
-    command,
-    require_one_place,
-)
+from flmarket.core.installation import PACKAGES, ROOT, command, require_one_place
 
 CHECK = (
     f"import sys; sys.path.insert(1, {str(ROOT)!r}); from flmarket.core.installation import require_one_place as r; r()"

@@ -59,10 +59,7 @@ def test_an_unknown_name(colours: Registry[str], asked: str, message: str) -> No
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (
-            "import no_such_package",
-            "cannot be imported: ModuleNotFoundError: No module named 'no_such_package'",
-        ),
+        ("import no_such_package", "cannot be imported: ModuleNotFoundError: No module named 'no_such_package'"),
         ("raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
         ("raise RuntimeError('one\\ntwo')", "cannot be imported: RuntimeError: one two"),
         ("BLUE = 1", "cannot be imported: AttributeError: module 'plugins_broken' has no attribute 'RED'"),

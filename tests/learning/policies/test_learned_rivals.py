@@ -13,7 +13,7 @@ from learning.client_selection.budget_spreading import share_of_rounds_left
 from learning.client_selection.client_values import Gains, contexts
 from learning.client_selection.price_levels import MARKUPS, best_levels, level_rows, markups, moved, offer_rows
 from learning.episode import play, play_round
-from learning.evaluation import evaluate, everywhere, lineup
+from learning.evaluation import evaluate, everywhere
 from learning.policies.bwk import ContextualKnapsack
 from learning.policies.mirror import Mirror, isotonic
 from learning.policies.resolving import Resolving, price_of_money
@@ -272,12 +272,3 @@ def test_bwk_without_exploration_expects_one_thing(make_context, make_observatio
     low, high = player.chances(level_rows(seen))
     np.testing.assert_array_equal(low, high)
     np.testing.assert_allclose(low.reshape(3, -1)[0], np.minimum(0.85 + 0.3 * MARKUPS, 1.0))
-
-
-def test_two_seats_of_the_same_policy_learn_apart(make_market) -> None:
-    results = evaluate(
-        lambda seed: make_market(["alpha", "beta"], seed=seed, rounds=6, cores=1),
-        {"x": lineup({"alpha": "bwk", "beta": "mirror"})},
-        [0],
-    )
-    assert results.served.sum() > 0

@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from learning.statistics.intervals import (
-    FEWEST,
-    Interval,
-    holm,
-    mean_band,
-    mean_interval,
-    paired_interval,
-)
+from learning.statistics.intervals import FEWEST, Interval, holm, mean_band, mean_interval, paired_interval
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Interventions: checked like every key, applied at the start of their round, and no other world for anybody."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from des.market import Market
 from des.observation import Offer
 from des.offer_checks import OfferError
 from des.schedule import Conditions, Intervention
-from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from flmarket.core.errors import InputError
 from learning.episode import play
 from learning.policy import names
@@ -19,6 +16,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, digest, dumps, parse
 from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
+from support.federations import StubFederation
 from support.runs import round_text
 
 BASE = """\
@@ -53,30 +51,8 @@ def text(*shocks: tuple[int, str, str], policy: str = "lcfa") -> str:
     return BASE.replace("POLICY", policy) + "".join(tables)
 
 
-class Still(Federation):
-    """A federation that learns nothing."""
-
-    kernels: Mapping[str, str] = {}
-
-    def accuracy(self, service: str) -> float:
-        return 0.5
-
-    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        names = {job.service for job in jobs}
-        return {n: TrainingOutcome(0.5, np.ones(sum(j.service == n for j in jobs))) for n in names}
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def reports(scenario: Scenario) -> list[RoundReport]:
-    market = build_market(scenario, 1, Still())
+    market = build_market(scenario, 1, StubFederation(start=0.5, gain=0.0))
     found: list[RoundReport] = []
     play(market, {s.name: build_policy(scenario, s) for s in scenario.services}, [found.append])
     return found
@@ -166,7 +142,7 @@ def test_every_policy_passes_over_clients_that_are_offline(policy: str) -> None:
 
 
 def test_an_offer_to_an_offline_client_is_an_error() -> None:
-    market: Market = build_market(parse(text((1, "clients.offline", "[3]"))), 1, Still())
+    market: Market = build_market(parse(text((1, "clients.offline", "[3]"))), 1, StubFederation(start=0.5, gain=0.0))
     observations = market.open_round()
     assert observations["two"].available.tolist() == [True, True, True, False, True, True]
     bad = Offer(np.array([3]), np.array([observations["two"].own_bids[3]]))

@@ -109,10 +109,7 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     [
         ("random:a.st", "--policy random:a.st: policy 'random' takes no checkpoint"),
         ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
-        (
-            "mahdrk:a.st",
-            "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN,
-        ),
+        ("mahdrk:a.st", "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN),
     ],
 )
 def test_what_is_no_choice(two_services: str, text: str, message: str) -> None:

@@ -157,11 +157,6 @@ def test_with_a_sweep_every_table_meets_every_point(market: str, catalogue: Cata
     assert len({point.label for point in points(scenario, catalogue=catalogue)}) == 4
 
 
-def test_runs_are_written_and_read_back(market: str, catalogue: Catalogue) -> None:
-    scenario = parse(market + RUNS, catalogue=catalogue)
-    assert parse(dumps(scenario), catalogue=catalogue) == scenario
-
-
 @pytest.mark.parametrize(
     ("runs", "problem"),
     [

@@ -26,7 +26,7 @@ from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.provenance import versions
 from scenarios.running.runner import Run, execute
-from support.runs import interrupt
+from support.runs import RESULTS, interrupt
 
 MakeRun = Callable[..., Run]
 
@@ -53,13 +53,6 @@ round = 5
 key = "clients.offline"
 value = [1, 2]
 """
-
-RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
-
-
-@pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch, run_all
 from scenarios.running.cluster import Cluster, play_there
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import Run
 from scenarios.running.same_code import fingerprint
 from scenarios.running.worker import order
+from support.observers import Observer
 
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flmarket[ray]')")
 
@@ -31,25 +31,18 @@ ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flma
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
-class Observer(RunObserver):
-    def __init__(self, cluster: Any = None, victim: Any = None) -> None:
-        self.notified: list[tuple[str, int, str]] = []
+class Killing(Observer):
+    """Kills a node when the first run is complete."""
+
+    def __init__(self, cluster: Any, victim: Any) -> None:
+        super().__init__()
         self._cluster, self._victim = cluster, victim
 
-    def started(self, run: Run) -> None:
-        self.notified.append(("started", run.seed, ""))
-
     def completed(self, run: Run) -> None:
-        self.notified.append(("completed", run.seed, ""))
+        super().completed(run)
         if self._victim is not None:
             self._cluster.remove_node(self._victim, allow_graceful=False)
             self._victim = None
-
-    def skipped(self, run: Run) -> None:
-        self.notified.append(("skipped", run.seed, ""))
-
-    def failed(self, run: Run, error: Exception) -> None:
-        self.notified.append(("failed", run.seed, str(error)))
 
 
 @pytest.fixture
@@ -82,7 +75,7 @@ def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     run_all(here, shelf, Observer(), RunOptions(workers=0))
 
     there = plan([scenario], [], seeds, tmp_path / "there", shelf)
-    observer = Observer(cluster, victim)
+    observer = Killing(cluster, victim)
     with Cluster(cluster.address, cpus=1) as nodes:
         result = run_all(there, shelf, observer, cluster=nodes)
     assert result.complete == there, observer.notified

@@ -10,17 +10,13 @@ from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.progress import reporter
+from support.runs import RESULTS
+from support.tiers import slow
 
-FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 SMALL = ["rounds=2", "clients.count=8", "training.eval_samples=150"]
 
 
-@pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
-
-
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
+@pytest.mark.parametrize("kernel", ["auto", *slow("reference")])
 def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path: Path, shelf: Shelf) -> None:
     scenario = load("quickstart", [*SMALL, f'training.kernel="{kernel}"'])
     logs = {}
@@ -29,7 +25,7 @@ def test_logs_are_the_same_bytes_for_any_number_of_workers(kernel: str, tmp_path
         with reporter(quiet=True) as observer:
             result = run_all(runs, shelf, observer, RunOptions(workers=workers))
         assert result.complete == runs
-        logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in FILES]
+        logs[workers] = [(runs[0].directory.path / name).read_bytes() for name in RESULTS]
     assert logs[1] == logs[0]
     assert logs[2] == logs[0]
     assert logs[4] == logs[0]

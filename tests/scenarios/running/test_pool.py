@@ -6,12 +6,11 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from des.log_records import ServiceReport
 from flmarket.core import plugins
 from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
@@ -19,10 +18,9 @@ from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running import processes
 from scenarios.running.batch import run_all
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
-from scenarios.running.runner import Run
+from support.observers import Observer
 from support.tiers import slow
 
 MARK = uuid.uuid4().hex
@@ -30,7 +28,7 @@ MARK = uuid.uuid4().hex
 # Where the test is about processes: they need not import torch.
 SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 
-# Waits in every round, dies or raises in its third one, as the environment says.
+# One raises in its third round, one waits in every round as long as the environment says.
 ODD = """
 import os, time
 from learning.policies.random import RandomPolicy
@@ -38,8 +36,6 @@ from learning.policies.random import RandomPolicy
 class Odd(RandomPolicy):
     def act(self, observation):
         if observation.round == 3:
-            if os.environ.get("ODD_DIES"):
-                os.kill(os.getpid(), 9)
             raise ZeroDivisionError("an odd policy")
         return super().act(observation)
 
@@ -48,31 +44,6 @@ class Slow(RandomPolicy):
         time.sleep(float(os.environ.get("SLOW_SECONDS", "0")))
         return super().act(observation)
 """
-
-
-class Observer(RunObserver):
-    def __init__(self) -> None:
-        self.notified: list[tuple[str, str, int, object]] = []
-
-    def started(self, run: Run) -> None:
-        self.notified.append(("started", run.policy, run.seed, None))
-
-    def progressed(self, run: Run, round_: int, services: Sequence[ServiceReport]) -> None:
-        self.notified.append(("round", run.policy, run.seed, round_))
-
-    def completed(self, run: Run) -> None:
-        self.notified.append(("completed", run.policy, run.seed, None))
-
-    def skipped(self, run: Run) -> None:
-        self.notified.append(("skipped", run.policy, run.seed, None))
-
-    def failed(self, run: Run, error: Exception) -> None:
-        self.notified.append(("failed", run.policy, run.seed, str(error)))
-
-
-@pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
 
 
 @pytest.fixture(scope="module")
@@ -128,34 +99,12 @@ def test_two_jobs_give_the_same_bytes_as_one(
         result = run_all(runs, shelf, observer, RunOptions(jobs=jobs, workers=0))
         assert result.complete == runs
         assert not result.failed
-        assert len([word for word, *_ in observer.notified if word == "completed"]) == 8
+        assert len(observer.said("completed")) == 8
         if jobs == 1:
-            rounds = [number for word, *_, number in observer.notified if word == "round"]
+            rounds = observer.said("round")
             assert rounds == [1, 2, 3, 4] * 8
     assert files_of(tmp_path / "1") == files_of(tmp_path / "2")
     assert len(files_of(tmp_path / "1")) == 4 * 8
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("plugin")
-def test_a_failing_run_and_one_whose_process_dies_leave_the_others_whole(
-    text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scenario = parse(text, overrides=SURROGATE)
-    for how, word, state in (
-        ("raises", "an odd policy", RunState.FAILED),
-        ("dies", "was ended by signal 9", RunState.INCOMPLETE),
-    ):
-        if how == "dies":
-            monkeypatch.setenv("ODD_DIES", "1")
-        runs = plan([scenario], ["odd", "random"], [0], tmp_path / how, shelf)
-        observer = Observer()
-        result = run_all(runs, shelf, observer, RunOptions(jobs=2, workers=0))
-        assert [run.policy for run in result.failed] == ["odd", "odd"]
-        assert [run.policy for run in result.complete] == ["random", "random"]
-        assert all(word in str(said) for kind, *_, said in observer.notified if kind == "failed")
-        assert [run.directory.state for run in result.failed] == [state] * 2
-    assert not children()
 
 
 @pytest.mark.usefixtures("plugin")
@@ -165,7 +114,7 @@ def test_fail_fast_starts_no_more_runs(jobs: int, text: str, tmp_path: Path, she
     observer = Observer()
     result = run_all(runs, shelf, observer, RunOptions(jobs=jobs, workers=0, fail_fast=True))
     assert len(result.failed) == 1
-    assert len([word for word, *_ in observer.notified if word == "started"]) <= jobs
+    assert len(observer.said("started")) <= jobs
 
 
 def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_path: Path, shelf: Shelf) -> None:
@@ -230,7 +179,7 @@ def test_how_far_a_run_in_a_worker_is_can_be_read_from_its_files(
     for fresh in (False, True):
         observer = Observer()
         assert run_all(runs, shelf, observer, RunOptions(jobs=2, workers=0, fresh=fresh)).complete == runs
-        rounds = [number for word, *_, number in observer.notified if word == "round"]
+        rounds = observer.said("round")
         assert rounds
         assert rounds == sorted(set(rounds))  # type: ignore[type-var]
         assert rounds[0] in {1, 2}

@@ -1,8 +1,6 @@
 """Whole runs: real training on the embedded data sets, into run directories."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,42 +19,20 @@ from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import run_all
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run
-
-
-class Observer(RunObserver):
-    """Remembers what a batch told it."""
-
-    def __init__(self) -> None:
-        self.notified: list[tuple[str, str]] = []
-
-    def started(self, run: Run) -> None:
-        self.notified.append(("started", run.label))
-
-    def round_done(self, run: Run, report: object) -> None:
-        self.notified.append(("round", run.label))
-
-    def completed(self, run: Run) -> None:
-        self.notified.append(("completed", run.label))
-
-    def skipped(self, run: Run) -> None:
-        self.notified.append(("skipped", run.label))
-
-    def failed(self, run: Run, error: Exception) -> None:
-        self.notified.append(("failed", str(error)))
-
-
-@pytest.fixture(scope="module")
-def shelf() -> Shelf:
-    return Shelf()
+from support.observers import Observer
 
 
 @pytest.fixture
 def small(two_services: str) -> Scenario:
     return parse(two_services)
+
+
+@pytest.fixture(scope="module")
+def path(two_services: str, tmp_path_factory: pytest.TempPathFactory, shelf: Shelf) -> Path:
+    """The directory of a run of the small scenario, only to be read."""
+    return run_small(parse(two_services), tmp_path_factory.mktemp("small"), shelf)
 
 
 def run_small(scenario: Scenario, out: Path, shelf: Shelf, *, workers: int = 0, policies: tuple[str, ...] = ()) -> Path:
@@ -66,8 +42,7 @@ def run_small(scenario: Scenario, out: Path, shelf: Shelf, *, workers: int = 0, 
     return runs[0].directory.path
 
 
-def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
-    path = run_small(small, tmp_path, shelf)
+def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, path: Path) -> None:
     assert {entry.name for entry in path.iterdir()} == {
         "scenario.toml", "rounds.csv", "offers.csv", "events.csv", "meta.json", "run.log",
     }  # fmt: skip
@@ -85,10 +60,8 @@ def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, tmp_path:
         assert tuple(pd.read_csv(path / f"{name}.csv").columns) == TABLES[name].names
 
 
-def test_logs_are_rectangular_and_a_service_that_left_keeps_its_accuracy(
-    small: Scenario, tmp_path: Path, shelf: Shelf
-) -> None:
-    rounds = pd.read_csv(run_small(small, tmp_path, shelf) / "rounds.csv")
+def test_logs_are_rectangular_and_a_service_that_left_keeps_its_accuracy(path: Path) -> None:
+    rounds = pd.read_csv(path / "rounds.csv")
     assert list(rounds["round"]) == [1, 1, 2, 2, 3, 3, 4, 4]
     beta = rounds[rounds["service"] == "beta"]
     assert list(beta["status"]) == ["reached", "left", "left", "left"]
@@ -97,8 +70,7 @@ def test_logs_are_rectangular_and_a_service_that_left_keeps_its_accuracy(
     assert list(beta["spent"] > 0) == [True, False, False, False]
 
 
-def test_the_logs_add_up(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
-    path = run_small(small, tmp_path, shelf)
+def test_the_logs_add_up(path: Path) -> None:
     rounds, offers, events = (pd.read_csv(path / f"{table}.csv") for table in ("rounds", "offers", "events"))
     served = offers[offers["outcome"] == "served"].groupby(["round", "service"])
     at = rounds[rounds["served"] > 0].set_index(["round", "service"])
@@ -111,31 +83,6 @@ def test_the_logs_add_up(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     assert (offers["payment"] >= offers["bid"]).all()
     cores = offers[offers["outcome"] == "served"].groupby(["round", "client"]).size()
     assert cores.max() <= 1
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_bytes_in_another_process_with_other_workers(
-    two_services: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "small.toml"
-    file.write_text(two_services)
-    for out, workers in (("one", "0"), ("two", "2")):
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "flmarket.cli.main",
-            "run",
-            str(file),
-            "--out",
-            str(tmp_path / out),
-            "--workers",
-            workers,
-        ]
-        subprocess.run(command, check=True, capture_output=True)
-    one, two = (next((tmp_path / out).rglob("meta.json")).parent for out in ("one", "two"))
-    for name in ("scenario.toml", "rounds.csv", "offers.csv", "events.csv"):
-        assert (one / name).read_bytes() == (two / name).read_bytes()
 
 
 def test_another_seed_is_another_world(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
@@ -161,24 +108,13 @@ def test_policies_to_be_compared_share_a_directory_and_face_the_same_world(
     assert np.array_equal(worlds[0], worlds[1])
 
 
-def test_what_a_run_depends_on_changes_its_hash(
-    small: Scenario, two_services: str, tmp_path: Path, shelf: Shelf
-) -> None:
-    def place(scenario: Scenario) -> str:
-        return plan([scenario], [], [0], tmp_path, shelf)[0].digest
-
-    assert place(small) == place(parse(two_services))
-    assert place(small) != place(parse(two_services, overrides=["rounds=5"]))
-    assert place(small) != place(parse(two_services, overrides=["services.beta.budget=7"]))
-
-
 def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0], tmp_path, shelf)
     run_all(runs, shelf, Observer(), RunOptions(workers=0))
     before = (runs[0].directory.path / "meta.json").read_bytes()
     observer = Observer()
     run_all(runs, shelf, observer, RunOptions(workers=0))
-    assert observer.notified == [("skipped", runs[0].label)]
+    assert observer.notified == [("skipped", runs[0], None)]
     assert (runs[0].directory.path / "meta.json").read_bytes() == before
 
 
@@ -210,7 +146,7 @@ def test_a_failing_policy_ends_its_run_and_no_other(small: Scenario, tmp_path: P
     result = run_all(runs, shelf, observer, RunOptions(workers=0))
     assert [run.policy for run in result.failed] == ["raises"]
     assert [run.policy for run in result.complete] == ["lcfa"]
-    message = dict(observer.notified)["failed"]
+    [message] = observer.said("failed")
     assert "'raises' of service 'alpha'" in message
     assert "round 2" in message
     meta = runs[0].directory.meta()
@@ -226,7 +162,7 @@ def test_a_diverging_model_is_named(two_services: str, tmp_path: Path, shelf: Sh
     observer = Observer()
     result = run_all(runs, shelf, observer, RunOptions(workers=0))
     assert result.failed == runs
-    assert "diverged in round" in dict(observer.notified)["failed"]
+    assert "diverged in round" in observer.said("failed")[0]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,6 @@ def test_a_mechanism_of_a_users_own_that_breaks_a_rule_is_named_with_it(monkeypa
     monkeypatch.setattr(MECHANISMS, "_registered", {})
     MECHANISMS.register("generous", Generous)
     with pytest.raises(
-        ClearingError,
-        match=r"^mechanism Generous\.clear\(\) .*, client \d: the price .* is above the offer",
+        ClearingError, match=r"^mechanism Generous\.clear\(\) .*, client \d: the price .* is above the offer"
     ):
         certify(Plan("generous", markets=1))

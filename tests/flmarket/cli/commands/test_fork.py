@@ -134,10 +134,7 @@ def test_differences_have_their_rounds(original: Path, tmp_path: Path, flmarket:
             "services.gamma.budget=2: unknown service 'gamma'; choose from early, beta, alpha",
         ),
         (("--round", "3", "--set", "services.alpha.dataset=digits"), "cannot be changed in the middle of a run"),
-        (
-            ("--round", "3", "--set", "services.alpha.budget=-1"),
-            "value: must be greater than or equal to 0, not -1",
-        ),
+        (("--round", "3", "--set", "services.alpha.budget=-1"), "value: must be greater than or equal to 0, not -1"),
         (
             ("--round", "3", "--set", "services.alpha.policy=hqffa"),
             "policy=hqffa: unknown policy 'hqffa'; did you mean 'hqfa'?",
