@@ -60,9 +60,9 @@ class Batch(RunOptions):
     policies: Annotated[
         "str | type[Policy] | Iterable[str | type[Policy]]",
         Doc(
-            "For every service; one run each. A name, a name with the file of a trained agent "
-            "(``mahdrl:agent.safetensors``), or a class of your own. If none is given: the scenario's, with "
-            "their options. To compare a class with several options, write a subclass for each."
+            "For every service; one run each. A name, a name with options (``fmore(weight=4)``) or with the file of a "
+            "trained agent (``mahdrl:agent.safetensors``), ``all`` for every policy that can play, or a class of your "
+            "own. If none is given: the scenario's, with their options."
         ),
     ] = ()
     seeds: Annotated["int | Iterable[int]", Doc("One run each; a number N means the seeds 0 to N - 1.")] = 1

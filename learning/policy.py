@@ -22,6 +22,7 @@ from flmarket.core.plugin_errors import plugin_code
 from flmarket.core.plugins import PluginError, Registry, built_in, subclass_problem
 
 AS_CONFIGURED = "as-configured"
+ALL = "all"  # stands for every policy that can play
 """What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
 
 Bounds = Mapping[str, tuple[FloatArray, FloatArray]]

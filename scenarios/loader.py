@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -36,6 +37,7 @@ __all__ = [
     "points",
     "regimes_of",
     "settled",
+    "with_backend",
     "with_policy",
     "with_rounds",
 ]
@@ -197,7 +199,8 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
 
     Args:
         scenario: one market's, or one that sweeps something else.
-        policy: ``NAME``, or ``NAME:CHECKPOINT`` with the file of what the policy has learned.
+        policy: ``NAME``, with options, ``NAME(key=value)``, or with the file of what it has learned,
+            ``NAME:CHECKPOINT``.
         catalogue: the policies that there are; those installed when not given.
 
     Raises:
@@ -207,7 +210,7 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     """
     option = f"--policy {policy}"
     known = (catalogue or installed()).policies
-    name = policy.partition(":")[0]
+    name = re.split("[(:]", policy)[0]
     if name not in known:
         raise ScenarioError([Problem(option, None, "", unknown_plugin("policy", name, known))])
     choice = PolicyChoice.parse(policy)
@@ -231,6 +234,14 @@ def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None 
     """
     swept = [key for key in _varied(scenario) if key == "rounds"]
     return _changed(scenario, f"--rounds {rounds}", lambda data: data.update(rounds=rounds), swept, catalogue)
+
+
+def with_backend(scenario: Scenario, backend: str) -> Scenario:
+    """Return the scenario with another ``training.backend``. Errors as in ``with_rounds``."""
+    swept = [key for key in _varied(scenario) if key == "training.backend"]
+    return _changed(
+        scenario, f"--backend {backend}", lambda data: data["training"].update(backend=backend), swept, None
+    )
 
 
 def _varied(scenario: Scenario) -> list[str]:

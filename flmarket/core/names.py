@@ -25,7 +25,7 @@ def name_problem(name: str) -> str | None:
 
 def folder_problem(name: str) -> str | None:
     """Return why something made of names, such as the label of a policy and its agent, cannot be a folder's name."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._@-]*", name) or len(name) > _LONGEST_FOLDER:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._@+=-]*", name) or len(name) > _LONGEST_FOLDER:
         return f"{name[:_LONGEST_SHOWN]!r} cannot be the name of a folder"
     return None
 

@@ -32,6 +32,7 @@ _VALUES = {
     "policy",
     "baseline",
     "rounds",
+    "backend",
     "seeds",
     "ray-address",
     "rivals",

@@ -1,7 +1,8 @@
-"""Dotted keys, as ``--set`` and ``[sweep]`` use them: services by name (``services.mnist.budget``)."""
+"""Dotted keys, as ``--set`` and ``[sweep]`` use them: services by name (``services.mnist.budget``), ``*`` for all."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, time
 from typing import Any
 
@@ -12,6 +13,9 @@ from scenarios.file.problems import Path, Problem, quoted
 Overrides = Sequence[str] | Mapping[str, Any]
 """``key=value`` as ``--set`` takes it: services by name, the value in TOML, and what is not TOML is text. Or, from
 Python, values by key."""
+
+
+EVERY_SERVICE = "services.*."
 
 
 class AddressError(Exception):
@@ -31,6 +35,14 @@ def address(
     if section == "services":
         return ("services", *_service_address(data, rest))
     return _parts(key)
+
+
+def addresses(data: Mapping[str, Any], key: str) -> list[Path]:
+    """Return where a dotted key leads: to several places if it is one of all services, ``services.*.budget``."""
+    places = service_names(data).values()
+    if not key.startswith(EVERY_SERVICE) or not places:
+        return [address(data, key)]
+    return [("services", i, *_parts(key.removeprefix(EVERY_SERVICE))) for i in places]
 
 
 def _parts(key: str) -> tuple[str, ...]:
@@ -118,12 +130,22 @@ def _plain(value: Any) -> Any:
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
-    sweep, runs = data.get("sweep"), data.get("runs")
-    if isinstance(sweep, dict) and key in sweep:
-        raise AddressError(f"is swept by this scenario: set sweep.{key}=[...] instead")
-    if isinstance(runs, list) and any(isinstance(run, dict) and key in run for run in runs):
+    paths = addresses(data, key)
+    if (swept := _shared(data, paths, data.get("sweep"))) is not None:
+        raise AddressError(f"is swept by this scenario: set sweep.{swept}=[...] instead")
+    runs = data.get("runs")
+    if isinstance(runs, list) and any(_shared(data, paths, run) is not None for run in runs):
         raise AddressError("is in this scenario's [[runs]], which it would not change")
-    return put(data, address(data, key), value)
+    return [place for path in paths for place in put(data, path, value)]
+
+
+def _shared(data: Mapping[str, Any], paths: Sequence[Path], table: object) -> str | None:
+    """Return the key of a sweep, or of a table of ``[[runs]]``, that leads to one of the places."""
+    for key in table if isinstance(table, dict) else ():
+        with suppress(AddressError):  # the checks of the scenario say what is wrong with it
+            if not set(paths).isdisjoint(addresses(data, key)):
+                return str(key)
+    return None
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

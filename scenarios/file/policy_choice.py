@@ -1,4 +1,4 @@
-"""One policy for every service, as ``--policy NAME`` or ``--policy NAME:CHECKPOINT`` asks for it.
+"""One policy for every service, as ``--policy NAME``, ``NAME(key=value)`` or ``NAME:CHECKPOINT`` asks for it.
 
 What a user asked for explicitly (``--set``, a sweep's values, ``--policy`` itself) is never dropped. Where two such
 wishes conflict, it is an error that names both. What merely stands in the scenario's file gives way: the options and
@@ -7,7 +7,7 @@ the checkpoint of a service belong to the policy named there, and go with it.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,29 @@ from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.options import option_problems
 from learning.policy import POLICIES, agent_digest
+from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.file.schema import Scenario, Service
+from scenarios.file.toml_text import value_text
 
 _LONGEST_STEM = 24
+_WRITTEN = re.compile(r"([^(:]*)\((.*)\)(:.*)?", re.S)  # with options
+_COMMA = re.compile(r",(?![^\[]*\])")  # but for those in a list
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
-    """A policy, and what it has learned."""
+    """A policy, its options, and what it has learned."""
 
     name: str  # the policy's name
     checkpoint: str | None = None  # the file of what it has learned; None leaves that to the scenario or the policy
+    options: Mapping[str, Any] = field(default_factory=dict)  # those that are given with the name
 
     @classmethod
     def parse(cls, text: str, option: str = "--policy") -> "PolicyChoice":
-        """Read ``NAME`` or ``NAME:CHECKPOINT``; ``option`` is named in messages."""
-        name, checkpoint = parted(text)
-        if ":" in text and not checkpoint:
+        """Read ``NAME``, with ``(key=value, ...)`` or ``:CHECKPOINT`` or both; ``option`` is named in messages."""
+        found = _WRITTEN.fullmatch(text)
+        name, checkpoint = parted(f"{found[1]}{found[3] or ''}" if found else text)
+        if checkpoint is None and ":" in (found[3] or "" if found else text):
             raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
         if name.endswith(".py") and checkpoint:
             raise InputError(
@@ -40,28 +46,36 @@ class PolicyChoice:
         if "," in name:
             raise InputError(f"{option} {text}: give {option} once for each")
         POLICIES.load(name)
-        return cls(name, checkpoint)
+        choice = cls(name, checkpoint, dict(_options(found[2] or "", f"{option} {text}") if found else ()))
+        for key in choice.options:
+            if not choice.takes(key):
+                raise InputError(f"{option} {text}: policy {name!r} takes no option {key!r}")
+        return choice
 
     @classmethod
     def again(cls, label: str, scenario: Scenario) -> "PolicyChoice":
-        """Return the choice behind the label of a run, whose scenario says which checkpoint that was."""
-        name, at, _ = label.partition("@")
-        return cls(name, scenario.services[0].checkpoint if at else None)
+        """Return the choice behind the label of a run, whose scenario says which checkpoint and options those were."""
+        first, (choice, at, _) = scenario.services[0], label.partition("@")
+        name, *options = choice.split("+")
+        keys = [option.partition("=")[0] for option in options]
+        return cls(name, first.checkpoint if at else None, {key: first.policy_options[key] for key in keys})
 
     def __str__(self) -> str:
-        return self.name if self.checkpoint is None else f"{self.name}:{self.checkpoint}"
+        options = ", ".join(f"{key}={value_text(value)}" for key, value in self.options.items())
+        return f"{self.name}{f'({options})' if options else ''}{f':{self.checkpoint}' if self.checkpoint else ''}"
 
     @property
     def label(self) -> str:
-        """Its name in tables and folders: ``hqfa``, or ``mahdrl@mine-1a2b3c4d`` for ``mahdrl:mine.safetensors``.
+        """Its name in tables and folders: ``hqfa``, ``fmore+weight=4``, or ``mahdrl@mine-1a2b3c4d`` for a checkpoint.
 
         The digits come from what the policy loads: two checkpoints never share a folder, whatever their names.
         """
+        name = "+".join([self.name, *(f"{key}={_in_a_path(str(value))}" for key, value in self.options.items())])
         if self.checkpoint is None:
-            return self.name
+            return name
         digest = agent_digest(self.name, self.checkpoint) or ""
-        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(self.checkpoint).stem)[:_LONGEST_STEM].strip("-")
-        return f"{self.name}@{stem}-{digest[:8]}" if stem else f"{self.name}@{digest[:8]}"
+        stem = _in_a_path(Path(self.checkpoint).stem)
+        return f"{name}@{stem}-{digest[:8]}" if stem else f"{name}@{digest[:8]}"
 
     def apply(self, data: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Give the policy to every service."""
@@ -80,7 +94,10 @@ class PolicyChoice:
             return
         same, options = service["policy"] == self.name, service.get("policy_options", {})
         kept = {key: value for key, value in options.items() if same or _wanted(key, explicit)}
-        service.update(policy=self.name, policy_options=kept)
+        for key, value in self.options.items():
+            if (source := _wanted(key, explicit)) and options.get(key) != value:
+                yield f"policy_options.{key}", f"{source} asks for another value; leave one of them out"
+        service.update(policy=self.name, policy_options=kept | dict(self.options))
         if not same and "checkpoint" not in explicit:
             service.pop("checkpoint", None)
         if self.checkpoint is not None:
@@ -95,11 +112,26 @@ class PolicyChoice:
 
     def seat(self, service: Service) -> Service:
         """Return the service with this policy, and nothing that was meant for the one before."""
-        return service.model_copy(update={"policy": self.name, "policy_options": {}, "checkpoint": self.checkpoint})
+        return service.model_copy(
+            update={"policy": self.name, "policy_options": dict(self.options), "checkpoint": self.checkpoint}
+        )
 
     def takes(self, option: str) -> bool:
         """Return whether the policy can be created with this keyword."""
         return option not in dict(option_problems(POLICIES.load(self.name), {option: None}, given=1))
+
+
+def _options(text: str, given: str) -> Iterator[tuple[str, Any]]:
+    """Yield the options between parentheses; values as in TOML, and bare words as text."""
+    for item in filter(None, map(str.strip, _COMMA.split(text))):
+        try:
+            yield parse_assignment(item)
+        except AddressError as error:
+            raise InputError(f"{given}: {item}: {error}") from error
+
+
+def _in_a_path(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:_LONGEST_STEM].strip(".-")
 
 
 def parted(text: str) -> tuple[str, str | None]:

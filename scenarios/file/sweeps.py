@@ -10,7 +10,7 @@ from typing import Any
 
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.keys import schema_at
-from scenarios.file.overrides import AddressError, address, put
+from scenarios.file.overrides import AddressError, addresses, put
 from scenarios.file.problems import Finding, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
@@ -70,13 +70,14 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
         values = {key: value for key, (_, value) in places.items()}
         changed = deepcopy(base)
         for key, value in values.items():
-            put(changed, address(base, key), value)
+            for path in addresses(base, key):
+                put(changed, path, value)
         point, found = examine(changed, catalogue)
         if point:
             points.append(SweepPoint(values, point))
         for finding in found:
             # Said at the swept key that is at fault, else at one that makes the fault of another key.
-            at_fault = [key for key in values if all(map(eq, address(base, key), finding.path))]
+            at_fault = [key for key in values if any(all(map(eq, path, finding.path)) for path in addresses(base, key))]
             key = next(iter(at_fault or values))
             message = finding.message if at_fault else f"{key_text(finding.path, base)}: {finding.message}"
             label = SweepPoint(values, scenario).label
@@ -116,20 +117,19 @@ def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Finding]:
-    paths = {}
+    paths: dict[str, list[Path]] = {}
     for key in keys:
         try:
-            paths[key] = _swept_path(data, key)
+            paths[key] = [_swept(path) for path in addresses(data, key)]
         except AddressError as error:
             yield Finding((*at, key), str(error))
-    for (one, path), (other, longer) in permutations(paths.items(), 2):
-        if longer[: len(path)] == path:
+    for (one, some), (other, others) in permutations(paths.items(), 2):
+        if any(longer[: len(path)] == path for path in some for longer in others):
             yield Finding((*at, other), f"overlaps with {one}", see=(*at, one))
 
 
-def _swept_path(data: Mapping[str, Any], key: str) -> Path:
+def _swept(path: Path) -> Path:
     """Return where a swept key leads, if it leads to something that can be swept."""
-    path = address(data, key)
     if path[0] in ("name", "description", "sweep", "runs") or (path[0] == "services" and path[-1] == "name"):
         raise AddressError("cannot be swept")
     for depth in range(1, len(path) + 1):

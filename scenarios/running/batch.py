@@ -14,7 +14,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
-from scenarios.running.planning import due, planned
+from scenarios.running.planning import due, expand, planned
 from scenarios.running.pool import Pool
 from scenarios.running.processes import Process
 from scenarios.running.runner import Run, execute
@@ -61,6 +61,7 @@ def play_batch(
     from scenarios.running.progress import reporter
 
     shelf = Shelf()
+    policies, left_out = expand(policies, scenarios, shelf)
     runs = planned(scenarios, policies, seeds, options, shelf)
     with ExitStack() as stack:
         cluster = None
@@ -69,7 +70,8 @@ def play_batch(
 
             cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
         observer = stack.enter_context(reporter(quiet=not progress, silent=not failures, words=words))
-        for note in notes({run.digest: run.scenario for run in runs}.values(), shelf) if progress else ():
+        told = notes({run.digest: run.scenario for run in runs}.values(), shelf)
+        for note in (*left_out, *told) if progress else ():
             observer.note(note)
         result = run_all(runs, shelf, observer, options, cluster=cluster, first=first)
         for note in _caveats(result.complete) if progress else ():

@@ -47,6 +47,7 @@ class RunOptions(PlayOptions):
     """What a batch of runs can be told, besides its scenarios, policies and seeds."""
 
     rounds: Annotated[int | None, Doc("Rounds to play, instead of the scenario's.")] = None
+    backend: Annotated[str | None, Doc("Instead of the scenario's training.backend: real, surrogate, ...")] = None
     out: Annotated[Place, Doc("Folder for run directories.")] = "runs"
     fresh_changed: Annotated[bool, Doc("Start over where a policy, an agent or another plug-in has changed.")] = False
     part: Annotated[str | None, Doc("Play one part of the batch: 3/16 is the third of 16.")] = None

@@ -11,28 +11,53 @@ from typing import Any
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
-from learning.policy import AS_CONFIGURED
+from learning.policy import ALL, AS_CONFIGURED, POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
-from scenarios.loader import digest, points, with_policy, with_rounds
+from scenarios.loader import digest, points, with_backend, with_policy, with_rounds
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+from scenarios.playable import obstacles
 from scenarios.plugin_files import plugins_of
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
 from scenarios.running.seeds import LARGEST, MOST
 
 
+def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf) -> tuple[list[str], list[str]]:
+    """Return policies with ``all`` replaced by every one that can play, and a note on each of the others."""
+    found = [name for name in policies if name != ALL]
+    notes: list[str] = []
+    if len(found) == len(policies):
+        return found, notes
+    markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+    for name in POLICIES.names():
+        obstacle = next((it for market in markets for it in obstacles(shelf, with_policy(market, name))), None)
+        if obstacle is None:
+            found.append(name)
+        else:
+            notes.append(f"{name} is not among all policies here: {obstacle.message}")
+    return found, notes
+
+
+def changed(scenarios: Iterable[Scenario], options: RunOptions) -> list[Scenario]:
+    """Return scenarios with what the options set in their place."""
+    found = list(scenarios)
+    if options.backend is not None:
+        found = [with_backend(scenario, options.backend) for scenario in found]
+    if options.rounds is not None:
+        found = [with_rounds(scenario, options.rounds) for scenario in found]
+    return found
+
+
 def planned(
     scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Iterable[int], options: RunOptions, shelf: Shelf
 ) -> list[Run]:
     """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
-    if options.rounds is not None:
-        scenarios = [with_rounds(scenario, options.rounds) for scenario in scenarios]
-    runs = plan(scenarios, policies, seeds, expanded(options.out), shelf)
+    runs = plan(changed(scenarios, options), policies, seeds, expanded(options.out), shelf)
     if not runs[options.which]:
         raise InputError(f"--part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]
@@ -40,7 +65,7 @@ def planned(
 
 def plan(
     scenarios: Iterable[Scenario],  # each may have a sweep
-    # one run each, with every service using it: ``NAME`` or ``NAME:CHECKPOINT``; none means the policies that the
+    # one run each, with every service using it (``PolicyChoice.parse``); none means the policies that the
     # scenario names
     policies: Iterable[str],
     seeds: Iterable[int],  # one run each

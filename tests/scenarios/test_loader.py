@@ -178,6 +178,9 @@ class TestOverrides:
         assert changed.timeline.deadline == 5.0
         assert changed.training_for("fashion-mnist").momentum == 0.9
 
+    def test_a_star_stands_for_every_service(self, with_set: Callable[..., Scenario]) -> None:
+        assert {service.budget for service in with_set("services.*.budget=7").services} == {7.0}
+
     def test_the_last_one_wins(self, with_set: Callable[..., Scenario]) -> None:
         assert with_set("rounds=6", "rounds=7").rounds == 7
 

@@ -34,8 +34,8 @@ def run(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[:CHECKPOINT]",
-            help="Policy for every service. Repeatable: one run for each.",
+            metavar="NAME[(KEY=VALUE,...)][:CHECKPOINT]",
+            help="Policy for every service; all: every policy that can play. Repeatable: one run for each.",
         ),
     ] = None,
     seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,
@@ -65,11 +65,12 @@ def run(
         from scenarios.loader import points
         from scenarios.playable import unreadable_agents
         from scenarios.running.batch import BatchFailed, play_batch
+        from scenarios.running.planning import changed
 
         load_plugins(plugin)
         check_policies(policy or [])
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
-        scenarios = load_all(sources, assignments or [], catalogue=catalogue)
+        scenarios = changed(load_all(sources, assignments or [], catalogue=catalogue), options)
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, options)
@@ -91,7 +92,8 @@ def run(
         except KeyboardInterrupt:
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
-    changes = [*(assignments or []), *([] if options.rounds is None else [f"rounds={options.rounds}"])]
+    given = {"training.backend": options.backend, "rounds": options.rounds}
+    changes = [*(assignments or []), *(f"{key}={value}" for key, value in given.items() if value is not None)]
     print_results(complete, changes)
     plain = sources == ["quickstart"] and not policy and str(options.out) == "runs"  # as what it says to type
     if complete and plain and not quiet and sys.stderr.isatty():
@@ -103,9 +105,13 @@ def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Seque
     from scenarios.build import Shelf
     from scenarios.loader import regimes_of
     from scenarios.logs.run_state import RunState
-    from scenarios.running.planning import due, planned
+    from scenarios.running.planning import due, expand, planned
 
-    runs = planned(scenarios, policies, seeds, options, Shelf())
+    shelf = Shelf()
+    policies, left_out = expand(policies, scenarios, shelf)
+    for each in left_out:
+        note(each)
+    runs = planned(scenarios, policies, seeds, options, shelf)
     todo, complete = due(runs, fresh=options.again)
     console = stdout()
     skipped = {run.directory for run in complete}

@@ -171,3 +171,41 @@ def test_a_plug_in_file_has_an_option_of_its_own(option: str) -> None:
     message = f"{option} mine.py:late: a plug-in file is named by itself: --plugin mine.py {option} late"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         PolicyChoice.parse("mine.py:late", option)
+
+
+def test_options_are_given_with_the_name_and_come_before_those_of_the_file(two_services: str) -> None:
+    text = two_services.replace('policy = "random"', 'policy = "fmore"\npolicy_options = { weight = 2 }')
+    changed = with_policy(parse(text), "fmore(weight=4)")
+    assert played(changed) == [("fmore", None, {"weight": 4})] * 2
+    choice = PolicyChoice.parse("mahdrl( payments = bid, curve=false ):mine.safetensors")
+    assert (choice.name, choice.checkpoint) == ("mahdrl", "mine.safetensors")
+    assert choice.options == {"payments": "bid", "curve": False}
+    assert PolicyChoice.parse(str(choice)) == choice
+
+
+def test_runs_with_options_have_folders_of_their_own_and_are_played_again_by_them(
+    two_services: str, tmp_path: Path
+) -> None:
+    four, plain = plan([parse(two_services)], ["fmore(weight=4.5)", "fmore"], [0], tmp_path, Shelf())
+    assert (four.policy, plain.policy) == ("fmore+weight=4.5", "fmore")
+    assert str(PolicyChoice.again(four.policy, four.scenario)) == "fmore(weight=4.5)"
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ("fmore(wait=4)", "policy 'fmore' takes no option 'wait'"),
+        ("fmore(weight)", "weight: must be KEY=VALUE"),
+        ("nobody(weight=4)", "unknown policy 'nobody'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(choice: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        PolicyChoice.parse(choice)
+
+
+def test_options_that_contradict_set_name_both(two_services: str) -> None:
+    text = two_services.replace('policy = "random"', 'policy = "fmore"')
+    scenario = parse(text, overrides=["services.alpha.policy_options.weight=2"])
+    with pytest.raises(ScenarioError, match=r"--set services\.alpha\.policy_options\.weight=2 asks for another value"):
+        with_policy(scenario, "fmore(weight=4)")

@@ -35,6 +35,19 @@ def test_the_grid_is_walked_in_the_order_of_the_file(market: str, catalogue: Cat
     assert grid[0].scenario.services[1].budget == 10.5
 
 
+def test_a_star_sweeps_a_key_of_all_services(market: str, catalogue: Catalogue) -> None:
+    text = market + '[sweep]\n"services.*.budget" = [10, 15]\n'
+    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    assert [{service.budget for service in point.scenario.services} for point in grid] == [{10.0}, {15.0}]
+    assert grid[0].label == "services.*.budget=10"
+    assert "overlaps with services.*.budget" in "".join(
+        problems(text + '"services.mnist.budget" = [1, 2]\n', catalogue)
+    )
+    assert "is swept by this scenario: set sweep.services.*.budget" in "".join(
+        problems(text, catalogue, "services.mnist.budget=3")
+    )
+
+
 def test_tables_do_as_well_as_quoted_keys(market: str, catalogue: Catalogue) -> None:
     dotted = parse(market + '[sweep]\n"clients.cores" = [1, 2]\n"clients.count" = [3]', catalogue=catalogue)
     tables = parse(market + "[sweep]\nclients.cores = [1, 2]\nclients.count = [3]", catalogue=catalogue)
