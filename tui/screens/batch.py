@@ -17,8 +17,7 @@ from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
 from tui.screens.worker_results import hand_over
 from tui.state.batch_folder import Look, RunLine, RunsFolder
-from tui.state.batch_groups import ORDERS, RunGroup, grouped, ordered
-from tui.state.batch_league import Place, leagues
+from tui.state.batch_groups import ORDERS, Place, RunGroup, grouped, leagues, ordered
 from tui.state.catalogue import Entry
 from tui.style.colors import tint
 from tui.style.formats import plain

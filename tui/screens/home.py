@@ -86,8 +86,7 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        from tui.state.beginnings import beginnings
-        from tui.state.catalogue import builtins, own_files, recent_runs, trainings
+        from tui.state.catalogue import beginnings, builtins, own_files, recent_runs, trainings
 
         folder = self._navigator.folder
         own = [*own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
@@ -195,7 +194,7 @@ or in the folder given with --out. The newest come first."""
         return begins if action == "begin" else not (begins and action in {"replay", "mark", "compare", "batch"})
 
     def action_begin(self, place: int) -> None:
-        from tui.state.beginnings import one_to_watch, paper
+        from tui.state.catalogue import one_to_watch, paper
 
         if place == 2:
             self.edit_file(self.entries[place].path, own=False)

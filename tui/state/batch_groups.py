@@ -1,12 +1,14 @@
-"""The runs of a folder in an order, and in groups of those that differ in their seed alone."""
+"""The runs of a folder in an order, in groups of those that differ in their seed alone, and in leagues of policies."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from flmarket.analysis.results.measures import PERCENT
+from learning.statistics.intervals import Interval, mean_interval
 from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import RunLine, time_left
 from tui.state.run_standing import Standing
@@ -101,3 +103,24 @@ def grouped(runs: Sequence[RunLine]) -> list[RunGroup]:
     for run in runs:
         found.setdefault(run.standing.path.parent, []).append(run)
     return [RunGroup(tuple(members)) for members in found.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A policy's place among those of a scenario."""
+
+    group: RunGroup  # its runs
+    accuracies: tuple[float, ...]  # the final accuracy of each complete run, %
+    interval: Interval | None  # of their mean; None where there is none yet
+
+
+def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:
+    """Return the league of each scenario, by its folder."""
+    found: dict[Path, list[Place]] = {}
+    for group in grouped(runs):
+        accuracies = tuple(run.accuracy for run in group.complete if run.accuracy is not None)
+        interval = mean_interval(accuracies).within(*PERCENT) if accuracies else None
+        found.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
+    for places in found.values():
+        places.sort(key=lambda place: -(place.interval.estimate if place.interval else 0.0))
+    return found

@@ -3,18 +3,26 @@
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmarket.core.errors import InputError
-from scenarios.loader import builtin_names, builtin_path, builtin_text
+from scenarios.loader import builtin_names, builtin_path, builtin_text, dumps, load
 from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.running.steering import Start
 from tui.state.batch_folder import market_names, read_values
 from tui.state.run_standing import scenario_name, standing
+from tui.state.seek import to_watch
 from tui.state.training_log import find_logs
 
 MOST_RUNS = 200
+
+POLICIES = ("random", "lcfa", "hqfa", "mahdrl-paper")
+SEEDS = range(3)
+"""By which the paper's market is played for who begins."""
+
+Starts = Sequence[tuple[Start, str]]  # each with its run's label
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,39 @@ class Entry:
     @property
     def scenario_file(self) -> Path:
         return self.path / SCENARIO if self.is_run else self.path
+
+
+def beginnings() -> list[Entry]:
+    """Return what someone may begin with who has no run, training or scenario file yet."""
+    return [
+        Entry("beginning", name, builtin_path(scenario), about=about)
+        for name, scenario, about in (
+            ("Watch one", "quickstart", "Three services compete for 16 clients, at five rounds a second; no download."),
+            (
+                "Reproduce the paper",
+                "paper",
+                f"Its services and policies with {len(SEEDS)} seeds, compared. Fitted learning curves stand in for "
+                "training, so that it takes seconds; r trains on images.",
+            ),
+            ("Write your own", "quickstart", "A form with all that a market has, to begin with that of quickstart."),
+        )
+    ]
+
+
+def one_to_watch(out: Path) -> Starts:
+    name = "quickstart"
+    speed = to_watch(load(name).rounds)
+    return [(Start(builtin_text(name), name, str(out), speed=speed), f"{name} · as-configured · seed 0")]
+
+
+def paper(out: Path) -> Starts:
+    """Return the paper's market played by its policies on fitted learning curves, as docs/paper.md has it."""
+    text = dumps(load("paper", ["training.backend=surrogate"]))
+    return [
+        (Start(text, "paper", str(out), policy, seed=seed), f"paper · {policy} · seed {seed}")
+        for policy in POLICIES
+        for seed in SEEDS
+    ]
 
 
 def builtins() -> list[Entry]:

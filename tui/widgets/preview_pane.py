@@ -25,15 +25,20 @@ class PreviewPane(VerticalScroll, can_focus=True):
         yield Static("", id="preview-below")
 
     def show(self, found: "Preview") -> None:
-        from tui.widgets.plot import Plot  # its imports would delay the first picture
-
         self.query_one("#preview", Static).update(found.words)
         self.query_one("#preview-below", Static).update(found.below)
+        for plot in self.query("Plot"):
+            plot.display = bool(found.curves)
+        if found.curves:
+            self._plot(found)
+
+    def _plot(self, found: "Preview") -> None:
+        from tui.widgets.plot import Plot  # its imports would delay the first picture
+
         plot = next(iter(self.query(Plot)), None)
         if plot is None:
             plot = Plot()
             self.mount(plot, after="#preview")
-        plot.display = bool(found.curves)
         plot.begin(found.last)
         for curve in found.curves:
             plot.curve(*curve)

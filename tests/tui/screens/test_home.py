@@ -24,8 +24,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
-from tui.state.beginnings import POLICIES, paper
-from tui.state.catalogue import Entry, age, recent_runs
+from tui.state.catalogue import POLICIES, Entry, age, paper, recent_runs
 from tui.state.seek import TO_WATCH
 from tui.state.watched_run import Session
 from tui.widgets.plot import Plot

@@ -9,7 +9,7 @@ from scenarios.logs.run_state import RunState
 from support.screens import painted
 from tui.app import MarketApp
 from tui.state.batch_folder import RunLine
-from tui.state.batch_league import Place, leagues
+from tui.state.batch_groups import Place, leagues
 from tui.state.run_standing import Standing
 from tui.widgets.league_chart import LeagueChart
 
