@@ -8,7 +8,8 @@ from scenarios.logs.run_state import RunState
 from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.formats import plain
-from tui.widgets.preview import services_table, story
+from tui.widgets.preview import services_table
+from tui.widgets.scenario_words import story
 
 NOW = {
     RunState.STARTING: "starting the run's process",

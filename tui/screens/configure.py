@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import RenderableType
+from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -29,7 +30,8 @@ from tui.style.columns import end_of
 from tui.style.key_bindings import named
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.preview import scenario_preview
+from tui.widgets.preview import numbered, scenario_preview
+from tui.widgets.scenario_words import Meanings, meanings
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 
@@ -75,6 +77,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     CSS_PATH = "configure.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (40, "-tall")]
 
     def __init__(self, text: str, file: str, own: Path | None, navigator: Navigator) -> None:
         """Edit a scenario; ``own`` is the file to save to, None for one that is never overwritten."""
@@ -83,6 +86,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.file, self.own = file, own
         self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
+        self.meanings: Meanings = {}
         self.service = 0
         self._timer: Timer | None = None
 
@@ -91,18 +95,10 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         with Horizontal():
             with TabbedContent(id="form"):
                 for name, pane in PANES.items():
-                    if name != "Services":
-                        yield TabPane(name, Fields(), id=pane)
-                        continue
-                    with TabPane(name, id=pane), Horizontal():
-                        with Vertical(id="service-side"):
-                            yield OptionList(id="service-list")
-                            yield KeyButton("Add F2", id="add", compact=True)
-                            yield KeyButton("Duplicate F3", id="duplicate", compact=True)
-                            yield KeyButton("Remove F4", id="remove", compact=True)
-                        yield Fields(id="service-form")
+                    yield TabPane(name, id=pane)
             with VerticalScroll(id="form-side"):
                 yield Static("", id="form-meaning")
+                yield Static("", id="form-text")
         yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
@@ -128,28 +124,47 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     def on_mount(self) -> None:
         for tab in self.query(Tab):
             self.watch(tab, "virtual_size", partial(self._underline, tab), init=False)
-        self._list_services()
-        self._check()
 
     @on(TabbedContent.TabActivated, "#form")
-    async def _fill(self, event: TabbedContent.TabActivated) -> None:
-        """Make the rows of a tab when it is first shown; those of all tabs would take most of a second."""
-        if not event.pane.query(FieldRow):
-            await event.pane.query_one(Fields).mount_all(self._rows_of(str(event.pane.id)))
-            self._mark()
+    async def _activated(self, event: TabbedContent.TabActivated) -> None:
+        await self._fill(event.pane)
+
+    async def _fill(self, pane: TabPane) -> None:
+        """Make what is in a tab when it is first shown; that of all tabs would take most of a second."""
+        if pane.children:
+            return
+        if pane.id == PANES["Services"]:
+            buttons = [
+                KeyButton(label, id=name, compact=True)
+                for name, label in (("add", "Add F2"), ("duplicate", "Duplicate F3"), ("remove", "Remove F4"))
+            ]
+            side = Vertical(OptionList(id="service-list"), *buttons, id="service-side")
+            await pane.mount(Horizontal(side, Fields(*self._rows_of(PANES["Services"]), id="service-form")))
+            self._list_services()
+        else:
+            await pane.mount(Fields(*self._rows_of(str(pane.id))))
+        self._mark()
 
     # Services
 
     async def _show_services(self) -> None:
         self.service = max(0, min(self.document.services - 1, self.service))
+        pane = self.query_one("#form", TabbedContent).get_pane(PANES["Services"])
+        if not pane.children:
+            await self._fill(pane)
+            return
         self._list_services()
         form = self.query_one("#service-form", Fields)
         await form.remove_children()
-        await form.mount_all(self._rows_of("tab-services"))
+        await form.mount_all(self._rows_of(PANES["Services"]))
         self._mark()
 
     def _list_services(self) -> None:
-        listed = self.query_one("#service-list", OptionList)
+        """List the services, if their tab has been shown."""
+        for listed in self.query("#service-list").results(OptionList):
+            self._list_in(listed)
+
+    def _list_in(self, listed: OptionList) -> None:
         names = []
         for place in range(self.document.services):
             prefix = key_text(("services", place), self.document.data)
@@ -210,19 +225,26 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     @work(thread=True, exclusive=True, group="check")
     def _check(self) -> None:
         """Check the text as ``validate`` does; in a thread, because a large sweep takes a while."""
+        text, scenario = self.document.text, None
         problems: tuple[Problem, ...] = ()
-        meaning: RenderableType | None = None
         try:
-            meaning = scenario_preview(parse(self.document.text, self.file))
+            scenario = parse(text, self.file)
         except ScenarioError as error:
             problems = error.problems
-        hand_over(self.app, self._checked, problems, meaning)
+        wide = self.has_class("-wide")  # what is not shown is not laid out
+        preview = scenario_preview(scenario) if wide and scenario is not None else None
+        found = {} if scenario is None else meanings(scenario)
+        hand_over(self.app, self._checked, problems, preview, found, numbered(text, self.app) if wide else None)
 
-    def _checked(self, problems: tuple[Problem, ...], meaning: RenderableType | None) -> None:
-        self.problems = problems
+    def _checked(
+        self, problems: tuple[Problem, ...], preview: RenderableType | None, found: Meanings, text: Text | None
+    ) -> None:
+        self.problems, self.meanings = problems, found
         try:
-            if meaning is not None:  # else the last one that was valid stays
-                self.query_one("#form-meaning", Static).update(meaning)
+            if preview is not None:  # else the last one that was valid stays
+                self.query_one("#form-meaning", Static).update(preview)
+            if text is not None:
+                self.query_one("#form-text", Static).update(text)
             self._list_services()
             self._mark()
         except NoMatches:
@@ -235,27 +257,30 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             key = key_text(row.path, data)
             own = [p for p in self.problems if p.key and _concerns(p.key, key)]
             shown.update(own)
-            row.mark(
-                self.document.was(row.path), self.document.get(row.path), tuple(dict.fromkeys(p.message for p in own))
-            )
+            messages = tuple(dict.fromkeys(problem.message for problem in own))
+            meaning = self.meanings.get(row.path, "")
+            row.mark(self.document.was(row.path), self.document.get(row.path), messages, meaning)
         self._mark_tabs()
         self._entitle()
         box = self.query_one("#form-problems", Static)
         count = len(self.problems)
         lines = [str(problem) for problem in self.problems[:3]]
         more = [f"{counted(count - 3, 'more problem')}"] if count > 3 else []
-        box.update("\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid")
+        words = "\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid"
+        if words != str(box.content):
+            box.update(words)
         box.set_class(bool(count), "-wrong")
 
     def on_resize(self) -> None:
         self._entitle()
+        self._check()
 
     def _entitle(self) -> None:
         """Say which file is edited, and whether it is changed; a long path is cut at its beginning."""
         state = "  ✎ changed" if self.document.changed else "  unchanged"
         where = str(self.own or f"{self.file} (read-only; saved as a new file)")
         title = Content.assemble((end_of(where, self.size.width - 2 - len(state)), "bold"), state)
-        self.query_one("#form-title", Static).update(title)
+        self.query_one("#form-title", Static).update(title, layout=False)
 
     def _mark_tabs(self) -> None:
         form = self.query_one("#form", TabbedContent)
@@ -263,7 +288,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             head = pane.removeprefix("tab-")
             shown = {"market": MARKET, "changes": CHANGES}.get(head, (head,))
             count = sum(problem.key.partition(".")[0] in shown for problem in self.problems)
-            form.get_tab(pane).label = f"{name} ✘{count}" if count else name
+            tab, label = form.get_tab(pane), f"{name} ✘{count}" if count else name
+            if str(tab.label) != label:  # else it would be laid out again
+                tab.label = label
 
     def _underline(self, tab: Tab) -> None:
         """Fit the line below the tabs to a tab's new width; Textual moves it before the width is known."""

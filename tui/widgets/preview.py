@@ -1,8 +1,7 @@
 """A scenario or a run in words and numbers, as the home screen previews it."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,26 +12,22 @@ from rich.text import Text
 from textual.app import App
 from textual.geometry import Size
 
-from des.money import MICRO, to_micro
-from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from scenarios.build import population_spec
 from scenarios.file.checks import played as catalogue
-from scenarios.file.keys import departures
 from scenarios.file.schema import Scenario
-from scenarios.file.toml_text import value_text
-from scenarios.loader import ScenarioError, load, parse, points
+from scenarios.loader import ScenarioError, load, parse
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import FIGURES, LogError, some_rounds
 from scenarios.logs.run_state import RunState
-from tui.state.catalogue import Entry, age
+from tui.state.catalogue import Entry, age, read_scenario
 from tui.state.run_standing import standing
 from tui.state.training_log import TrainingFeed
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import blocks, percent, plain
 from tui.style.market_words import accuracy_column
 from tui.style.run_states import signed, state_style
+from tui.widgets.scenario_words import story
 
 ROOM = Size(40, 20)  # from which on there is a plot
 POINTS = 120  # rounds that a curve is drawn through, about
@@ -41,8 +36,6 @@ HINTS = {
     RunState.RUNNING: "It is being played; press enter to watch it.",
     RunState.INTERRUPTED: "Run it again to resume it from its last checkpoint.",
 }
-
-_OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +56,8 @@ def preview(entry: Entry, app: App[object], room: Size) -> Preview:
         return _preview(entry, app, plots)
     except (OSError, UnicodeError, RunDirectoryError, LogError) as error:
         return Preview(Text(f"{entry.path}: cannot be read: {error}", tint(app, "error")))
+    except InputError as error:
+        return Preview(Text(str(error), tint(app, "error")))
 
 
 def _preview(entry: Entry, app: App[object], plots: bool) -> Preview:
@@ -71,11 +66,11 @@ def _preview(entry: Entry, app: App[object], plots: bool) -> Preview:
             return _run_preview(entry.path, app, plots)
         if entry.kind == "training":
             return _training_preview(entry.path, app, plots)
-        return Preview(scenario_preview(load(entry.path)), _numbered(entry.path, app))
+        return Preview(scenario_preview(load(entry.path)), numbered(read_scenario(entry.path), app))
     except ScenarioError as error:
         problems = Text("\n".join(map(str, error.problems)), tint(app, "error"))
         words = Group(Text(f"{entry.name} has problems:", "bold"), Text(), problems)
-        return Preview(words, _numbered(entry.scenario_file, app))
+        return Preview(words, numbered(read_scenario(entry.scenario_file), app))
 
 
 def scenario_preview(scenario: Scenario) -> RenderableType:
@@ -87,66 +82,14 @@ def scenario_preview(scenario: Scenario) -> RenderableType:
     return Group(*parts)
 
 
-def _numbered(file: Path, app: App[object]) -> Text:
-    """Return a scenario file with the numbers of its lines; comments are faint."""
+def numbered(text: str, app: App[object]) -> Text:
+    """Return a scenario file's text with the numbers of its lines; comments are faint."""
     faint, shown = tint(app, "foreground", dim=True), Text("\n")
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         code, mark, comment = line.partition("# ") if line != "#" else ("", "#", "")
         shown.append(f"{number:4}  ", faint).append(code, "bold" if code.startswith("[") else "")
         shown.append(f"{mark}{comment}\n", faint)
     return shown
-
-
-def story(scenario: Scenario) -> Iterator[str]:
-    """Yield sentences that describe a scenario."""
-    clients, services = scenario.clients, scenario.services
-    yield (
-        f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
-        f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
-        f"{counted(scenario.rounds, 'round')}."
-    )
-    holds = f"In each round a client has {min(clients.data_size)} to {max(clients.data_size)} images for each service"
-    try:
-        least, most = bid_range(scenario)
-        yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
-        if (middle := (least + most) / 2) > 0:
-            budgets = sorted({service.budget for service in services})
-            bought = " to ".join(f"{budget / middle:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
-            yield f"A budget buys about {bought} clients a round."
-    except InputError:  # of a run that was played with a plug-in that is not loaded
-        yield f"{holds}. What it asks is not known: the behaviour {clients.behaviour.kind} is not loaded here."
-    if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
-        yield f"Set: {', '.join(set_keys)}."
-    if scenario.interventions:
-        changes = ", ".join(f"{c.key} = {value_text(c.value)} in round {c.round}" for c in scenario.interventions)
-        yield f"Interventions: {changes}."
-    if scenario.sweep or scenario.runs:
-        swept = ", ".join(scenario.sweep or scenario.runs[0])
-        yield f"{len(points(scenario))} scenarios, over {swept}."
-
-
-def _most_labels(scenario: Scenario) -> int:
-    """Return the labels of the data set that has most, of those that are known here; ten if none is."""
-    found = []
-    for service in scenario.services:
-        with suppress(InputError):
-            found.append(info(service.dataset).labels)
-    return max(found, default=10)
-
-
-def bid_range(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest bid to any service, whatever the labels; money."""
-    clients, behaviour = scenario.clients, population_spec(scenario).behaviour
-    emds = clients.emds(_most_labels(scenario))
-    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
-    costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
-    if behaviour.misreports:
-        size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
-        costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
-    found, noise = np.concatenate(costs), clients.cost.noise
-    ends = max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
-    low, high = behaviour.bid_range(*(np.full(len(scenario.services), to_micro(cost), np.int64) for cost in ends))
-    return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
 def services_table(scenario: Scenario) -> Table:

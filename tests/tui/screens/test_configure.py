@@ -19,7 +19,7 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen
 from tui.screens.save_dialog import DiscardDialog, SaveDialog
-from tui.widgets.form_field import FieldRow
+from tui.widgets.form_field import Choice, FieldRow
 
 
 def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
@@ -43,11 +43,7 @@ def row(screen: ConfigureScreen, *path: str | int) -> FieldRow:
 
 
 def note(found: FieldRow) -> str:
-    return str(found.query_one(".field-note", Static).render())
-
-
-def change(found: FieldRow) -> str:
-    return str(found.query_one(".field-change").render())
+    return found.note
 
 
 async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: MarketApp, small: Path) -> None:
@@ -63,11 +59,11 @@ async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: Mar
         await until(pilot, lambda: "✘" in note(row(screen, "rounds")))
         assert problem.message in note(row(screen, "rounds"))
         assert str(problem) in str(screen.query_one("#form-problems", Static).render())
-        assert "✎ was 12" in change(row(screen, "rounds"))
+        assert "✎ was 12" in note(row(screen, "rounds"))
         assert "✘1" in str(screen.query_one(TabbedContent).get_tab("tab-market").label)
         row(screen, "rounds").query_one(Input).value = "12"
         await until(pilot, lambda: not screen.problems)
-        await until(pilot, lambda: not change(row(screen, "rounds")))
+        await until(pilot, lambda: "✎" not in note(row(screen, "rounds")))
         # A list that is none, a number that is none, and a problem of two keys at once.
         row(screen, "clients", "data_size").query_one(Input).value = "[40, "
         row(screen, "clients", "cost", "per_sample").query_one(Input).value = "cheap"
@@ -88,7 +84,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.service == 3
         assert screen.document.service_name(3) == "alpha-2"
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
-        row(screen, "services", 3, "policy").query_one(Select).value = "greedy"
+        (await row(screen, "services", 3, "policy").open()).value = "greedy"
         row(screen, "services", 3, "name").query_one(Input).value = "beta"
         await until(pilot, lambda: any("another service" in problem.message for problem in screen.problems))
         await until(pilot, lambda: "✘" in str(screen.query_one("#service-list", OptionList).options[3].prompt))
@@ -216,7 +212,7 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
         assert sum(int(label.partition("✘")[2] or 0) for label in labels) == len(screen.problems)
         row(screen, "market", "options").query_one(Input).value = ""
         row(screen, "runs").query_one(Input).value = ""
-        row(screen, "market", "mechanism").query_one(Select).value = "pay-as-offered"
+        (await row(screen, "market", "mechanism").open()).value = "pay-as-offered"
         await until(pilot, lambda: not screen.problems)
 
 
@@ -228,7 +224,7 @@ async def test_models_and_mechanisms_are_chosen_plug_ins_included(app: MarketApp
         await until(pilot, lambda: screen.query(FieldRow))
         await fill(pilot, screen)
         for path, name in {("market", "mechanism"): "mine", ("training", "model"): "own"}.items():
-            row(screen, *path).query_one(Select).value = name
+            (await row(screen, *path).open()).value = name
             await until(pilot, lambda path=path, name=name: screen.document.get(path) == name)
 
 
@@ -315,6 +311,37 @@ async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_roo
         assert not screen.query_one("#form-side").size
 
 
+async def test_a_list_of_choices_is_made_when_a_key_or_a_click_opens_it(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        assert not screen.query(Select)  # those of all keys would take most of the time that the form takes
+        found = row(screen, "market", "mechanism")
+        found.query_one(Choice).focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: found.query(Select) and found.query_one(Select).expanded)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: screen.document.get(("market", "mechanism")))
+        await pilot.click(row(screen, "market", "bids").query_one(Choice))
+        await until(pilot, lambda: row(screen, "market", "bids").query(Select))
+        assert row(screen, "market", "bids").query_one(Select).expanded
+
+
+@pytest.mark.parametrize("width", [80, 200])
+async def test_values_say_what_they_come_to_in_this_market(app: MarketApp, small: Path, width: int) -> None:
+    async with app.run_test(size=(width, 60)) as pilot:
+        screen = form(app, small)
+        await fill(pilot, screen)
+        budget = row(screen, "services", 0, "budget")
+        await until(pilot, lambda: "→ buys about 4 clients a round" in note(budget))  # 10 at bids of 1.20 to 3.80
+        budget.query_one(Input).value = "25"
+        await until(pilot, lambda: "→ buys about 10 clients a round" in note(budget))
+        assert "{}" not in painted(app).partition("market.options")[2].splitlines()[0]
+        screen.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: "money per round" in painted(app))
+        assert "→ buys about 10 clients a round" in painted(app)
+
+
 async def test_a_text_longer_than_its_field_is_shown_as_far_as_it_goes(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = form(app, small)
@@ -351,7 +378,7 @@ async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus
         await until(pilot, lambda: screen.query(FieldRow))
         for found in screen.query("#tab-market FieldRow").results(FieldRow):
             await pilot.press("tab")
-            assert app.focused in found.query("Input, Select")
+            assert app.focused in found.query("Input, Choice")
             await pilot.pause()
             assert painted(app).splitlines()[found.region.y][found.region.x] == "▌"
         screen.query_one("#form", TabbedContent).active = "tab-services"

@@ -1,0 +1,103 @@
+"""A scenario in sentences, and what single values of it mean."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+import numpy as np
+
+from des.money import MICRO, to_micro
+from fl.data.registry import info
+from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from scenarios.build import population_spec
+from scenarios.file.keys import departures
+from scenarios.file.problems import Path
+from scenarios.file.schema import Scenario
+from scenarios.file.toml_text import value_text
+from scenarios.loader import points
+from tui.style.formats import percent, seconds
+
+Meanings = Mapping[Path, str]  # of values, by where they stand
+
+_OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
+
+
+def story(scenario: Scenario) -> Iterator[str]:
+    """Yield sentences that describe a scenario."""
+    clients, services = scenario.clients, scenario.services
+    yield (
+        f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
+        f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
+        f"{counted(scenario.rounds, 'round')}."
+    )
+    holds = f"In each round a client has {min(clients.data_size)} to {max(clients.data_size)} images for each service"
+    try:
+        least, most = bid_range(scenario)
+        yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
+        if (middle := (least + most) / 2) > 0:
+            budgets = sorted({service.budget for service in services})
+            bought = " to ".join(f"{budget / middle:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
+            yield f"A budget buys about {bought} clients a round."
+    except InputError:  # of a run that was played with a plug-in that is not loaded
+        yield f"{holds}. What it asks is not known: the behaviour {clients.behaviour.kind} is not loaded here."
+    if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
+        yield f"Set: {', '.join(set_keys)}."
+    if scenario.interventions:
+        changes = ", ".join(f"{c.key} = {value_text(c.value)} in round {c.round}" for c in scenario.interventions)
+        yield f"Interventions: {changes}."
+    if scenario.sweep or scenario.runs:
+        swept = ", ".join(scenario.sweep or scenario.runs[0])
+        yield f"{len(points(scenario))} scenarios, over {swept}."
+
+
+def _most_labels(scenario: Scenario) -> int:
+    """Return the labels of the data set that has most, of those that are known here; ten if none is."""
+    found = []
+    for service in scenario.services:
+        with suppress(InputError):
+            found.append(info(service.dataset).labels)
+    return max(found, default=10)
+
+
+def bid_range(scenario: Scenario) -> tuple[float, float]:
+    """Return the lowest and the highest bid to any service, whatever the labels; money."""
+    clients, behaviour = scenario.clients, population_spec(scenario).behaviour
+    emds = clients.emds(_most_labels(scenario))
+    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
+    costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
+    if behaviour.misreports:
+        size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
+        costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
+    found, noise = np.concatenate(costs), clients.cost.noise
+    ends = max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
+    low, high = behaviour.bid_range(*(np.full(len(scenario.services), to_micro(cost), np.int64) for cost in ends))
+    return float(low.min()) / MICRO, float(high.max()) / MICRO
+
+
+def meanings(scenario: Scenario) -> Meanings:
+    """Return what values of a scenario come to in its market, for those of which that is known before it is played."""
+    clients, services, timeline = scenario.clients, scenario.services, scenario.timeline
+    jobs = f"at most {counted(clients.count * clients.cores, 'job')} a round, for {counted(len(services), 'service')}"
+    found: dict[Path, str] = {("clients", "count"): jobs, ("clients", "cores"): jobs}
+    least, most = bid_range(scenario)
+    asked = f"a client asks a service {least:.2f} to {most:.2f} a round"
+    found |= dict.fromkeys(
+        [("clients", "data_size"), ("clients", "cost", "per_sample"), ("clients", "cost", "per_emd")], asked
+    )
+    sizes = [timeline.seconds_per_sample * size for size in (min(clients.data_size), max(clients.data_size))]
+    found["timeline", "seconds_per_sample"] = (
+        f"a client of speed 1 trains {' to '.join(map(seconds, sizes))} in each epoch"
+    )
+    for m, service in enumerate(services):
+        of = ("services", m)
+        if most > 0:
+            middle = service.budget / ((least + most) / 2)
+            found[*of, "budget"] = f"buys about {counted(round(middle), 'client')} a round"
+        if service.total_budget is not None and service.budget:
+            lasts = service.total_budget / service.budget
+            found[*of, "total_budget"] = f"lasts {counted(int(lasts), 'round')} in which the whole budget is spent"
+        if service.arrival > 1:
+            found[*of, "arrival"] = f"{counted(max(0, scenario.rounds - service.arrival + 1), 'round')} are left then"
+        reward = service.reward_base**service.target_accuracy
+        found[*of, "reward_base"] = f"{reward:.1f} a round from the target of {percent(service.target_accuracy)} % on"
+    return found
