@@ -140,6 +140,7 @@ def _face(title: str, text: str, *, seams: bool) -> str:
         for name, what in found.items()
         if not _is_error(what) and (flmarket._ELSEWHERE[name].partition(".")[0] in SEAM_PACKAGES) == seams
     ]
+    names.sort(key=lambda name: isinstance(found[name], type))  # the functions come first
     parts = [
         _told(name, found[name])
         if isfunction(found[name]) and hasattr(found[name], "__signature__")
@@ -153,7 +154,7 @@ def _told(name: str, function: Any) -> str:
     """Return the entry of a function whose signature and docstring are made from declared options."""
     text = re.sub(r"^    (\w+): ", r"- `\1`: ", function.__doc__, flags=re.M)
     text = re.sub(r"^(Args|Raises):\n", r"**\1**\n\n", text, flags=re.M)
-    return f"## {name} {{ #flmarket.{name} }}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
+    return f"## flmarket.{name} {{ #flmarket.{name} }}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
 
 
 def _is_error(what: object) -> bool:
