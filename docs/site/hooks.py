@@ -22,6 +22,7 @@ from flmarket.cli.program import app
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "research/README.md", "research/*/*.md")
 LINK = re.compile(r"\[([^][]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
+QUOTED = re.compile(": '([^']*)'")  # a type that is written as text, because its import would take long
 SEAM_PACKAGES = ("fl", "des", "learning")
 FURTHER_SEAMS = (
     "fl.data.dataset.Dataset",
@@ -154,7 +155,9 @@ def _told(name: str, function: Any) -> str:
     """Return the entry of a function whose signature and docstring are made from declared options."""
     text = re.sub(r"^    (\w+): ", r"- `\1`: ", function.__doc__, flags=re.M)
     text = re.sub(r"^(Args|Raises):\n", r"**\1**\n\n", text, flags=re.M)
-    return f"## flmarket.{name} {{ #flmarket.{name} }}\n\n```python\n{name}{signature(function)}\n```\n\n{text}"
+    parameters = (QUOTED.sub(r": \1", str(each)) for each in signature(function).parameters.values())
+    lines = "".join(f"    {each},\n" for each in parameters)
+    return f"## flmarket.{name} {{ #flmarket.{name} }}\n\n```python\n{name}(\n{lines})\n```\n\n{text}"
 
 
 def _is_error(what: object) -> bool:
