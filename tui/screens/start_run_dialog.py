@@ -175,7 +175,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
         go.label = "Run" if not states else "Run again" if complete or over.value else "Resume"
         if played and played == len(states) and not over.value:
-            go.label = "Open" if played == len(planned) else "Run"
+            go.label = "Watch" if played == len(planned) else "Run"
         replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
@@ -196,7 +196,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             one = len(states) == 1
             if played and not over:
                 return (
-                    "This run is being played; it is opened."
+                    "This run is being played: watch it."
                     if count == 1
                     else f"{played} of these runs are being played; they are opened."
                 )

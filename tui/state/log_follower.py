@@ -128,16 +128,21 @@ class DirectoryFeed:
         while not self._stop.is_set():
             # In this order: what was written before meta.json is in the tables when they are read.
             state = state_of(self._path)
+            if state is RunState.RUNNING:
+                self._move(state)  # before rounds are read, of which there may be thousands
             for text in follower.rounds():
                 LoggedRound.read(text).check(services, scenario.clients.count)
                 self.session.add(text)
             if state in {RunState.COMPLETE, RunState.FAILED}:
                 self._conclude()
                 return
-            if state is not self.session.state:
-                self.session.move(state)
+            self._move(state)
             # Where files have no locks, an interrupted run may only have paused: keep reading.
             self._stop.wait(INTERVAL)
+
+    def _move(self, state: RunState) -> None:
+        if state is not self.session.state:
+            self.session.move(state)
 
     def _conclude(self) -> None:
         run = RunDirectory(self._path)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -172,6 +172,26 @@ def test_what_is_no_run_says_so(
     thread.join(20)
     assert session.error is not None
     assert words in session.error
+
+
+def test_a_run_that_is_played_is_running_before_its_rounds_are_read(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all(source, place)
+    seen: list[RunState] = []
+    add = Session.add
+
+    def noting(session: Session, text: Mapping[str, str]) -> None:
+        seen.append(session.state)
+        add(session, text)
+
+    monkeypatch.setattr(Session, "add", noting)
+    with RunDirectory(place).locked():
+        session, feed, thread = following(place)
+        wait(lambda: len(session.history) == len(source.history))
+    feed.close()
+    thread.join(20)
+    assert set(seen) == {RunState.RUNNING}
 
 
 def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source: Session) -> None:

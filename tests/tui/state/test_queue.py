@@ -124,8 +124,8 @@ async def test_a_run_that_another_program_plays_is_opened_not_started(
             dialog = StartRunDialog(parse(start.scenario), start.scenario, start.file, app.out)
             app.push_screen(dialog, app._start_runs)
             await pilot.pause()
-            assert str(dialog.query_one(".problem", Static).render()) == "This run is being played; it is opened."
-            assert str(dialog.query_one("#go", Button).label) == "Open"
+            assert str(dialog.query_one(".problem", Static).render()) == "This run is being played: watch it."
+            assert str(dialog.query_one("#go", Button).label) == "Watch"
             await pilot.press("enter")
             await until(pilot, lambda: app.screen is not dialog, "the run")
             assert app.runs.sessions == [session]
