@@ -6,7 +6,7 @@ A link in a page leads where it leads in the repository. `site_path` says where 
 import posixpath
 import re
 from collections.abc import Iterator
-from inspect import cleandoc, isfunction, signature
+from inspect import Parameter, cleandoc, isfunction, signature
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +155,9 @@ def _told(name: str, function: Any) -> str:
     """Return the entry of a function whose signature and docstring are made from declared options."""
     text = re.sub(r"^    (\w+): ", r"- `\1`: ", function.__doc__, flags=re.M)
     text = re.sub(r"^(Args|Raises):\n", r"**\1**\n\n", text, flags=re.M)
-    parameters = (QUOTED.sub(r": \1", str(each)) for each in signature(function).parameters.values())
-    lines = "".join(f"    {each},\n" for each in parameters)
+    parameters = [QUOTED.sub(r": \1", str(each)) for each in signature(function).parameters.values()]
+    given = sum(each.kind is not Parameter.KEYWORD_ONLY for each in signature(function).parameters.values())
+    lines = "".join(f"    {each},\n" for each in [*parameters[:given], "*", *parameters[given:]])
     return f"## flmarket.{name} {{ #flmarket.{name} }}\n\n```python\n{name}(\n{lines})\n```\n\n{text}"
 
 
