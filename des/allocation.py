@@ -12,7 +12,7 @@ from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 NO_CORE = -1
 """The core of an offer that was refused, in what ``allocate`` returns and in ``Clearing.core``."""
 TIED = -2
-"""What the extension says of offers to a client for whose last core equal payments compete."""
+"""The extension's word for offers to a client for whose last core equal payments compete."""
 
 _native = extension("highest")
 

@@ -183,7 +183,7 @@ class RoundReport:
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:
-        """What each service that acted learns of the round, by name."""
+        """The feedback on the round to each service that acted, by name."""
         services = {service.service: service for service in self.services}
         return {name: self._feedback(services[name], losses) for name, losses in self.losses.items()}
 

@@ -116,7 +116,7 @@ _ELSEWHERE = {
     "train": "flmarket.api",
     "vector_env": "flmarket.api",
 }
-"""Where a name comes from; it is imported when it is first used. The imports above and ``__all__`` name the same."""
+"""The module of each name; it is imported when it is first used. The imports above and ``__all__`` name the same."""
 
 
 def __getattr__(name: str) -> Any:

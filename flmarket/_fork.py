@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forks(PlayOptions):
-    """What ``fork`` is told."""
+    """The arguments of ``fork``."""
 
     run: Annotated[Place, Doc("The run's directory.")]
     round_: Annotated[int, Doc("The first round that is changed.")]

@@ -51,7 +51,7 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
 
 @dataclass(frozen=True)
 class Batch(RunOptions):
-    """What ``run`` is told."""
+    """The arguments of ``run``."""
 
     scenario: Annotated[
         "Place | Scenario | Sequence[Place | Scenario]",
@@ -126,7 +126,7 @@ def read(*sources: Place) -> "Results":
 
 @dataclass(frozen=True)
 class Agent(TrainOptions):
-    """What ``train`` is told."""
+    """The arguments of ``train``."""
 
     scenario: Annotated[
         "Place | Scenario | Sequence[Place | Scenario]",

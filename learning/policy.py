@@ -23,7 +23,7 @@ from flmarket.core.plugins import PluginError, Registry, built_in, subclass_prob
 
 AS_CONFIGURED = "as-configured"
 ALL = "all"  # stands for every policy that can play
-"""What a run is called whose services play the policies that the scenario gives them; no policy can have this name."""
+"""The label of a run whose services play the policies that the scenario gives them; no policy can have this name."""
 
 Bounds = Mapping[str, tuple[FloatArray, FloatArray]]
 """The lowest and the highest value of each part of what a service observes; see ``learning.seats.bounds``."""

@@ -24,7 +24,7 @@ OVER = "That was a market; its files go when you quit. Enter runs the scenario t
 
 
 class Stage(Protocol):
-    """Where the script is played: a terminal, or the recording of README's picture."""
+    """The stage on which the script is played: a terminal, or the recording of README's picture."""
 
     app: MarketApp
 

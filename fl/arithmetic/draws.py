@@ -40,7 +40,7 @@ _native = extension("blocks", "uniforms", "integers", "subsets")
 _ROUNDS = 10
 _MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], dtype=np.uint64)
 _WEYL = np.array([[0x9E3779B9 * n, 0xBB67AE85 * n] for n in range(_ROUNDS)], dtype=np.uint64)
-"""What each round adds to the key."""
+"""The amount that each round adds to the key."""
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 

@@ -20,7 +20,7 @@ SIDE = SMALL_SIDE * ENLARGED + 2 * BORDER  # 28, as in MNIST
 FOLDS = 5
 TEST_FOLD = 2
 TABLE = "datasets/data/digits.csv.gz"
-"""Where scikit-learn keeps them: a row for each image, with its 64 pixels and its label."""
+"""scikit-learn's own file: a row for each image, with its 64 pixels and its label."""
 
 
 def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:

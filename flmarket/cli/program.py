@@ -24,7 +24,7 @@ from flmarket.core.printable import printable_lines
 from flmarket.core.tracking import shown
 
 UsageError: Any = typer.BadParameter.__bases__[0]
-"""What Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
+"""The exceptions that Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
 
 _EXAMPLES = """[bold]Examples[/bold]
 

@@ -31,7 +31,7 @@ class Declared(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What a form calls it: how its sentence begins."""
+        """Its name in a form: the beginning of its sentence."""
         return self.sentence.partition(",")[0].rstrip(".").lower()
 
 

@@ -23,7 +23,7 @@ _PHRASES = {
     "--engine ray": "engine='ray'",
     "--decision-timeout SECONDS": "decision_timeout=SECONDS",
 }
-"""What stands for an option and the words around it."""
+"""Python's words for an option and the words around it."""
 
 _SWITCHES = {"fresh", "fresh-changed", "resume", "rotate"}
 _VALUES = {

@@ -1,4 +1,4 @@
-"""What environments refuse: discount factors and payments out of range, mechanisms that need more than bids."""
+"""The limits of environments: discount factors and payments out of range, mechanisms that need more than bids."""
 
 from des.market import Market
 from des.mechanisms.mechanism import Mechanism

@@ -186,10 +186,10 @@ BOUNDS = {
     "public": (0.0, 1.0),  # 1 if rivals' bids are
     "money left": (0.0, 1.0),  # share of the budget that the rest of the run can pay
 }
-"""What the numbers are cut to: about their ranges in ``scenarios.random_markets``. To an agent, a market beyond them
-looks like the nearest within, whose numbers its networks have seen. How DQI goes with the bids tells which market
-this is: where the DQI falls with the data size, as with the published parameters, the dearest clients are not those of
-the highest DQI."""
+"""The limits that the numbers are cut to, about their ranges in ``scenarios.random_markets``. To an agent, a market
+beyond them looks like the nearest within, whose numbers its networks have seen. How DQI goes with the bids tells which
+market this is: where the DQI falls with the data size, as with the published parameters, the dearest clients are not
+those of the highest DQI."""
 
 CONTEXT = tuple(BOUNDS)  # the numbers of a context, in their order
 
@@ -216,7 +216,7 @@ RANGES = {
     "drift_left": (0.5, 1.5),
     "decay": (0.25, 1.55),
 }
-"""What an agent knows of its own data set before the first round: parameters of the learning curve fitted to it, and
+"""An agent's knowledge of its own data set before the first round: parameters of the learning curve fitted to it, and
 about their range over the curves that come with flmarket. An agent sees others as the nearest within.
 
 A service knows which data it trains on, and may have trained on such data before. Where few large clients are best,

@@ -23,8 +23,8 @@ SHADOW_PRICES = (0.0, 0.15, 0.4, 1.0, 2.5)
 ANCHORS = (0.0, 0.5)  # quantiles of q that count as worth nothing when q is weighed against the chance to be served
 
 RIVAL_LEVELS = 6
-"""How many prices just above a rival's bid are considered for a client, the highest ones. If K is larger, K are: the
-one that suffices against rivals who pay their bids is then among them."""
+"""The number of prices just above a rival's bid that are considered for a client, the highest ones. If K is larger, K
+are: the one that suffices against rivals who pay their bids is then among them."""
 
 OVERBIDS = (1.08, 1.2)
 """Prices considered beyond the highest rival's bid, as factors of it, against rivals that overbid as well."""

@@ -26,7 +26,7 @@ FRESH: dict[str, dict[str, Any]] = {
     "policy": {"checkpoint": None, "policy_options": {}},
     "mechanism": {"options": {}},
 }
-"""What a new policy or mechanism sets besides itself, unless its table does."""
+"""The keys that a new policy or mechanism sets besides itself, unless its table does."""
 
 PLAYER = ("policy", *FRESH["policy"])  # the keys of a service that an intervention on its policy sets
 

@@ -10,7 +10,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
 
 Path = tuple[str | int, ...]
-"""Where a value stands in a scenario's data: ``("services", 1, "budget")``."""
+"""The place of a value in a scenario's data: ``("services", 1, "budget")``."""
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 60

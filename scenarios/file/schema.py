@@ -154,9 +154,9 @@ class Clients(Table):
     """The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. Required,
     unless there is a label_mix, from which EMDs follow."""
     label_mix: ClientLabelMix = ClientLabelMix()
-    """How the labels of its data are drawn, in place of an EMD."""
+    """The distribution of the labels of its data, in place of an EMD."""
     cost: Cost
-    """What a data set costs a client: per_sample * D - per_emd * EMD, money."""
+    """A data set's cost to a client: per_sample * D - per_emd * EMD, money."""
     speed: Several[Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(default=(1.0,), min_length=1, max_length=100)
     """The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
     timeline's seconds_per_sample."""
@@ -167,9 +167,9 @@ class Clients(Table):
     """CSV file that says in which rounds each client is there (client,from,to); the others are offline. Absent: all
     are there in all rounds."""
     behaviour: ClientBehaviour = ClientBehaviour()
-    """How clients behave: what they bid and report."""
+    """The clients' behaviour: what they bid and report."""
     lasting: ClientLasting = ClientLasting()
-    """How far a client's data lasts from round to round."""
+    """The persistence of a client's data from round to round."""
 
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; of a label mix, the least and the largest."""
@@ -180,20 +180,20 @@ class Market(Table):
     """The rules of the market."""
 
     mechanism: MechanismName = DEFAULT
-    """Who is served, and at what price: pay-as-offered (the K highest payments win, and each pays what it offered;
-    the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue, score-auction, or a
-    plug-in."""
+    """The rule by which clients serve, and at what price: pay-as-offered (the K highest payments win, and each pays
+    what it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue,
+    score-auction, or a plug-in."""
     options: Options = {}
     """Settings of the mechanism, as the mechanism documents them."""
     bids: Literal["public", "own"] = "public"
-    """What services see of bids: public, all that clients ask of any service, as in the paper; own, what they ask
+    """The bids that services see: public, all that clients ask of any service, as in the paper; own, what they ask
     of the service itself."""
     dqi: Literal["value", "rank"] = "value"
-    """What services see of a client's data quality: value, the DQI; rank, its rank among all clients of the round,
-    0 for the lowest and 1 for the highest."""
+    """The form in which services see a client's data quality: value, the DQI; rank, its rank among all clients of the
+    round, 0 for the lowest and 1 for the highest."""
     dqi_noise: Share = 0.0
-    """How far the DQI that services see may be off: to each is added a number that is drawn uniformly between plus
-    and minus this part of the range of the DQI that clients can have. A rank is that of the noisy values."""
+    """The most by which the DQI that services see may be off: to each is added a number that is drawn uniformly between
+    plus and minus this part of the range of the DQI that clients can have. A rank is that of the noisy values."""
 
 
 def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class Training(_RegimeTable):
     exits, what policies see); the test images are for reports. 0: accuracy is measured on the test images. Without
     meaning where nothing is trained."""
     device: Device = "cpu"
-    """Where networks train; only cpu gives the same bytes on every run."""
+    """The device on which networks train; only cpu gives the same bytes on every run."""
     kernel: Kernel = "auto"
     """Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here."""
     by_dataset: dict[DatasetName, TrainingOverride] = Field(default={})
@@ -280,7 +280,7 @@ class Service(Table):
     reward_base: float = Field(gt=1, le=1e9)
     """Omega_m: its reward in a round is Omega_m ^ accuracy."""
     policy: PolicyName
-    """Who decides for it; `flmarket policies` lists them."""
+    """The policy that decides for it; `flmarket policies` lists them."""
     checkpoint: FilePath | None = None
     """File with what its policy has learned; absent: the policy starts as it is."""
     policy_options: Options = {}
@@ -293,7 +293,7 @@ class Intervention(Table):
     round: int = Field(ge=1, le=1_000_000)
     """The first round that it applies to."""
     key: str = Field(max_length=200)
-    """What changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or
+    """The key that changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or
     clients.offline."""
     value: Plain
     """The new budget or cores; for clients.offline the list of all clients offline from then on; for a policy NAME,

@@ -26,8 +26,8 @@ FREE = {
     "`test_accuracy` in rounds.csv": "training yields it, and nothing follows from it; the rules hold it against the "
     "number of test images, and it stays as it is where no client serves",
 }
-"""What a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not found
-without ``--rerun``."""
+"""Columns that a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not
+found without ``--rerun``."""
 
 SECONDS = "simulated seconds"
 NOBODY = "no client served"
@@ -43,7 +43,7 @@ AMOUNTS = {
     Kind.PAY: Column("amount", MONEY, "price that the client is paid", "timeline"),
     Kind.EXIT: Column("amount", ACCURACY, "`accuracy` with which the service leaves", "timeline"),
 }
-"""What ``amount`` in events.csv is, by event; other events have none."""
+"""The meaning of ``amount`` in events.csv, by event; other events have none."""
 
 ROUNDS = Table(
     "rounds",

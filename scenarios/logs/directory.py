@@ -38,7 +38,7 @@ _OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 Fresh = bool | Literal["changed"]
-"""Which runs start over: all, none, or those whose policies, agents or other plug-ins have changed since."""
+"""The runs that start over: all, none, or those whose policies, agents or other plug-ins have changed since."""
 
 
 class RunDirectoryError(InputError):

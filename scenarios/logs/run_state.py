@@ -1,4 +1,4 @@
-"""How a run stands: one word, on whatever screen and in whatever list."""
+"""The state of a run: one word, on whatever screen and in whatever list."""
 
 from enum import StrEnum
 

@@ -34,7 +34,7 @@ from scenarios.running.worker import order, run_of
 RETRIES = 3  # times that a run is started over because its machine was lost
 
 Returned = Mapping[str, Any]
-"""What a task brings back: ``files``, the content of the run's files by name; ``error``, what went wrong, or None;
+"""The result of a task: ``files``, the content of the run's files by name; ``error``, what went wrong, or None;
 ``refused``, whether the error is in what was asked for, not in the run. Plain data: see ``_task``."""
 
 

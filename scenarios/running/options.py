@@ -25,7 +25,7 @@ StartOver = Annotated[bool, Doc("Start over, even if a run is complete.")]
 
 @dataclass(frozen=True, kw_only=True)
 class PlayOptions:
-    """What whatever plays runs can be told."""
+    """Options of whatever plays runs."""
 
     jobs: Annotated[int, Ge(1), Doc("Runs at a time, each in a process of its own.")] = 1
     workers: Annotated[int | None, Ge(0), Doc("Training threads of each run; cores divided by jobs if not given.")] = (
@@ -44,7 +44,7 @@ class PlayOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(PlayOptions):
-    """What a batch of runs can be told, besides its scenarios, policies and seeds."""
+    """Options of a batch of runs, besides its scenarios, policies and seeds."""
 
     rounds: Annotated[int | None, Doc("Rounds to play, instead of the scenario's.")] = None
     backend: Annotated[str | None, Doc("Instead of the scenario's training.backend: real, surrogate, ...")] = None
@@ -79,19 +79,19 @@ class RunOptions(PlayOptions):
 
     @property
     def which(self) -> slice:
-        """Which runs of the batch are played, by their places in its order."""
+        """The places of the batch's runs that are played, in its order."""
         part, parts = self._part
         return slice(part - 1, None, parts)
 
     @property
     def again(self) -> "Fresh":
-        """Which runs are started over."""
+        """The runs that are started over."""
         return "changed" if self.fresh_changed else self.fresh
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """What a training can be told, besides its markets, its seed and the policy's hyper-parameters."""
+    """Options of a training, besides its markets, its seed and the policy's hyper-parameters."""
 
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], Doc("The policy to train.")] = "mahdrl"
     episodes: Annotated[int, Ge(1), Doc("How often a market is played to learn from it.")] = 200

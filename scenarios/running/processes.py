@@ -33,7 +33,7 @@ _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function
 
 Message = dict[str, Any]
 Messages = queue.SimpleQueue[tuple["Process", Message | None]]
-"""What processes send. None says that one is gone."""
+"""A message of a process. None says that one is gone."""
 
 
 Job = TypeVar("Job")

@@ -175,7 +175,7 @@ or in the folder given with --out. The newest come first."""
 
     @property
     def labels(self) -> dict[str, str]:
-        """What enter does to the chosen entry."""
+        """The effect of enter on the chosen entry."""
         from tui.state.catalogue import Entry
 
         match self.chosen:

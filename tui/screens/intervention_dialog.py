@@ -26,7 +26,7 @@ HINTS = {
     "mechanism": "who is served, at what price, from then on; it begins fresh",
     "policy": "who decides for the service from then on; it begins fresh",
 }
-"""What is entered, by the last word of the key."""
+"""The thing that is entered, by the last word of the key."""
 
 
 class InterventionDialog(Dialog[tuple[str, int]]):

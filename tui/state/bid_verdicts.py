@@ -40,7 +40,7 @@ ORDER = (
     Verdict.OFFLINE,
     Verdict.LEFT,
 )
-"""What happened, the most telling first: the order of the lines."""
+"""Verdicts, the most telling first: the order of the lines."""
 
 OUTCOMES = {Outcome.SERVED: Verdict.SERVED, Outcome.OUTBID: Verdict.OUTBID, Outcome.DROPPED: Verdict.DROPPED}
 

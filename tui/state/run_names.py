@@ -1,4 +1,4 @@
-"""What tells runs that are compared apart: their names, and why a comparison is not entirely fair."""
+"""Names that tell runs apart that are compared, and why a comparison is not entirely fair."""
 
 from collections.abc import Sequence
 

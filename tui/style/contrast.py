@@ -11,7 +11,8 @@ STEPS = 20
 CHOSEN = 0.25  # how far the background of the chosen row is moved towards the theme's primary colour
 
 TINT = 0.07
-"""How far Textual moves the background of a table that has the focus towards the colour of text, and a bit more."""
+"""The part by which Textual moves the background of a table that has the focus towards the colour of text, and a bit
+more."""
 
 
 @lru_cache(maxsize=1024)

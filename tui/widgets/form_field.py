@@ -128,7 +128,7 @@ class FieldRow(Widget):
 
     @property
     def note(self) -> str:
-        """What is said about the value."""
+        """The words about the value."""
         return self._note().plain
 
     def _note(self) -> Text:

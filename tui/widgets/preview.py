@@ -40,7 +40,7 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What is shown of an entry: words, curves where there are any and there is room for them, and more words below."""
+    """An entry as it is shown: words, curves where there are any and there is room for them, and more words."""
 
     words: RenderableType
     below: RenderableType = ""

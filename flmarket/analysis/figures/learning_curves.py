@@ -20,7 +20,8 @@ QUANTITIES = {
     "served": "offers served",
     "refused": "offers refused",
 }
-"""What can be plotted, and the label of its axis; that of accuracies also says what they come from."""
+"""The quantities that can be plotted, and the labels of their axes; that of accuracies also says what they come
+from."""
 
 
 def curves(runs: Sequence[RunResult], what: str) -> Any:

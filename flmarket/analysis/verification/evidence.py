@@ -40,7 +40,7 @@ from scenarios.plugin_files import require_same_plugins
 
 
 class Drawn(NamedTuple):
-    """What the run's seed draws."""
+    """The draws of the run's seed."""
 
     # for each offer, by column of offers.csv; ``held_data_size``, ``held_emd`` and ``cost`` of clients.csv are the
     # truth, whatever clients report
@@ -200,7 +200,7 @@ class Logs:
 
     @cached_property
     def drawn(self) -> "Drawn":
-        """What the run's seed draws, as far as it is compared with the logs; each round's world is drawn once."""
+        """The draws of the run's seed, as far as they are compared with the logs; each round's world is drawn once."""
         service, client = self.offered_to
         rounds, lowest, asked = [], [], {}
         for number, world in self.worlds():

@@ -1,4 +1,4 @@
-"""Why a service got the clients that it got in a round, and what it could have had.
+"""Explains why a service got the clients that it got in a round, and what it could have had.
 
 Everything follows from the logs and the world that the run's seed draws. What could have been had is worked out for the
 paper's mechanism only (``possible``).

@@ -1,4 +1,4 @@
-"""Why an offer was not served, in words: ``flmarket explain`` and the screens go by the same rule."""
+"""The reason why an offer was not served, in words: ``flmarket explain`` and the screens go by the same rule."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

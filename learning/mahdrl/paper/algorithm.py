@@ -211,7 +211,7 @@ class Learner(training.Learner):
 
 
 class Rewards:
-    """What line 11 stores as the reward: what r / Omega is above the usual one, which is ours.
+    """The reward that line 11 stores: r / Omega less the usual one, which is ours.
 
     r = Omega^accuracy climbs from near 0 to 1 whatever a service does, and that trend is far larger than what one
     round's choice changes. So rewards are centred: measured from a running mean over the earlier episodes at the same
