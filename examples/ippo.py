@@ -3,9 +3,11 @@
     pip install 'flmarket[rl]'
     python examples/ippo.py                          # `paper` on the surrogate; about a minute on one core
     python examples/ippo.py --updates 200 --seed 1 --out ippo.safetensors
+    flmarket suite ippo:ippo.safetensors --plugin examples/ippo.py --jobs 2
 
 It trains on markets in lockstep (`flmarket.vector_env`) and then plays markets that it was not trained on, beside
-`random` in the same markets. `examples/mappo.py` is the same with a critic that sees all services.
+`random` in the same markets. As a plug-in, this file is the policy that plays what was trained, in markets of any size.
+`examples/mappo.py` is the same with a critic that sees all services.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", arXiv:1707.06347, 2017; de Witt et al., "Is
 independent learning all you need in the StarCraft multi-agent challenge?", arXiv:2011.09533, 2020. In the manner of
@@ -18,11 +20,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.distributions import Bernoulli, Normal
 
 import flmarket
+from learning.environments.spaces import FlatCodec
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.statistics.area_under_curve import area_under_curve
@@ -79,6 +82,29 @@ class Actor(nn.Module):
         choice, price, available = self(seen)
         logs = choice.log_prob(wanted) + wanted * price.log_prob(payment)  # nobody is paid who is not wanted
         return (logs * available).sum(dim=1), (choice.entropy() * available).sum(dim=1)
+
+    @torch.no_grad()
+    def likeliest(self, seen: Tensor) -> np.ndarray:
+        """Return actions [n, 2 C] without exploration: the likelier choice, and the mean payment."""
+        choice, price, available = self(seen)
+        return encode((choice.probs > 0.5) * available, price.mean)
+
+
+@flmarket.policy("ippo")
+class Ippo(flmarket.Policy):
+    """Decides as the trained actor of a file: the likelier choice, and the mean payment."""
+
+    def __init__(self, context: flmarket.PolicyContext, *, checkpoint: str) -> None:
+        super().__init__(context)
+        self.codec = FlatCodec(context.bounds(), payment_limit=2.0)  # sees what `vector_env` would show in this market
+        self.actor = Actor(context.services, context.clients)
+        tensors = load_file(checkpoint)
+        own = {key.removeprefix("actor."): value for key, value in tensors.items() if key.startswith("actor.")}
+        self.actor.load_state_dict(own)
+
+    def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+        seen = torch.from_numpy(self.codec.encode(observation))[None]
+        return self.codec.decode(self.actor.likeliest(seen)[0], observation)
 
 
 def critic_of(features: int) -> nn.Module:
@@ -173,16 +199,14 @@ def log_error(accuracy: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(1 - accuracy, 1e-4))
 
 
-@torch.no_grad()
 def held_out_auc(actor: Actor, env: VectorMarketEnv, rounds: int) -> np.ndarray:
-    """Return the mean AUC of the services in each held-out market [B]: the likelier choice, and the mean payment."""
+    """Return the mean AUC of the services in each held-out market [B], without exploration."""
     seen, _ = env.reset(seed=HELD_OUT)
     count, curves = len(env.markets.round), []
     over = np.zeros(count, dtype=bool)
     accuracy = env.markets.curves.accuracy.copy()
     for _ in range(rounds):
-        choice, price, available = actor(torch.from_numpy(seen))
-        seen, _, _, _, infos = env.step(encode((choice.probs > 0.5) * available, price.mean))
+        seen, _, _, _, infos = env.step(actor.likeliest(torch.from_numpy(seen)))
         accuracy = np.where(
             over[:, None], accuracy, infos["accuracy"].reshape(count, -1)
         )  # a market that is over begins anew

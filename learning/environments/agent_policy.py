@@ -76,14 +76,14 @@ def policy_from(act: Callable[[Any], Any], *, spaces: Codec, name: str) -> type[
     if not callable(act):
         raise InputError(f"act = {str(act)[:80]!r}: must be a callable or a torch.nn.Module")
     caller = sys._getframe(1)
-    module = caller.f_globals["__name__"]
+    module, made_in = caller.f_globals["__name__"], f"{caller.f_code.co_filename}:{caller.f_lineno}"
     members = {
         "__module__": module,
-        "__doc__": f"An agent, made in {module}.",
+        "__doc__": f"The agent of {made_in}.",
         "decides": staticmethod(_callable(act)),
         "codec": spaces,
         "digest": digest(act, type(spaces).__name__, spaces.payment_limit),
-        "made_in": f"{caller.f_code.co_filename}:{caller.f_lineno}",
+        "made_in": made_in,
     }
     found: type[Policy] = type(name, (AgentPolicy,), members)
     POLICIES.register(name, found, {"file": module, "sha256": members["digest"]})

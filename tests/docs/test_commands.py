@@ -8,6 +8,7 @@ only.
 import io
 import json
 import re
+import runpy
 import subprocess
 import textwrap
 from collections import defaultdict
@@ -80,8 +81,8 @@ def runnable() -> dict[str, list[list[str]]]:
     """Return the commands of each page, cut short."""
     found: dict[str, list[list[str]]] = defaultdict(list)
     for page, words in ALL:
-        if words[1] in SCREENS | LONG:
-            continue
+        if words[1] in SCREENS | LONG or any(word.startswith("examples/") for word in words):
+            continue  # tests/examples plays what examples have trained
         if "training.validation" in " ".join(words):  # which only real training has
             words = ["quickstart" if word == "paper" else word for word in words]
         plays = words[1:3] != ["suite", "--leaderboard"]  # which shows what has been played
@@ -198,6 +199,21 @@ def test_the_program_of_the_page_on_reading_logs_runs(tmp_path: Path, monkeypatc
     names: dict[str, object] = {"__name__": "reading"}
     exec(compile(program.replace("quickstart-...", run.parents[1].name), "reading.md", "exec"), names)  # noqa: S102
     assert len(names["rounds"]) == 2 * 3  # type: ignore[arg-type]
+
+
+def test_the_programs_of_the_page_on_training_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, of_any_size = blocks((ROOT / "docs/training.md").read_text(), "python")
+    short = program.replace("seeds=5", "seeds=1, rounds=2, progress=False")
+    assert short != program
+    (tmp_path / "training.py").write_text(short)
+    runpy.run_path("training.py", run_name="__main__")
+    [meta] = tmp_path.glob("runs/paper-*/good-half/seed-0000/meta.json")
+    assert len(set(json.loads(meta.read_text())["agents"].values())) == 1
+    (tmp_path / "sized.py").write_text(of_any_size)
+    flmarket.load_plugin("sized.py")
+    played = flmarket.run("quickstart", "everybody", rounds=1, out=tmp_path / "sized", progress=False)
+    assert set(played.offers.service) == {"digits", "strokes", "scribbles"}
 
 
 def test_the_program_of_the_page_on_the_environment_runs() -> None:

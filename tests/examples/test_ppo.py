@@ -16,6 +16,8 @@ pytest.importorskip("gymnasium", reason="needs the extra rl")
 from safetensors.torch import load_file
 
 import flmarket
+from learning.evaluation import evaluate, everywhere
+from scenarios.build import market_factory
 from scenarios.loader import dumps, load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -25,6 +27,7 @@ SMALL = ["training.backend=surrogate", "clients.count=6", "rounds=4", "clients.d
 @pytest.fixture
 def ippo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.delitem(sys.modules, "ippo", raising=False)  # it registers its policy again
     import ippo
 
     return ippo
@@ -61,6 +64,19 @@ def test_it_trains_plays_and_repeats_itself(name: str, market: Path, tmp_path: P
     assert all(torch.isfinite(value).all() for value in tensors.values())
     width = flmarket.vector_env(flmarket.load(market), markets=1).single_observation_space.shape[0]
     assert tensors["critic.0.weight"].shape[1] == (width if name == "ippo" else 3 * width)
+
+
+def test_what_was_trained_plays_as_a_plug_in_as_it_did_in_lockstep(
+    ippo: ModuleType, market: Path, tmp_path: Path
+) -> None:
+    scenario = flmarket.load(market)
+    width = flmarket.vector_env(scenario, markets=1).single_observation_space.shape[0]
+    actor, critic, _ = ippo.train(scenario, lambda seen: seen, width, updates=1, seed=1)
+    ippo.save(tmp_path / "agent.safetensors", actor, critic)
+    own = ippo.held_out_auc(actor, flmarket.vector_env(scenario, markets=2, seed=ippo.HELD_OUT), scenario.rounds)
+    playing = {"ippo": everywhere("ippo", {"checkpoint": str(tmp_path / "agent.safetensors")})}
+    found = evaluate(market_factory(scenario), playing, range(ippo.HELD_OUT, ippo.HELD_OUT + 2)).auc()[0].mean(axis=-1)
+    np.testing.assert_allclose(found, own, atol=1e-6)
 
 
 def test_losses_are_finite_and_networks_move(ippo: ModuleType, market: Path) -> None:
