@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from flmarket.core.names import NAME_PATTERN
@@ -15,6 +16,8 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 
 Schema = Mapping[str, Any]
+
+_ONE = Lock()  # threads of screens ask at the same time, and two at a time break ast.parse ("recursion depth mismatch")
 
 _TYPES = {"integer": "integer", "number": "number", "string": "text", "object": "table", None: "any"}
 
@@ -141,8 +144,13 @@ def schema_at(path: Path) -> Schema | None:
     return schema
 
 
-@cache
 def _root() -> Schema:
+    with _ONE:
+        return _described()
+
+
+@cache
+def _described() -> Schema:
     root = Scenario.model_json_schema()
     tables = {**root["$defs"], Scenario.__name__: root}
     # Pydantic could read the sentences itself, but would whenever the models are made: 60 ms of every start.

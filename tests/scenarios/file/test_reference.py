@@ -1,12 +1,16 @@
 """docs/scenario.md: its reference is the schema's, and its examples work."""
 
+import ast
 import dataclasses
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
 
+import scenarios.file.keys
 from fl.training.regime import Regime
 from scenarios.file.keys import keys, schema_at
 from scenarios.file.problems import Path
@@ -92,3 +96,23 @@ def test_the_examples_of_the_page_are_one_scenario_and_its_variants() -> None:
     scenario, *variants = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     assert [len(points(parse(scenario + variant))) for variant in variants] == [1, 1, 6, 2, 1]
     assert len(parse(scenario + variants[-1]).interventions) == 2
+
+
+def test_threads_that_ask_for_the_keys_at_the_same_time_parse_their_sentences_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Screens do; in CPython 3.11 two calls of ast.parse at a time break each other."""
+    original, inside, most = ast.parse, list[int](), list[int]()
+
+    def slow(text: str) -> ast.Module:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.05)
+        inside.pop()
+        return original(text)
+
+    monkeypatch.setattr(ast, "parse", slow)
+    scenarios.file.keys._described.cache_clear()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: list(keys()), range(3)))
+    assert most == [1]
