@@ -92,8 +92,9 @@ class RealTraining(Backend):
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
         return {
-            task.service: kernel_for(task.regime.model, spec.load(task.dataset).info.shape, spec.kernel)
+            task.service: kernel_for(task.regime.model, info.labels, info.shape, spec.kernel)
             for task in spec.tasks
+            for info in (spec.load(task.dataset).info,)
         }
 
     def require(self, spec: FederationSpec) -> None:

@@ -1,4 +1,4 @@
-"""The fused CPU path: SGD and evaluation of the paper's CNN and of MLPs, whole batches at a time in one C++ call.
+"""The fused CPU path: SGD and evaluation of the paper's CNN and of dense networks, whole batches in one C++ call.
 
 The extension ``fl._fused`` (``fl/_native``) is optional; without it callers use torch. All of its variants compute the
 same floats on every processor (docs/reproducibility.md). Functions run on the calling thread and release the GIL.
@@ -6,6 +6,7 @@ Parameters are flat float32 vectors as of ``torch.nn.utils.parameters_to_vector`
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -16,14 +17,13 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.native import extension, kernel_problem
 from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
 from fl.data.dataset import Shape
-from fl.training.models import initial_values
+from fl.training.models import HIDDEN, initial_values
 from flmarket.core.errors import InputError
 
 ARITHMETIC = "fused"  # what logs call the arithmetic of all variants; the reference path's is ``reference``
 SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))
 """The shapes of images that the CNN's kernel is written for; an MLP takes any."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
-_MODELS = ("cnn", "mlp")
 _MAX_INPUTS = 2**24
 
 
@@ -75,10 +75,13 @@ def available() -> bool:
     return bool(_kernels)
 
 
-def obstacle(model: str, shape: Shape) -> str | None:
-    """Return why the fused kernel cannot train a model (by name) on images of that shape here, or None if it can."""
-    if model not in _MODELS:
-        return f"the fused kernel trains the models {' and '.join(_MODELS)}, not {model!r}"
+def obstacle(model: str, shape: Shape, hidden: Sequence[int] | None = None) -> str | None:
+    """Return why the fused kernel cannot train a model (by name) on images of that shape here, or None if it can.
+
+    ``hidden`` are the widths of the hidden layers of a user's own model, if it consists of such layers alone.
+    """
+    if model != "cnn" and model not in HIDDEN and hidden is None:
+        return f"the fused kernel trains cnn, and networks of fully connected layers with ReLU between, not {model!r}"
     if problem := _shape_problem(model, shape):
         return problem
     return None if available() else f"the fused kernel {kernel_problem()}"
@@ -211,7 +214,7 @@ def _shape_problem(model: str, shape: Shape) -> str | None:
     """Return why the kernel cannot take images of that shape, or None if it can."""
     if model == "cnn" and shape not in SHAPES:
         return f"the fused kernel trains the cnn on images of {' or '.join(map(str, SHAPES))}, not {shape}"
-    if model == "mlp" and not 1 <= shape.channels * shape.height * shape.width <= _MAX_INPUTS:
+    if model != "cnn" and not 1 <= shape.channels * shape.height * shape.width <= _MAX_INPUTS:
         return f"the fused kernel trains on images of 1 to {_MAX_INPUTS} numbers, not {shape}"
     return None
 

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 BUILTIN: Mapping[str, str] = {
     "cnn": "fl.training.networks:cnn",
+    "logistic": "fl.training.networks:logistic",
     "mlp": "fl.training.networks:mlp",
     "resnet8": "fl.training.resnet:resnet8",
 }
 """The models that come with flmarket, as module:function; imported when used."""
 
 
-MLP_HIDDEN = (200, 200)
-"""Widths of the hidden layers of ``mlp``."""
+HIDDEN: Mapping[str, tuple[int, ...]] = {"logistic": (), "mlp": (200, 200)}
+"""Widths of the hidden layers of the built-in models whose layers are all fully connected."""
 
 CNN_SHORTEST = 8
 """Pixels of a side: the ``cnn`` sees at least 16 x 16, of a smaller image mostly the border that fills these up."""
@@ -79,10 +80,11 @@ def model(name: str) -> Callable[[F], F]:
     The model is a function of the number of labels and, if it has a parameter ``shape``, of the images' shape
     (``fl.data.dataset.Shape``), so that one model fits data sets of all shapes:
 
-        @flmarket.model("linear")
-        def linear(labels, shape):
+        @flmarket.model("wide")
+        def wide(labels, shape):
             channels, height, width = shape
-            return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, labels))
+            inputs = channels * height * width
+            return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, labels))
 
     It returns a ``torch.nn.Module`` that maps images to logits [n, labels]. Only parameters travel between clients and
     server, and results must not depend on which thread trained what: buffers that training changes (``BatchNorm``'s

@@ -4,8 +4,9 @@ A user's own model is a function registered by ``flmarket.model``, or by an entr
 group ``flmarket.models``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
+from itertools import pairwise
 from threading import Lock
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
 from fl.data.dataset import Shape
-from fl.training.models import BUILTIN, MLP_HIDDEN, MODELS, initial_values, require_fit
+from fl.training.models import BUILTIN, HIDDEN, MODELS, initial_values, require_fit
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
 
@@ -65,12 +66,31 @@ def _even_side(side: int) -> int:
 
 def mlp(labels: int, shape: Shape) -> nn.Module:
     """A perceptron with two hidden layers of 200, a common small baseline in federated learning."""
+    return _dense(HIDDEN["mlp"], labels, shape)
+
+
+def logistic(labels: int, shape: Shape) -> nn.Module:
+    """Logistic regression: one fully connected layer, and a loss that is convex in its parameters."""
+    return _dense(HIDDEN["logistic"], labels, shape)
+
+
+def _dense(hidden: Sequence[int], labels: int, shape: Shape) -> nn.Module:
     layers: list[nn.Module] = [nn.Flatten()]
-    width = shape.channels * shape.height * shape.width
-    for hidden in MLP_HIDDEN:
-        layers += [nn.Linear(width, hidden), nn.ReLU()]
-        width = hidden
-    return nn.Sequential(*layers, nn.Linear(width, labels))
+    for inputs, outputs in pairwise((shape.channels * shape.height * shape.width, *hidden, labels)):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def hidden_widths(module: nn.Module) -> tuple[int, ...] | None:
+    """Return the widths of the hidden layers of a network that is nothing but layers as ``mlp`` has; else None."""
+    parts = list(module) if type(module) is nn.Sequential else []
+    linear = [part for part in parts if isinstance(part, nn.Linear) and part.bias is not None]
+    wanted = [nn.Flatten, *[nn.Linear, nn.ReLU] * len(linear)][:-1]
+    if not linear or [type(part) for part in parts] != wanted or len({*linear}) < len(linear):
+        return None  # a layer that stands there twice makes another network
+    flatten = parts[0]
+    whole = isinstance(flatten, nn.Flatten) and (flatten.start_dim, flatten.end_dim) == (1, -1)
+    return tuple(layer.out_features for layer in linear[:-1]) if whole else None
 
 
 _HINT = "; a model with a parameter named shape gets the shape of the images"

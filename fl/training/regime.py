@@ -23,7 +23,8 @@ class Regime:
         default="cnn",
         metadata={
             "description": "Network: cnn (two convolutions, three fully connected layers; the paper's), mlp (two "
-            "hidden layers), resnet8 (three residual blocks with group normalisation), or one that a plug-in registers."
+            "hidden layers), logistic (logistic regression), resnet8 (three residual blocks with group normalisation), "
+            "or one that a plug-in registers."
         },
     )
     local_epochs: int = field(

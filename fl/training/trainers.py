@@ -1,8 +1,8 @@
 """The choice of the code that trains: picks the kernel for a model and a data set, and creates its trainers.
 
-``fused`` is the compiled kernel (``fl.training.fused``), for ``cnn`` on images of two shapes and ``mlp`` on any;
-``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it can. torch, which takes
-a second to import, is imported where it trains.
+``fused`` is the compiled kernel (``fl.training.fused``), for ``cnn`` on images of two shapes, and for networks of fully
+connected layers on any; ``reference`` is plain torch, for any model and shape. ``auto`` takes the fused kernel where it
+can. torch, which takes a second to import, is imported where it trains.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.data.registry import Dataset
 from fl.training import fused
-from fl.training.models import MLP_HIDDEN
+from fl.training.models import BUILTIN, HIDDEN
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Trainer
 from flmarket.core.errors import InputError
@@ -30,9 +30,10 @@ class KernelError(InputError):
     """The requested kernel or device cannot train this model on this machine."""
 
 
-def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
+def kernel_for(model: str, labels: int, shape: Shape, wanted: Kernel) -> str:
     """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``."""
-    problem = "" if wanted == "reference" else fused.obstacle(model, shape)
+    hidden = None if wanted == "reference" else _hidden(model, labels, shape)
+    problem = "" if wanted == "reference" else fused.obstacle(model, shape, hidden)
     if problem is None:
         fused.kernel_name()
         return fused.ARITHMETIC
@@ -40,6 +41,16 @@ def kernel_for(model: str, shape: Shape, wanted: Kernel) -> str:
         raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
     require_extra("torch", f"training model {model!r} without the compiled kernel", "PyTorch", "torch")
     return "reference"
+
+
+def _hidden(model: str, labels: int, shape: Shape) -> tuple[int, ...] | None:
+    """Return the widths of the hidden layers of a network of fully connected ones, one of a user's own, too."""
+    if model in BUILTIN:
+        return HIDDEN.get(model)
+    require_extra("torch", f"model {model!r}", "PyTorch", "torch")
+    from fl.training.networks import build, hidden_widths
+
+    return hidden_widths(build(model, labels, shape, 0, "trial"))
 
 
 def require_device(device: str) -> None:
@@ -102,7 +113,7 @@ class Engine:
     @cached_property
     def kernel(self) -> str:
         """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``."""
-        return kernel_for(self.regime.model, self.dataset.info.shape, self.wanted)
+        return kernel_for(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, self.wanted)
 
     @property
     def evaluation_chunk(self) -> int:
@@ -124,16 +135,16 @@ class Engine:
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
-        if self.kernel == "reference":
+        if self.kernel == "reference" or self.regime.model not in BUILTIN:
             return self._reference(seed, *purpose).parameters
         return fused.initial_parameters(self._architecture, seed, *purpose)
 
-    @property
+    @cached_property
     def _architecture(self) -> fused.Architecture:
         labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if self.regime.model == "cnn":
             return fused.Architecture("cnn", labels, shape=shape)
-        return fused.Architecture("mlp", labels, MLP_HIDDEN, shape)
+        return fused.Architecture("mlp", labels, _hidden(self.regime.model, labels, shape) or (), shape)
 
     def _reference(self, seed: int, *purpose: str | int) -> "ReferenceTrainer":
         from fl.training.local import ReferenceTrainer

@@ -77,7 +77,7 @@ def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path],
         accuracies = [float(row["accuracy"]) for row in csv.DictReader(file)]
     assert accuracies[-1] > 0.85  # a third by chance
     meta = run.directory.meta()
-    assert meta["kernel"] == {"alpha": kernel_for(model, Shape(3, 12, 10), "auto")}
+    assert meta["kernel"] == {"alpha": kernel_for(model, 3, Shape(3, 12, 10), "auto")}
     assert not meta["data"]["lamps"]["official"]
     assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
     play(tmp_path / "b", f"training.model={model}", workers=2)

@@ -10,8 +10,8 @@ from torch import nn
 
 from fl.data.dataset import Shape
 from fl.training.fused import Architecture, initial_parameters
-from fl.training.models import MLP_HIDDEN, ModelError, model
-from fl.training.networks import HalveByMax, build
+from fl.training.models import HIDDEN, ModelError, model
+from fl.training.networks import HalveByMax, build, hidden_widths
 from flmarket.core.plugins import PluginError, UnknownPluginError
 
 SHAPE = Shape(1, 28, 28)
@@ -28,6 +28,7 @@ def parameters(module: nn.Module) -> torch.Tensor:
         ("cnn", 10, 156 + 2416 + 30840 + 10164 + 850),
         ("cnn", 62, 156 + 2416 + 30840 + 10164 + 84 * 62 + 62),
         ("mlp", 10, 784 * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10),
+        ("logistic", 10, 784 * 10 + 10),
     ],
 )
 def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int) -> None:
@@ -226,10 +227,29 @@ def test_threads_that_build_at_once_get_what_each_would_get_alone() -> None:
     [
         Architecture("cnn", 10),
         Architecture("cnn", 62, shape=Shape(3, 32, 32)),
-        Architecture("mlp", 7, MLP_HIDDEN, Shape(2, 9, 5)),
+        Architecture("mlp", 7, HIDDEN["mlp"], Shape(2, 9, 5)),
     ],
     ids=["cnn", "cnn in colour", "mlp"],
 )
 def test_the_compiled_kernel_begins_with_the_same_parameters_without_torch(arch: Architecture) -> None:
     module = build(arch.kind, arch.labels, arch.shape, 3, "model", "alpha")
     assert np.array_equal(initial_parameters(arch, 3, "model", "alpha"), parameters(module).numpy())
+
+
+@pytest.mark.parametrize(
+    ("module", "widths"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 7), nn.ReLU(), nn.Linear(7, 2)), (7,)),
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), ()),
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 7), nn.Tanh(), nn.Linear(7, 2)), None),
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 7, bias=False), nn.ReLU(), nn.Linear(7, 2)), None),
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 2), nn.ReLU()), None),
+        (nn.Sequential(nn.Flatten(2), nn.Linear(4, 2)), None),
+        (nn.Sequential(nn.Linear(4, 2)), None),
+        (nn.Linear(4, 2), None),
+    ],
+)
+def test_networks_of_fully_connected_layers_are_told_from_others(
+    module: nn.Module, widths: tuple[int, ...] | None
+) -> None:
+    assert hidden_widths(module) == widths

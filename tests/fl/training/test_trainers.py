@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from fl.data import registry as datasets
 from fl.data.dataset import Shape
@@ -21,6 +22,13 @@ from fl.training.trainers import Engine, KernelError
 
 needs_extension = pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 CNN, MLP, RESNET = Regime(model="cnn"), Regime(model="mlp"), Regime(model="resnet8")
+LOGISTIC, WIDE = Regime(model="logistic"), Regime(model="wide")
+
+
+def wide(labels: int, shape: Shape) -> nn.Module:
+    """A network of one's own, of layers that the compiled kernel knows."""
+    inputs = shape.channels * shape.height * shape.width
+    return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 30), nn.ReLU(), nn.Linear(30, labels))
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +44,12 @@ def without_extension(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def own_model() -> Regime:
-    model("own")(models.mlp)
+    model("own")(lambda labels, shape: nn.Sequential(models.mlp(labels, shape), nn.Tanh()))
     return Regime(model="own")
 
 
 @needs_extension
-@pytest.mark.parametrize("regime", [CNN, MLP], ids=["cnn", "mlp"])
+@pytest.mark.parametrize("regime", [CNN, MLP, LOGISTIC], ids=["cnn", "mlp", "logistic"])
 @pytest.mark.parametrize("wanted", ["auto", "fused"])
 def test_built_in_models_take_the_fused_kernel(digits: Any, regime: Regime, wanted: Kernel) -> None:
     assert Engine(digits, regime, wanted).kernel == "fused"
@@ -65,7 +73,7 @@ def test_without_the_extension_everything_takes_the_reference_path(digits: Any, 
 
 
 def test_the_fused_kernel_is_refused_for_a_model_it_does_not_know(digits: Any, own_model: Regime) -> None:
-    with pytest.raises(KernelError, match="trains the models cnn and mlp, not 'own'"):
+    with pytest.raises(KernelError, match="fully connected layers with ReLU between, not 'own'"):
         RealFederation([Task("alpha", digits, own_model)], 0, kernel="fused")
 
 
@@ -95,8 +103,10 @@ def test_what_the_fused_kernel_is_not_written_for_takes_the_reference_path(regim
 
 
 @needs_extension
-@pytest.mark.parametrize(("regime", "side"), [(CNN, 32), (MLP, 32), (MLP, 12)], ids=["cnn", "mlp", "small mlp"])
+@pytest.mark.parametrize(("regime", "side"), [(CNN, 32), (MLP, 32), (MLP, 12), (LOGISTIC, 12), (WIDE, 12)])
 def test_both_kernels_train_the_same_model_on_images_in_colour(regime: Regime, side: int) -> None:
+    """A user's own network of fully connected layers is among them; it begins with its own values."""
+    model("wide")(wide)
     images, order = colour(side), np.arange(40, dtype=np.int32)[None]
     trained = {}
     for wanted in ("reference", "fused"):
