@@ -23,7 +23,6 @@ from support.feedback import feedback_on
 from support.tiers import slow
 
 RIVALS = ["resolving", "mirror", "bwk"]
-MICRO = 1_000_000
 NAMES = ["alpha", "beta", "gamma"]
 
 
