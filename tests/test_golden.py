@@ -35,7 +35,12 @@ needs_kernel = pytest.mark.skipif(not fused.available(), reason="no compiled ker
 
 
 def marks(case: Case) -> list[pytest.MarkDecorator]:
-    """Real training needs the kernel, and takes longer: the fast tier plays one run of it."""
+    """Real training needs the kernel, and takes longer: the fast tier plays one run of it.
+
+    What ``private`` draws besides does not depend on the policy: there it plays the sensitive ones.
+    """
+    if case.scenario == "private" and case.policy not in SENSITIVE:
+        return [pytest.mark.slow]
     if case.scenario != "quickstart":
         return []
     return [needs_kernel] if case.policy == "mahdrl" else [needs_kernel, pytest.mark.slow]

@@ -31,6 +31,7 @@ def flmarket(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=os.environ | paths, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow  # tests/des/test_imports.py trains a market without torch in the fast tier
 @pytest.mark.skipif(not fused.available(), reason="fl._fused is not built")
 def test_the_first_market_is_trained_and_verified(folder: Path) -> None:
     played = flmarket(folder, "run", "quickstart", "--rounds", "1", "--policy", "mahdrl")

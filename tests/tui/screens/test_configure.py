@@ -15,7 +15,6 @@ from fl.training.models import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, parse
 from support.screens import painted, until
-from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen
 from tui.screens.save_dialog import DiscardDialog, SaveDialog
@@ -216,6 +215,7 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
         await until(pilot, lambda: not screen.problems)
 
 
+@pytest.mark.slow
 async def test_models_and_mechanisms_are_chosen_plug_ins_included(app: MarketApp, small: Path) -> None:
     MECHANISMS.register("mine", type("Mine", (PayAsOffered,), {}))
     MODELS.register("own", lambda labels: None)
@@ -235,7 +235,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("line", [next(iter(WRONG)), *slow(*list(WRONG)[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("line", WRONG)
 async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
     app: MarketApp, small: Path, line: str
 ) -> None:
