@@ -8,9 +8,9 @@ import json
 from io import StringIO
 from pathlib import Path
 
-from rich.console import Console
 from textual.drivers.headless_driver import HeadlessDriver
 
+from flmarket.core.console import SafeConsole
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
 from flmarket.core.tracking import tracked
@@ -39,7 +39,7 @@ class RecordedApp(MarketApp):
     def __init__(self, run: Path) -> None:
         super().__init__(run=run)
         self.driver_class = Recorded
-        self.console = Console(file=StringIO(), color_system="truecolor", legacy_windows=False)  # wherever it plays
+        self.console = SafeConsole(file=StringIO(), color_system="truecolor", legacy_windows=False)  # wherever it plays
         self.clock = 0.0  # seconds since the recording began
         self.drawings = [(0.0, HIDDEN_CURSOR)]  # and what was drawn
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from rich.console import Console
+from textual.geometry import Size
 
 import flmarket
 from scenarios.logs.run_state import RunState
@@ -114,8 +115,9 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
         title = compared.query_one(Plot)
         await until(pilot, lambda: str(title.border_title).startswith("alpha: accuracy on fitted curves % ("))
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(preview(next(entry for entry in recent_runs(tmp_path / "runs") if entry.path == paths[0]), app))
-    assert "# service status accuracy % spent last" in " ".join(console.export_text().split())
+    entry = next(entry for entry in recent_runs(tmp_path / "runs") if entry.path == paths[0])
+    console.print(preview(entry, app, Size(60, 30)).words)
+    assert "# service policy status accuracy % " in " ".join(console.export_text().split())
 
 
 def panel_title(screen: MarketScreen) -> str:
