@@ -70,7 +70,8 @@ has gaps where a service hired no client."""
         room = max(10, view.round + (-view.round) % 10)
         plot = self.query_one(Plot)
         plot.begin(room if view.scenario is None else min(view.scenario.rounds, room))
-        plot.playhead(last, tint(self.app, "accent"))
+        if last:
+            plot.playhead(last, tint(self.app, "accent"))
         scale = 100 if self.metric == "accuracy" else 1
         for m in range(len(rows)):
             color = series_color(m)

@@ -43,7 +43,11 @@ class EventLines(LineView):
         room = max(8, self.room - self._label - self._kind)
         self._lines = []
         for place, event in enumerate(events):
-            self._lines += ((place, part, not i) for i, part in enumerate(wrapped(event_words(event), room)))
+            words = event_words(event)
+            if len(words) <= room:  # names have plain letters only
+                self._lines.append((place, words, True))
+            else:
+                self._lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
         self.resize(len(self._lines), self.room)
         if cursor is not None:
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
+from rich.text import Span, Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -12,6 +12,7 @@ from des.observation import Status
 from flmarket.analysis.what_if.reasons import cash
 from tui.panels.best_offer_line import BestLine
 from tui.panels.panel import Panel
+from tui.panels.price_bars import LEGEND, PriceAxis, Rival
 from tui.state.bid_verdicts import WORDS, Line, Verdict
 from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
@@ -20,13 +21,28 @@ from tui.style.formats import plain
 from tui.style.messages import Selected
 from tui.widgets.table_view import TableView
 
-BID, OFFER, WHY = Column("bid", "bid", right=True), Column("offer", "offer", right=True), Column("result", "why")
+BID, OFFER = Column("bid", "bid", right=True), Column("offer", "offer", right=True)
+BARS, WHY = Column("result", "", least=20, grows=True), Column("why", "why", leaves=1)
 QUALITY = (
-    Column("dqi", "DQI", right=True, leaves=3),
-    Column("size", "D", right=True, leaves=2),
-    Column("emd", "EMD", right=True, leaves=1),
+    Column("dqi", "DQI", right=True, leaves=4),
+    Column("size", "D", right=True, leaves=3),
+    Column("emd", "EMD", right=True, leaves=2),
 )
 COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
+
+
+CAME = {
+    Verdict.SERVED: "{who} got client {client}",
+    Verdict.DROPPED: "{who} did not get client {client}",
+    Verdict.OUTBID: "{who} did not get client {client}",
+    Verdict.UNWANTED: "{who} made client {client} no offer",
+    Verdict.MISFIT: "{who} made client {client} no offer",
+    Verdict.OFFLINE: "{who} made client {client} no offer",
+    Verdict.LEFT: "{who} made client {client} no offer",
+}
+"""What came of a bid, before the reason."""
+
+SIGN = 2  # cells before a bar, for the sign of what came of the bid
 
 
 class BookTable(TableView):
@@ -43,6 +59,7 @@ class BookTable(TableView):
         self._view: Moment | None = None
         self._listed: list[int] = []
         self._subject: object = None
+        self._axis = PriceAxis(0, 1)
 
     def show(self, view: Moment) -> None:
         """Show the book of the chosen service or client; the cursor stays on its line."""
@@ -58,8 +75,10 @@ class BookTable(TableView):
             self._subject, chosen = subject, None
             self.forget_widths()
         who = Column("who", "service", least=12) if self.by_client else Column("who", "client", right=True)
-        self.columns = (who, BID, OFFER, *QUALITY, WHY)
+        self.columns = (who, BID, OFFER, BARS, *QUALITY, WHY)
         self.rows(len(self._listed))
+        most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)
+        self._axis = PriceAxis(most, max(1, self._widths.get(BARS.key, 0) - SIGN))
         if self.has_focus and chosen in self._listed:
             self.cursor = self._listed.index(chosen)
 
@@ -84,15 +103,17 @@ class BookTable(TableView):
         return view.book.line(place, client) if self.by_client else view.book.line(service, place)
 
     def cells(self, index: int) -> Sequence[Text]:
-        bid = self.bid(index)
-        assert bid is not None  # noqa: S101 - a row is there
+        """Return a row, of the bars the sign alone: they are drawn for the width that they have (``line``)."""
+        view, bid = self._view, self.bid(index)
+        assert view is not None  # noqa: S101 - a row is there
+        assert bid is not None  # noqa: S101
         color = tint(self.app, COLORS.get(bid.verdict, "foreground"), dim=bid.verdict not in COLORS)
-        offer, why = bid.payment, f"{bid.verdict.value} {bid.reason}"
-        if self._view is not None and self._view.event is not None:
-            why, color = self.walked(bid), tint(self.app, "foreground")
-            offer = None if why.startswith(Verdict.UNWANTED.value) else bid.payment
+        offer, mark, why = bid.payment, bid.verdict.value, bid.reason
+        if view.event is not None:
+            (mark, why), color = self.walked(bid), tint(self.app, "foreground")
+            offer = bid.payment if view.offered(bid.service) else None
         if self.by_client:
-            name = self._view.logged.services[bid.service].service if self._view else ""
+            name = view.logged.services[bid.service].service
             who = plain(f"{sign(bid.service)} {name}", series_color(bid.service))
         else:
             who = plain(f"{bid.client}")
@@ -100,18 +121,51 @@ class BookTable(TableView):
             "who": who,
             "bid": plain(cash(bid.bid)),
             "offer": plain("" if offer is None else cash(offer), color),
-            "result": plain(why, color),
+            "result": plain(mark, color),
             "dqi": plain(f"{bid.dqi:.4f}"),
             "size": plain(f"{bid.data_size}"),
             "emd": plain(f"{bid.emd:.3g}"),
+            "why": plain(why, color),
         }
         return [found[column.key] for column in self.columns]
 
-    def walked(self, bid: Line) -> str:
-        """Return what has become of a bid by this moment of a walk through the round."""
+    def head(self) -> tuple[Text, Text]:
+        titles = [plain(" " * SIGN + self._axis.ticks() if it is BARS else it.label, "bold") for it in self.columns]
+        return Text(end=""), self._joined(titles)
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        cells = list(self._row(index))
+        place = self.columns.index(BARS)
+        mark, bar = cells[place], self._prices(index)
+        spans = [Span(0, len(mark), mark.style), *(span.move(SIGN) for span in bar.spans)]
+        cells[place] = Text(f"{mark.plain} {bar.plain}", end="", spans=spans)
+        return Text(end=""), self._joined(cells)
+
+    def _prices(self, index: int) -> Text:
+        """Return the bar of a row; in a walk through the round, of what is known by then."""
+        view, bid = self._view, self.bid(index)
+        assert view is not None  # noqa: S101 - a row is there
+        assert bid is not None  # noqa: S101
+        done = view.event is None or view.allocated
+        rivals = [
+            Rival(place, offer.payment, served=done and offer.core is not None)
+            for place, offer in view.book.rivals(bid.service, bid.client)
+            if view.offered(place)
+        ]
+        return self._axis.bar(
+            bid.bid,
+            bid.payment if view.offered(bid.service) else None,
+            bid.service,
+            rivals,
+            served=done and bid.verdict is Verdict.SERVED,
+            asked=tint(self.app, "foreground"),
+        )
+
+    def walked(self, bid: Line) -> tuple[str, str]:
+        """Return what has become of a bid by this moment of a walk through the round: the sign, and words."""
         mark = self._view.mark(bid.service, bid.client) if self._view else ""
         known = mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value}
-        return f"{mark} {bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])}"
+        return mark, bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])
 
 
 def _absence(view: Moment, place: int) -> str:
@@ -134,6 +188,9 @@ class BookPanel(Panel):
 
 [b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD, with the noise of its costs.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
+[b]━ ╌[/b]  the offer on the axis of money: solid where it was served, broken where it was not; [b]│[/b] is the bid. The
+signs of other services stand at what they offered the client; those that are underlined got it.
+[b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
 [b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
@@ -147,6 +204,10 @@ A click on a column's title sorts by it."""
         yield BookTable(id="book-table")
         yield Static("", id="book-reason")
         yield BestLine(id="book-best")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.border_subtitle = LEGEND
 
     @property
     def target(self) -> BookTable:
@@ -191,8 +252,7 @@ A click on a column's title sorts by it."""
         else:
             place = min(view.service, len(view.logged.services) - 1)
             row = view.logged.services[place]
-            known = view.event is None or row.service in view.decided
-            left = max(0, view.book.remaining(place)) if known else row.budget
+            left = max(0, view.book.remaining(place)) if view.offered(place) else row.budget
             money = f"{cash(left)} of {cash(row.budget)} left"
             gone = _absence(view, place).partition(",")[0]  # the line below says why
             self.entitle(gone or f"{row.service}{only}, {money}")
@@ -205,10 +265,13 @@ A click on a column's title sorts by it."""
             words = "" if self.by_client else _absence(self.view, self.view.service)
         else:
             who = self.view.logged.services[bid.service].service
-            known = self.view.event is None
-            sign_, reason = (bid.verdict.value, bid.reason) if known else self.target.walked(bid).split(" ", 1)
-            data = f"D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}"
-            words = f"{sign_} client {bid.client} for {who}: {reason} ({data})"
+            data = f"Its data: D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}."
+            if self.view.event is None:
+                came = CAME[bid.verdict].format(who=who, client=bid.client)
+                words = f"{bid.verdict.value} {came}: {bid.reason}. {data}"
+            else:
+                mark, so_far = self.target.walked(bid)
+                words = f"{mark} Client {bid.client} and {who} so far: {so_far}. {data}"
         place = self.query_one("#book-reason", Static)
         rows = min(6, len(list(wrapped(words, place.size.width))))
         if rows > place.size.height:  # it does not shrink again from round to round: that lays out the whole screen

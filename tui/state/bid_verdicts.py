@@ -1,6 +1,6 @@
 """The order book of a round: every client's bid to every service, what was offered, who won, and the reason."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -81,12 +81,14 @@ class Book:
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
         self._mechanism = world.mechanism(logged.number)
-        self._names = [row.service for row in logged.services]
-        places = {name: m for m, name in enumerate(self._names)}
+        places = {row.service: m for m, row in enumerate(logged.services)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
         self._of_service: dict[int, list[OfferReport]] = {}
         for offer in logged.offers:
             self._of_service.setdefault(places[offer.service], []).append(offer)
+        self._of_client: dict[int, list[tuple[int, OfferReport]]] = {}
+        for (place, client), offer in self._offers.items():
+            self._of_client.setdefault(client, []).append((place, offer))
         self.holders = holders(logged.offers)
         self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
@@ -141,6 +143,16 @@ class Book:
             verdict=verdict,
             reason=self._reason(verdict, service, client, offer),
         )
+
+    def rivals(self, service: int, client: int) -> Iterator[tuple[int, OfferReport]]:
+        """Yield the other services that made a client an offer, by their places, each with it."""
+        return ((m, offer) for m, offer in self._of_client.get(client, ()) if m != service)
+
+    def dearest(self, *, service: int | None = None, client: int | None = None) -> Micro:
+        """Return the highest bid or offer in a service's book, or in a client's."""
+        where = np.s_[service, :] if service is not None else np.s_[:, client]
+        offers = self._payments if service is not None else self._payments[where]  # rivals' offers, too
+        return int(max(self.qualities.bid[where].max(), offers.max()))
 
     @property
     def has_best(self) -> bool:
@@ -219,9 +231,9 @@ class Book:
             case Verdict.UNWANTED:
                 return "not chosen, though it fits the remaining budget"
             case Verdict.MISFIT if bid > self.logged.services[service].budget:
-                return f"asks more than the whole budget: {cash(bid)} > {cash(self.logged.services[service].budget)}"
+                return f"it asks more than the whole budget: {cash(bid)} > {cash(self.logged.services[service].budget)}"
             case Verdict.MISFIT:
-                return "does not fit the remaining budget"
+                return "it does not fit the remaining budget"
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is Verdict.SERVED:
             return self._won(offer)
@@ -233,11 +245,7 @@ class Book:
         won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {cash(over, price)} over its bid")
         if self._mechanism != DEFAULT:
             return won
-        beaten = [
-            other
-            for m in range(len(self._names))
-            if (other := self._offers.get((m, offer.client))) is not None and other.outcome is Outcome.OUTBID
-        ]
+        beaten = [other for _, other in self._of_client[offer.client] if other.outcome is Outcome.OUTBID]
         if not beaten:
             return f"{won}; no one was outbid"
         best = max(beaten, key=lambda other: other.payment)

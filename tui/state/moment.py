@@ -98,6 +98,10 @@ class Moment:
     def decided(self) -> set[str]:
         return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
 
+    def offered(self, service: int) -> bool:
+        """Whether it is known what a service, by its place, offers: from its decision on."""
+        return self.event is None or self.logged.services[service].service in self.decided
+
     @cached_property
     def allocated(self) -> bool:
         """In a walk: whether the cores have been allocated; a wanted client without one was then outbid."""
@@ -122,6 +126,6 @@ class Moment:
         name = self.logged.services[service].service
         if (name, client) in self.reached:
             return MARKS.get(self.reached[name, client], "◇")
-        if self.book.offer(service, client) is None or name not in self.decided:
+        if self.book.offer(service, client) is None or not self.offered(service):
             return Verdict.UNWANTED.value
         return verdict.value if self.allocated and verdict is Verdict.OUTBID else WANTED

@@ -17,10 +17,12 @@ class Column:
     right: bool = False  # its cells are aligned to the right, as numbers are
     leaves: int = 0  # its turn to be left out where there is no room for all, from 1; 0 always stays
     least: int = 0  # the width to which it is cut before others are left out; 0 for one that is not
+    grows: bool = False  # whether it takes the room that the others leave
 
 
 def laid_out(columns: Sequence[Column], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:
     """Return the widths of the columns that there is room for, of which ``wanted`` shows each in full, in order."""
+    wanted = {column.key: room if column.grows else wanted[column.key] for column in columns}
     widths = {column.key: min(wanted[column.key], column.least or wanted[column.key]) for column in columns}
 
     def over() -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
+from rich.text import Span, Text
 from textual import events
 from textual.message import Message
 
@@ -64,9 +64,9 @@ class TableView(LineView):
 
     def _measure(self) -> None:
         top = max(0, min(self.scroll_offset.y, self.count - 1))
-        shown = range(top, min(self.count, top + max(1, self.size.height)))
+        shown = [self._row(index) for index in range(top, min(self.count, top + max(1, self.size.height)))]
         for place, column in enumerate(self.columns):
-            widest = max((self._row(index)[place].cell_len for index in shown), default=0)
+            widest = max((row[place].cell_len for row in shown), default=0)
             self._widest[column.key] = max(len(column.label), widest, self._widest.get(column.key, 0))
         self._widths = laid_out(self.columns, self._widest, self.room)
         self.resize(self.count, self.room)
@@ -91,16 +91,22 @@ class TableView(LineView):
         return Text(end=""), self._joined(self._row(index))
 
     def _joined(self, cells: Sequence[Text]) -> Text:
-        line = Text(end="", no_wrap=True)
+        parts: list[str] = []  # put together at once, which is quicker than Text.append
+        spans: list[Span] = []
+        at = 0
         for column, cell in zip(self.columns, cells, strict=True):
             if (width := self._widths.get(column.key)) is None:
                 continue
             cell = shortened(cell, width)
-            room = " " * (width - cell.cell_len)
-            line.append(room if column.right else "").append_text(cell)
-            line.append(" " * GAP if column.right else room + " " * GAP)
-        line.right_crop(GAP)
-        return line
+            words, room = cell.plain, " " * (width - cell.cell_len)
+            before, after = (room, "") if column.right else ("", room)
+            begin = at + len(before)
+            if cell.style:
+                spans.append(Span(begin, begin + len(words), cell.style))
+            spans += [span.move(begin) for span in cell.spans]
+            parts += (before, words, after, " " * GAP)
+            at = begin + len(words) + len(after) + GAP
+        return Text("".join(parts[:-1]), end="", no_wrap=True, spans=spans)
 
     def copied(self, index: int) -> str:
         """Return a row, or for -1 the titles, as cells with tabs between them, which spreadsheets take."""

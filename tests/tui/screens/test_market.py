@@ -9,6 +9,7 @@ import pytest
 from textual.widgets import Input, Static
 
 import flmarket
+from des.log_records import Kind
 from scenarios.logs.run_state import RunState
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
@@ -19,6 +20,7 @@ from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
 from tui.panels.order_book import BookPanel
+from tui.panels.price_bars import REFUSED, SERVED
 from tui.panels.services import ServicesTable
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
@@ -191,7 +193,7 @@ async def test_the_order_book_follows_what_is_chosen_and_gives_reasons(app: Mark
         assert "beta" in str(book.border_title)
         table = book.target
         assert table.count == 8
-        whys = " ".join(str(table.cell(c, "result")) for c in range(8))
+        whys = " ".join(str(table.cell(c, "why")) for c in range(8))
         assert "core 0, paid its bid" in whys
         assert "does not fit the remaining budget" in whys
         everything = " ".join(
@@ -252,17 +254,36 @@ async def test_the_cursor_of_the_book_stays_on_its_client(app: MarketApp, play_s
             assert moved.client == chosen.client
 
 
-async def test_the_reason_has_the_room_and_quality_follows_where_there_is_more(
+async def test_the_bars_have_the_room_and_quality_and_reasons_follow_where_there_is_more(
     app: MarketApp, play_small: Play
 ) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("home", "4")
-        assert re.search(r"offer +why", painted(app))
+        assert re.search(r"offer +0 +1 .* DQI +D +EMD ", painted(app))
         reason = str(screen.query_one("#book-reason", Static).render())
         assert "DQI" in reason
         await pilot.press("m")
         await pilot.pause()
-        assert re.search(r"offer +DQI +D +EMD +why", painted(app))
+        assert re.search(r"offer +0 +1 .* DQI +D +EMD +why", painted(app))
+
+
+async def test_in_a_walk_bars_and_rivals_come_with_decisions_and_are_solid_once_served(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home", "o", "4", "b")
+        table, events = screen.query_one(BookPanel).target, screen.view.events
+
+        def drawn() -> str:
+            return "".join(table.line(row)[1].plain for row in range(table.count))
+
+        assert SERVED in drawn()
+        assert REFUSED in drawn()
+        decisions = [place for place, event in enumerate(events) if event.event is Kind.DECISION]
+        for happened, found in ((decisions[0], ""), (decisions[-1] + 1, REFUSED), (len(events), REFUSED + SERVED)):
+            screen.head.event = happened
+            screen.draw()
+            assert {mark for mark in SERVED + REFUSED if mark in drawn()} == set(found)
 
 
 async def test_the_overview_has_all_clients_on_the_screen(app: MarketApp, play_small: Play, scenario_text: str) -> None:
@@ -438,7 +459,7 @@ async def test_enter_in_the_clients_goes_to_the_line_in_the_order_book(
         await until(pilot, lambda: screen.selected == (1, 3), "the cell")
         assert "beta" in str(book.border_title)
         await until(pilot, lambda: str(book.target.cell(book.target.cursor, "who")) == "3", "the line")
-        assert "client 3 for beta" in str(screen.query_one("#book-reason", Static).render())
+        assert "beta made client 3 no offer: " in str(screen.query_one("#book-reason", Static).render())
 
 
 def refused(screen: MarketScreen) -> list[tuple[int, int]]:
@@ -463,7 +484,10 @@ async def test_enter_on_a_client_explains_the_refusal_that_its_row_shows(app: Ma
         name = session.history[1].services[service].service
         await until(
             pilot,
-            lambda: f"client {client} for {name}: outbid by" in str(screen.query_one("#book-reason", Static).render()),
+            lambda: (
+                f"{name} did not get client {client}: outbid by"
+                in str(screen.query_one("#book-reason", Static).render())
+            ),
         )
         assert name in str(book.border_title)
 
