@@ -16,7 +16,7 @@ from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, reseal, table
 from support.tiers import slow
 from support.worlds import LASTING, WORLDS, behaving
-from tui.widgets.preview import story
+from tui.widgets.scenario_words import story
 
 each_world = pytest.mark.parametrize("world", WORLDS)
 Played = Callable[[str], RunDirectory]

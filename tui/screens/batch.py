@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
-from textual.geometry import Size
 from textual.widgets import Static
 
 from flmarket.core.counting import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
-from tui.screens.worker_results import hand_over
 from tui.state.batch_folder import Look, RunLine, RunsFolder
 from tui.state.batch_groups import ORDERS, Place, RunGroup, grouped, leagues, ordered
 from tui.state.catalogue import Entry
@@ -26,7 +24,7 @@ from tui.style.run_states import state_sign, state_style
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.league_chart import LeagueChart
-from tui.widgets.preview import ROOM, Preview, preview
+from tui.widgets.preview import ROOM
 from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:
@@ -112,7 +110,9 @@ Time left is what is left at the present pace, at most: a run ends early when al
     def draw(self) -> None:
         if not self.is_mounted or not self.query("#batch-table"):
             return
-        self.query_one("#batch-status", Static).update(Text("\n").join(self._status()), layout=False)
+        status, words = self.query_one("#batch-status", Static), Text("\n").join(self._status())
+        if words != status.content:
+            status.update(words, layout=False)
         if self.look is None:
             return
         runs = ordered(self.look.runs, self.order)
@@ -164,8 +164,10 @@ Time left is what is left at the present pace, at most: a run ends early when al
                 shown.append("\ninterrupted; the same command continues it from its last checkpoint")
         elif isinstance(line, RunGroup):
             shown = Text(str(line.key), tint(self.app, "foreground", dim=True))
-        self.query_one("#batch-detail", Static).update(shown)
-        self.call_after_refresh(self._beside, line)
+        detail = self.query_one("#batch-detail", Static)
+        if shown != detail.content:  # else all would be laid out again
+            detail.update(shown)
+        self._beside(line)
 
     def _beside(self, line: RunLine | RunGroup | None) -> None:
         """Show the leagues, and preview the chosen line's run, or the first one of its group."""
@@ -174,20 +176,9 @@ Time left is what is left at the present pace, at most: a run ends early when al
         if run is None:
             return
         self.query_one(LeagueChart).show(self._leagues, run.standing.path.parents[1])
-        pane = self.query_one(PreviewPane)
-        shown = run.standing, pane.size, self.app.theme
-        if pane.size and shown != self._previewed:
-            self._previewed = shown
-            self._preview(run.standing.path, pane.size)
-
-    @work(thread=True, exclusive=True, group="preview")
-    def _preview(self, path: Path, room: Size) -> None:
-        found = preview(Entry("run", path.name, path), self.app, room)
-        hand_over(self.app, self._show_preview, found)
-
-    def _show_preview(self, found: Preview) -> None:
-        for pane in self.query(PreviewPane):  # none while the app ends
-            pane.show(found)
+        if run.standing != self._previewed:
+            self._previewed = run.standing
+            self.query_one(PreviewPane).ask(Entry("run", run.standing.path.name, run.standing.path))
 
     @on(BatchTable.Moved)
     def _moved(self) -> None:

@@ -25,13 +25,13 @@ from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
 from tui.screens.navigation import Navigator
 from tui.screens.save_dialog import DiscardDialog, SaveDialog
-from tui.screens.worker_results import hand_over
 from tui.style.columns import end_of
 from tui.style.key_bindings import named
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
 from tui.widgets.scenario_words import Meanings, meanings
+from tui.widgets.worker_results import hand_over
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 

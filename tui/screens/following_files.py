@@ -21,6 +21,7 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         super().__init__()
         self._timer: Timer | None = None
         self._looking = False
+        self._looked_once = False
 
     def see(self) -> Seen:
         """Look at the files. Called in a thread, because their disk may be slow."""
@@ -67,6 +68,8 @@ class FollowingScreen(Screen[None], Generic[Seen]):
 
     def _looked(self, seen: Seen, took: float) -> None:
         self._looking = False
+        if not self._looked_once:  # the first look reads everything, and says nothing about the next ones
+            self._looked_once, took = True, 0.0
         self.take(seen)
         if not self.is_mounted:
             return

@@ -12,17 +12,16 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from flmarket.core.errors import InputError
-from tui.screens.worker_results import hand_over
 from tui.style.key_bindings import named
 from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells, matches
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview_pane import PreviewPane
+from tui.widgets.worker_results import hand_over
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
     from tui.state.catalogue import Entry
     from tui.state.watched_run import Session
-    from tui.widgets.preview import Preview
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
 
@@ -76,7 +75,6 @@ or in the folder given with --out. The newest come first."""
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._preview())
         # Its imports would delay the first picture.
         self.set_timer(LATER, self.action_reload)
 
@@ -134,31 +132,15 @@ or in the folder given with --out. The newest come first."""
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
-        self.refresh_bindings()
-        self._preview()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._preview)
-
-    @work(thread=True, exclusive=True, group="preview")
-    def _preview(self) -> None:
         from tui.state.catalogue import Entry
         from tui.state.watched_run import Session
-        from tui.widgets.preview import Preview, preview
 
+        self.refresh_bindings()
         chosen = self.chosen
-        if isinstance(chosen, Session):
-            if chosen.directory is None:
-                hand_over(self.app, self._show_preview, Preview(chosen.label))
-                return
+        if isinstance(chosen, Session) and chosen.directory is not None:
             chosen = Entry("run", chosen.label, chosen.directory)
-        if chosen is not None:
-            found = preview(chosen, self.app, self.query_one(PreviewPane).size)
-            hand_over(self.app, self._show_preview, found)
-
-    def _show_preview(self, found: "Preview") -> None:
-        for pane in self.query(PreviewPane):  # none while the app ends
-            pane.show(found)
+        if isinstance(chosen, Entry):
+            self.query_one(PreviewPane).ask(chosen)
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:

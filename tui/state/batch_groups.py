@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -111,7 +111,8 @@ class Place:
 
     group: RunGroup  # its runs
     accuracies: tuple[float, ...]  # the final accuracy of each complete run, %
-    interval: Interval | None  # of their mean; None where there is none yet
+    # of their mean; None where there is none yet. It follows from the others, and may have ends that are no numbers.
+    interval: Interval | None = field(compare=False)
 
 
 def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:

@@ -32,6 +32,7 @@ COLUMNS = (
     Column("problem", "what is wrong", leaves=1, least=16),
 )
 BAR = 12
+AGES = 10  # seconds for which ages are right enough
 
 
 class BatchTable(TableView):
@@ -42,10 +43,14 @@ class BatchTable(TableView):
         self.lines: Sequence[RunLine | RunGroup] = ()
         self.marked: frozenset[object] = frozenset()
         self._twins: frozenset[str] = frozenset()
+        self._drawn: object = None
 
     def show(self, lines: Sequence[RunLine | RunGroup], marked: frozenset[object]) -> None:
         """Show runs or groups; the cursor stays on the same one. ``marked`` has the directories of marked runs."""
-        chosen = self.chosen
+        shown = tuple(lines), marked, self.app.theme, time.time() // AGES
+        if shown == self._drawn:
+            return
+        self._drawn, chosen = shown, self.chosen
         self.lines, self.marked = lines, marked
         self._twins = _twins(lines)
         runs = [run for line in lines for run in (line.runs if isinstance(line, RunGroup) else [line])]

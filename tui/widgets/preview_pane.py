@@ -1,13 +1,21 @@
 """The part of a screen that previews an entry: words, a plot where the preview has curves, and more words."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.timer import Timer
 from textual.widgets import Static
 
+from tui.widgets.worker_results import hand_over
+
 if TYPE_CHECKING:
+    from tui.state.catalogue import Entry
     from tui.widgets.preview import Preview
+
+PAUSE = 0.05  # seconds for which a choice stands before it is previewed: who holds a key down passes many
 
 
 class PreviewPane(VerticalScroll, can_focus=True):
@@ -20,11 +28,41 @@ class PreviewPane(VerticalScroll, can_focus=True):
     PreviewPane Plot { height: 1fr; min-height: 9; }
     """
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._entry: Entry | None = None
+        self._timer: Timer | None = None
+
     def compose(self) -> ComposeResult:
         yield Static("loading …", id="preview")
         yield Static("", id="preview-below")
 
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._again())
+
+    def on_resize(self) -> None:
+        self._again()
+
+    def ask(self, entry: "Entry") -> None:
+        """Preview an entry, unless another one is asked for meanwhile."""
+        self._entry = entry
+        self._again()
+
+    def _again(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        if self._entry is not None and self.size:
+            self._timer = self.set_timer(PAUSE, partial(self._make, self._entry))
+
+    @work(thread=True, exclusive=True, group="preview")
+    def _make(self, entry: "Entry") -> None:
+        from tui.widgets.preview import preview
+
+        hand_over(self.app, self.show, preview(entry, self.app, self.size))
+
     def show(self, found: "Preview") -> None:
+        if not self.is_attached:  # the app ends
+            return
         self.query_one("#preview", Static).update(found.words)
         self.query_one("#preview-below", Static).update(found.below)
         for plot in self.query("Plot"):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
+from tui.screens.following_files import INTERVAL
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
@@ -153,6 +155,25 @@ async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
         looks = len(most)
         await until(pilot, lambda: len(most) > looks)  # and it goes on looking
     assert max(most) == 1
+
+
+async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, looks = RunsFolder.look, []
+
+    def slow(folder: RunsFolder) -> Look:
+        looks.append(1)
+        time.sleep(0.5 if len(looks) == 1 else 0)
+        return look(folder)
+
+    monkeypatch.setattr(RunsFolder, "look", slow)
+    app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
+    async with app.run_test() as pilot:
+        screen = await batch(pilot)
+        await until(pilot, lambda: screen._timer)
+        assert screen._timer is not None
+        assert screen._timer._interval == INTERVAL
 
 
 @pytest.mark.slow

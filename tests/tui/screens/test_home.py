@@ -29,6 +29,7 @@ from tui.state.seek import TO_WATCH
 from tui.state.watched_run import Session
 from tui.widgets.plot import Plot
 from tui.widgets.preview import Preview, preview
+from tui.widgets.preview_pane import PreviewPane
 
 
 async def home(pilot: Pilot[None]) -> HomeScreen:
@@ -432,6 +433,7 @@ async def test_what_was_loaded_while_the_app_ended_is_dropped(app: MarketApp) ->
         home = app.screen
         assert isinstance(home, HomeScreen)
         await until(pilot, lambda: home.entries, "the lists")
+        pane = home.query_one(PreviewPane)
         await home.query("#home-right, #entries").remove()
-        home._show_preview(Preview("a preview"))
+        pane.show(Preview("a preview"))
         home._list(home.entries)

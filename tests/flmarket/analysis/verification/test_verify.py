@@ -28,7 +28,7 @@ from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
-from tui.widgets.preview import story
+from tui.widgets.scenario_words import story
 
 INTERVENTIONS = """
 [[interventions]]
