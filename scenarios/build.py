@@ -24,7 +24,7 @@ from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
-from fl.surrogate.fitted import Fit, dqi_fit
+from fl.surrogate.fitted import Fit, FitError, dqi_fit
 from fl.surrogate.learning_curves import Curve
 from fl.training.jobs import Federation
 from flmarket.core.errors import InputError, RunError
@@ -52,15 +52,24 @@ class Shelf:
         return self._loaded[name]
 
     def digests(self, scenario: Scenario) -> dict[str, str]:
-        """Return the SHA-256 of all that results depend on besides the scenario: data (or arrays), traces and fits."""
+        """Return the SHA-256 of all that results depend on besides the scenario: data (or arrays), traces and fits.
+
+        Raises:
+            FitError: a fit was measured on other images than a data set has.
+        """
+        recorded, fits = recorded_of(scenario), fits_of(scenario)
         files = {
-            f"{name}/{file}": digest
-            for name in recorded_of(scenario)
-            for file, digest in sorted(self.get(name).digests.items())
+            f"{name}/{file}": digest for name in recorded for file, digest in sorted(self.get(name).digests.items())
         }
+        for fit in fits:  # a path, and a plug-in's name, may stand for other images elsewhere
+            if fit.dataset in recorded and fit.source.get("images", own := self.get(fit.dataset).digest) != own:
+                raise FitError(
+                    f"data set {fit.dataset!r}: its {fit.kind} fit was measured on other images; measure these with "
+                    f"flmarket calibrate {fit.kind} SCENARIO, or rename the data set"
+                )
         if (trace := trace_of(scenario)) is not None:
             files["availability"] = trace.sha256
-        return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits_of(scenario)}
+        return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits}
 
 
 class Seats:

@@ -1,5 +1,6 @@
 """A data set: images and labels as arrays, and a description of them."""
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -84,6 +85,11 @@ class Dataset:
     test_labels: Labels
     digests: Mapping[str, str]
     official: bool
+
+    @property
+    def digest(self) -> str:
+        """Eight digits that tell its images from those of another one with the same name."""
+        return hashlib.sha256(repr(sorted(self.digests.items())).encode()).hexdigest()[:8]
 
     @classmethod
     def of(cls, info: DatasetInfo, arrays: Arrays, digests: Mapping[str, str], known: Mapping[str, str]) -> Self:

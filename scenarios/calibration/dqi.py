@@ -1,7 +1,6 @@
 """``flmarket calibrate dqi``: experiments for each data set of a scenario, the fit of eq. (6), a table and figures."""
 
 import csv
-import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -59,6 +58,7 @@ def calibrate_dqi(
             "scenario": scenario.name,
             "repetitions": repetitions,
             "official": dataset.official,
+            "images": dataset.digest,
         }
         shortened = {key: round(value, 4) for key, value in found.items()}
         made = Fit("dqi", name, regime, asdict(parameters), shortened, source)
@@ -123,10 +123,8 @@ def _measure(
 ) -> Sequence[Point]:
     """Return the points of all experiments on one data set, measuring those that the log lacks."""
     name = dataset.info.name
-    # Eight digits tell a data set's images from those of another one with the same name.
-    images = hashlib.sha256(repr(sorted(dataset.digests.items())).encode()).hexdigest()[:8]
     how = (
-        name, images, regime.model, str(regime.local_epochs), str(regime.batch_size),
+        name, dataset.digest, regime.model, str(regime.local_epochs), str(regime.batch_size),
         repr(regime.learning_rate), repr(regime.momentum),
     )  # fmt: skip
     # Label mixes have EMDs from 0 to the largest one.

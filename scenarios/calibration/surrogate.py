@@ -100,6 +100,7 @@ def calibrate_surrogate(
             "held_out": list(tested),
             "seeds": held_out,
             "official": shelf.get(name).official,
+            "images": shelf.get(name).digest,
         }
         known = {"spearman": _known(order), "mae_after_round_10": _known(error)}
         made = Fit("surrogate", name, base.training_for(name), curve.parameters(), known, source)
@@ -107,13 +108,9 @@ def calibrate_surrogate(
             add(folder / "surrogate.json", made)
         curves = {row.policy: (row.real_curve, row.surrogate_curve) for row in rows}
         draw_surrogate(out / figure_name("surrogate", name), name, curves, service.target_accuracy)
-        report(f"{name}: Spearman {order:.3f} over {len(rows)} policies, MAE {error:.4f} after round {EARLY_ROUNDS}")
-        lines += [
-            f"| {name} | {row.policy} | {row.real:.4f} | {row.surrogate:.4f} | {row.error:.4f} "
-            f"| {row.real_rounds:.1f} | {row.surrogate_rounds:.1f} |\n"
-            for row in rows
-        ]
-        lines.append(f"| **{name}** | Spearman **{order:.3f}** | | | **{error:.4f}** | | |\n")
+        found = f"Spearman {_shown(order, 3)} over {len(rows)} policies, MAE {_shown(error)} after round {EARLY_ROUNDS}"
+        report(f"{name}: {found}")
+        lines += table(name, rows)
     with asked_for(out / "surrogate.md") as file:
         file.writelines(lines)
 
@@ -150,9 +147,24 @@ def summary(rows: Sequence[Comparison]) -> tuple[float, float]:
     return order, float(np.mean([row.error for row in rows])) if rows else float("nan")
 
 
+def table(name: str, rows: Sequence[Comparison]) -> list[str]:
+    """Return a data set's lines of the table; a dash stands where there is no measure."""
+    order, error = summary(rows)
+    lines = [
+        f"| {name} | {row.policy} | {row.real:.4f} | {row.surrogate:.4f} | {_shown(row.error)} "
+        f"| {row.real_rounds:.1f} | {row.surrogate_rounds:.1f} |\n"
+        for row in rows
+    ]
+    return [*lines, f"| **{name}** | Spearman **{_shown(order, 3)}** | | | **{_shown(error)}** | | |\n"]
+
+
 def _known(measure: float) -> float | None:
     """Return a measure with four digits; None where there is none, for which JSON has no number."""
     return None if np.isnan(measure) else round(measure, 4)
+
+
+def _shown(measure: float, digits: int = 4) -> str:
+    return "-" if np.isnan(measure) else f"{measure:.{digits}f}"
 
 
 def _has_dqi(scenario: Scenario) -> bool:

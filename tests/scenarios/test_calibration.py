@@ -11,12 +11,12 @@ from fl.calibration.dqi_fit import Point
 from flmarket.core.errors import InputError
 from scenarios.calibration import traces
 from scenarios.calibration.dqi import PointLog
-from scenarios.calibration.surrogate import Comparison, summary
+from scenarios.calibration.surrogate import Comparison, summary, table
 from scenarios.loader import load
 
 
-def row(real: float, surrogate: float) -> Comparison:
-    return Comparison("random", real, surrogate, 0.01, 3.0, 3.0, np.array([real]), np.array([surrogate]))
+def row(real: float, surrogate: float, error: float = 0.01) -> Comparison:
+    return Comparison("random", real, surrogate, error, 3.0, 3.0, np.array([real]), np.array([surrogate]))
 
 
 def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
@@ -24,6 +24,13 @@ def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
     assert math.isnan(order)
     assert error == 0.01
     assert summary([row(0.8, 0.7), row(0.9, 0.8), row(0.7, 0.6)])[0] == 1.0
+
+
+def test_a_dash_stands_where_there_is_no_measure() -> None:
+    """Runs of ten rounds have no error after round 10."""
+    *_, last = lines = table("digits", [row(1.0, 0.98, math.nan), row(1.0, 0.99, math.nan)])
+    assert last == "| **digits** | Spearman **-** | | | **-** | | |\n"
+    assert "nan" not in "".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Scenarios on the surrogate backend, and scenarios whose fits are missing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fl.surrogate.fitted import Fit, add, surrogate_fit
 from fl.surrogate.learning_curves import Curve
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
@@ -79,6 +82,26 @@ def test_runs_on_different_fits_go_into_different_folders(tmp_path: Path, monkey
     (tmp_path / "dqi.json").write_text(json.dumps([fit]))
     after = shelf.digests(scenario)
     assert {key for key in before if before[key] != after[key]} == {"dqi fit/digits"}
+
+
+def test_a_fit_of_other_images_at_the_same_relative_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, labels = np.random.default_rng(0), np.arange(3000) % 3
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        pixels = rng.integers(0, 255, (3000, 12, 12), dtype=np.uint8)
+        np.savez(tmp_path / place / "parts.npz", pixels=pixels, labels=labels, split=["train"] * 2400 + ["test"] * 600)
+    monkeypatch.setenv("FLMARKET_FITS", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "here")
+    curve = surrogate_fit("mnist", load("paper").training_for("mnist"))
+    measured = replace(curve, dataset="parts.npz", source={"images": Shelf().get("parts.npz").digest})
+    add(tmp_path / "surrogate.json", measured)
+    changes = ["services.mnist.dataset=parts.npz", "training.backend=surrogate"]
+    assert "surrogate fit/parts.npz" in Shelf().digests(load("paper", changes))
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(InputError, match=r"'parts\.npz': its surrogate fit was measured on other images; measure"):
+        Shelf().digests(load("paper", changes))
 
 
 def own_fit(folder: Path, dataset: str, **changed: float) -> Curve:

@@ -26,26 +26,29 @@ DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "pr
 """The measures that tables show first."""
 
 COLUMNS = (
-    "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "baseline",
-    "pairs", "difference", "difference_low", "difference_high", "probability_of_improvement", "p", "p_holm",
-    "backend",
+    "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "bound",
+    "baseline", "pairs", "difference", "difference_low", "difference_high", "difference_bound",
+    "probability_of_improvement", "p", "p_holm", "backend",
 )  # fmt: skip
 
 
 def csv_text(report: Report) -> str:
-    """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision."""
+    """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision.
+
+    ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it.
+    """
     found = {_key(row): row for row in report.differences}
     lines: list[list[object]] = []
     for row in report.estimates:
         sweep = "; ".join(values_text({key: value}) for key, value in row.setting.differing.items())
         line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
-        line += [row.interval.estimate, row.interval.low, row.interval.high]
+        line += [row.interval.estimate, row.interval.low, row.interval.high, _bound(row)]
         if difference := found.get(_key(row)):
             interval = difference.interval
             line += [report.baseline, difference.seeds, interval.estimate, interval.low, interval.high]
-            line += [difference.improvement, interval.p, difference.adjusted]
+            line += [difference.bound, difference.improvement, interval.p, difference.adjusted]
         else:
-            line += [None] * 8
+            line += [None] * 9
         lines.append([*line, row.setting.backend.name])
     return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
 
@@ -191,6 +194,13 @@ def _table(
         cells = [_cell(own[name]) if name in own else "" for name in columns]
         table.append([label, _seeds(next(iter(own.values()))), *cells])
     return table
+
+
+def _bound(row: Estimate) -> str:
+    """Return what marks a mean of rounds to target: ``never`` where no run met it, ``>`` where not all did."""
+    if row.to_target is None or row.to_target.reached.all():
+        return ""
+    return ">" if row.to_target.reached.any() else "never"
 
 
 def _cell(row: Estimate) -> str:

@@ -15,12 +15,15 @@ AUC = "AUC"
 def sentences(report: Report, setting: Setting) -> Iterator[str]:
     """Yield a sentence for each policy of a setting, in the order of ``ranked``."""
     means = {(row.policy, row.measure.name): row for row in report.estimates if _of_market(row, setting)}
+    base = means.get((report.baseline or "", ROUNDS_TO_TARGET.name))
     against = {(row.policy, row.measure.name): row for row in report.differences if _of_market(row, setting)}
     for policy in ranked(report, setting):
-        reached = f"{policy} {_reached(means[policy, ROUNDS_TO_TARGET.name].to_target)}"
+        met = means[policy, ROUNDS_TO_TARGET.name].to_target
+        reached = f"{policy} {_reached(met)}"
         auc = means[policy, AUC]
         if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC))):
-            yield f"{reached}, {_apart(rounds, report.baseline)}; its AUC is {_higher(area)}."
+            against_it = _against(rounds, met, base, report.baseline)
+            yield f"{reached}{against_it}; its AUC is {_higher(area)}."
         else:
             share = f"{auc.ends} %" if auc.interval.known else f" %{_ends(auc)}"
             yield f"{reached}; its AUC is {auc.mean()}{share}."
@@ -48,12 +51,23 @@ def _reached(met: RoundsToTarget | None) -> str:
     return f"reaches {count} of {size} targets" if count else "reaches no target"
 
 
+def _against(row: Difference, met: RoundsToTarget | None, base: Estimate | None, baseline: str | None) -> str:
+    """Return how soon targets are met against the baseline; only what both meet can be met sooner."""
+    assert met is not None  # noqa: S101 - as above
+    assert base is not None  # noqa: S101 - there is a difference from it
+    assert base.to_target is not None  # noqa: S101
+    some = base.to_target.reached.any()
+    if not met.reached.any():
+        return f" ({baseline} {_reached(base.to_target)})" if some else f", nor does {baseline}"
+    return f", {_apart(row, baseline)}" if some else f", of which {baseline} reaches none"
+
+
 def _apart(row: Difference, baseline: str | None) -> str:
     """Return how many rounds before or after the baseline targets are met."""
     estimate = row.interval.estimate
     counted = " (targets that were missed count with the last round)" if row.bound else ""
-    if not estimate:
-        return f"in the same rounds as {baseline}{'' if row.bound == '?' else counted}"
+    if not estimate and not row.interval.low < 0 < row.interval.high:
+        return f"in the same rounds as {baseline}{counted}"
     if row.interval.known and not row.interval.excludes_zero:
         return f"not clearly before or after {baseline} ({_signed(row)} rounds){counted}"
     when, further = ("before", "<") if estimate < 0 else ("after", ">")

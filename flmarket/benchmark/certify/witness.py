@@ -5,6 +5,8 @@ with the values that they report. Data sets all have the same size, so that a cl
 of EMDs is laid out such that the run's seed draws for each service and client the EMD of its bid.
 """
 
+import shlex
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,16 +40,24 @@ class NoScenarioError(Exception):
     """A market cannot be shown as a scenario; the message says why."""
 
 
-def write_witness(plan: Plan, gain: Gain, folder: Path) -> str:
-    """Write the market of a gain as a scenario file into a folder; return a line about it."""
+def write_witness(plan: Plan, gain: Gain, folder: Path, plugins: Sequence[Path] = ()) -> str:
+    """Write the market of a gain as a scenario file into a folder; return a line about it.
+
+    ``plugins`` are the files that ``flmarket run`` needs to play it.
+    """
     path = folder / f"{plan.mechanism}-{gain.side}.toml"
     try:
-        scenario = witness(plan, gain)
+        scenario = witness(plan, gain, plugins)
     except NoScenarioError as error:
         return f"{words(gain)} (not written as a scenario: {error})"
     with asked_for(path) as file:
         file.write(scenario)
-    return f"{path}: {words(gain)}\n  flmarket run {path} --seed {gain.market.seed}"
+    return f"{path}: {words(gain)}\n  {_command(str(path), gain, plugins)}"
+
+
+def _command(file: str, gain: Gain, plugins: Sequence[Path]) -> str:
+    loaded = [word for path in plugins for word in ("--plugin", str(path))]
+    return shlex.join(["flmarket", "run", file, "--seed", str(gain.market.seed), *loaded])
 
 
 def words(gain: Gain) -> str:
@@ -66,7 +76,7 @@ def words(gain: Gain) -> str:
     return f"{who}: it has {text(gain.misreporting)} of the round instead of {text(gain.truthful)}"
 
 
-def witness(plan: Plan, gain: Gain) -> str:
+def witness(plan: Plan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
     market = gain.market
     bench = Bench(create(plan.mechanism, plan.options), market)
@@ -75,13 +85,13 @@ def witness(plan: Plan, gain: Gain) -> str:
     values, bids = map(list, zip(*reports, strict=True))
     if bench.posted:  # the policy does not know that no client is paid more: it is given what services offer
         values = [np.maximum(it.offered, 0) for it in played]
-    scenario = _comments(plan, gain) + tomlkit.dumps(_scenario(plan, gain, values, bids))
+    scenario = _comments(plan, gain, plugins) + tomlkit.dumps(_scenario(plan, gain, values, bids))
     if _replayed(scenario, gain) != [gain.truthful, gain.misreporting]:
         raise NoScenarioError("the policy worth offers something else than the players of this market")
     return scenario
 
 
-def _comments(plan: Plan, gain: Gain) -> str:
+def _comments(plan: Plan, gain: Gain, plugins: Sequence[Path]) -> str:
     market, name = gain.market, f"{plan.mechanism}-{gain.side}.toml"
     amounts = (
         f"#   service-{m + 1}  {_row(values)}   {_row(costs)}"
@@ -90,7 +100,7 @@ def _comments(plan: Plan, gain: Gain) -> str:
     lines = [
         f"# {plan.mechanism}: a market in which one of the {gain.side} gains by misreporting.",
         "#",
-        f"#     flmarket run {name} --seed {market.seed}",
+        f"#     {_command(name, gain, plugins)}",
         "#",
         "# The first run plays the truth, the second the misreport:",
         f"# {words(gain)}.",

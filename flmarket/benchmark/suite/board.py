@@ -25,10 +25,10 @@ def leaderboard(standings: Sequence[Standing]) -> Table:
         table.append(
             [
                 name(it),
-                *(_cell(it.score(mode), ".3f") for mode in (None, *MODES)),
-                *(_cell(it.difference(mode), "+.4f") for mode in MODES),
-                _cell(it.difference(VISITOR, contested=True), "+.4f"),
-                "" if worst is None else f"{worst.market.name} {worst.differences.mean():+.4f}",
+                *(_cell(it.score(mode), "z.3f") for mode in (None, *MODES)),
+                *(_cell(it.difference(mode), "+z.4f") for mode in MODES),
+                _cell(it.difference(VISITOR, contested=True), "+z.4f"),
+                "" if worst is None else f"{worst.market.name} {worst.differences.mean():+z.4f}",
                 str(it.trainings),
             ]
         )
@@ -38,7 +38,7 @@ def leaderboard(standings: Sequence[Standing]) -> Table:
 def markets(standings: Sequence[Standing], mode: str) -> Table:
     """Return the score of each method in each market."""
     table = [["market", *map(name, standings)]]
-    cells = [{it.market.name: f"{it.scores.mean():.2f}" for it in found.chosen(mode)} for found in standings]
+    cells = [{it.market.name: f"{it.scores.mean():z.2f}" for it in found.chosen(mode)} for found in standings]
     for market in dict.fromkeys(market for own in cells for market in own):
         table.append([market, *(own.get(market, "") for own in cells)])
     return table
@@ -48,9 +48,9 @@ def details(standing: Standing) -> Table:
     """Return what a method reached in each market, and what it is measured by."""
     table = [["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]]
     for it in standing.results:
-        difference = _cell(against_zero(it.differences), "+.4f")
+        difference = _cell(against_zero(it.differences), "+z.4f")
         if standing.trainings > 1:
-            difference += f", worst training {it.differences.mean(axis=1).min():+.4f}"
+            difference += f", worst training {it.differences.mean(axis=1).min():+z.4f}"
         table.append(
             [
                 it.market.name,
@@ -58,7 +58,7 @@ def details(standing: Standing) -> Table:
                 f"{it.auc.mean():.4f}",
                 f"{it.floor.mean():.4f}",
                 f"{it.reference.mean():.4f} {it.reference_name}",
-                _cell(against_zero(it.scores), ".3f"),
+                _cell(against_zero(it.scores), "z.3f"),
                 f"{it.rival.mean():.4f} {it.rival_name}",
                 difference,
             ]
@@ -69,20 +69,22 @@ def details(standing: Standing) -> Table:
 def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
     """Return what must be known to read the tables, one paragraph each."""
     text = [
-        f"Suite version {suite.version}, digest {suite.digest[:16]}. A score of 0 is `random`, 1 the privileged "
+        f"Suite version {suite.version}, digest {suite.digest[:16]}. A score of 0 is random, 1 the privileged "
         "reference; means over markets with 95 % intervals over the seeds, training and market seeds crossed; fewer "
         f"than {FEWEST} seeds have none. Against the best rival: AUC minus that of the best unprivileged reference of "
         "each market and mode."
     ]
     if any(it.privileged for it in standings):
         text.append("Policies marked * see what the paper hides from services.")
+    whole = sum(bool(market.seats(mode)) for market in suite.markets.values() for mode in MODES)
     if partly := [it for it in standings if it.missing]:
-        whole = sum(bool(market.seats(mode)) for market in suite.markets.values() for mode in MODES)
         lacking = ", ".join(f"{it.method} lacks {it.missing}" for it in partly)
         text.append(
             "Marked †: not all of the suite is played, so scores are of other markets or seeds. Of its "
             f"{counted(whole, 'result')}, one for each market and mode with all seeds, {lacking}."
         )
+    else:
+        text.append(f"All of the suite is played: {whole} of {whole} results, one for each market and mode.")
     return text
 
 

@@ -53,7 +53,7 @@ def certify(
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
     certificate = certify(plan)
-    lines = [write_witness(plan, gain, out) for side in SIDES for gain in certificate.gaining(side)[:1]]
+    lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
     result(certificate.title())
     table = Table("property", "verdict", "what was found")
     for row in certificate.rows():

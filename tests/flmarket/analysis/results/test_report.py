@@ -232,11 +232,11 @@ def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_pat
     report = make_report(read([tmp_path]), baseline="one")
     setting = report.runs[0].setting
     assert list(sentences(report, setting)) == [
-        "two reaches no target, in the same rounds as one; its AUC is 1.25 [0.94, 1.56] points higher.",
+        "two reaches no target, nor does one; its AUC is 1.25 [0.94, 1.56] points higher.",
         "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
     ]
     assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
-        "one reaches no target, in the same rounds as two; its AUC is 1.25 [0.94, 1.56] points lower."
+        "one reaches no target, nor does two; its AUC is 1.25 [0.94, 1.56] points lower."
     )
     [first, *_] = tables(report)
     assert [row[0] for row in first.table] == ["policy", "two", "one"]
@@ -507,6 +507,27 @@ def test_a_difference_from_runs_that_missed_the_target_is_a_bound(tmp_path: Path
     said = {text.split()[0]: text for text in sentences(report, report.runs[0].setting)}
     assert "reaches every target, at least 1.0 [1.0, 1.0] rounds before three;" in said["one"]
     assert "(targets that were missed count with the last round)" in said["two"]
+    rows = list(csv.DictReader(io.StringIO(csv_text(report))))
+    marks = {
+        it["policy"]: (it["bound"], it["difference_bound"])
+        for it in rows
+        if (it["service"], it["measure"]) == ("a", "rounds to target")
+    }
+    assert marks == {"one": ("", "<"), "two": (">", "?"), "three": ("never", "")}
+
+
+def test_only_who_meets_targets_is_said_to_meet_them_sooner_or_later(tmp_path: Path) -> None:
+    met, missed = [0.25, 1.0, 1.0, 1.0], [0.25] * 4
+    for seed in range(3):
+        write_run(tmp_path, "one", seed, met, met)
+        write_run(tmp_path, "two", seed, missed, missed)
+
+    def said(baseline: str) -> list[str]:
+        report = make_report(read([tmp_path]), baseline)
+        return [text.partition(";")[0] for text in sentences(report, report.runs[0].setting)]
+
+    assert said("one")[1] == "two reaches no target (one reaches every target)"
+    assert said("two")[0] == "one reaches every target, of which two reaches none"
 
 
 def test_the_interval_of_a_difference_ends_where_its_measure_does(tmp_path: Path) -> None:

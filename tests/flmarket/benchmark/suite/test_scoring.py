@@ -1,5 +1,6 @@
 """Scores: what is 0, what is 1, and how certain the mean is."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -83,6 +84,15 @@ def test_the_leaderboard_is_in_the_order_of_scores_and_partial_submissions_come_
     assert "Of its 3 results, one for each market and mode with all seeds, d-first lacks 1." in text
     assert "Policies marked * see what the paper hides" in text
     assert [title for title, _ in tables(shown)] == ["Leaderboard", "Scores as residents", "Scores as visitors"]
+
+
+def test_a_page_of_the_whole_suite_says_so_and_shows_no_marks_of_markdown_and_no_negative_zero(small: Suite) -> None:
+    nearly = shifted(reference("random", small), -1e-12, "a")
+    made = page(standings([nearly], small), small, "flmarket suite --leaderboard submissions")
+    assert "All of the suite is played: 3 of 3 results" in made
+    assert "A score of 0 is random, 1 the privileged reference" in made
+    assert "`" not in made
+    assert not re.search(r"-0\.0+\b", made)
 
 
 def test_a_page_shows_foreign_names_as_text(small: Suite) -> None:

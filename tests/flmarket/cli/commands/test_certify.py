@@ -41,12 +41,16 @@ def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_
         '@flmarket.mechanism("mine")\nclass Mine(PayAsOffered):\n'
         '    """Pays as offered."""\n\n    def __init__(self, *, share: float) -> None:\n        self.share = share\n'
     )
-    small = ["--markets", "1", "--services", "2", "--clients", "1", "--cores", "1", "--tries", "5", "--quiet"]
+    small = ["--markets", "2", "--services", "2", "--clients", "2", "--cores", "1", "--tries", "20", "--quiet"]
     done = flmarket("certify", "mine", "--plugin", "mine.py", "--option", "share=0.5", *small, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "mine share=0.5: 1 market with 2 services, 1 client, 1 core and budgets that can bind"
+        "mine share=0.5: 2 markets with 2 services, 2 clients, 1 core and budgets that can bind"
     )
+    replay, *_ = re.findall(r"^  flmarket (run certificates/mine-.*)$", done.stdout, re.M)
+    assert replay.endswith(" --plugin mine.py")
+    assert f"#     flmarket {replay.replace('certificates/', '')}\n" in (tmp_path / replay.split()[1]).read_text()
+    assert flmarket(*replay.split(), "--quiet", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(
