@@ -46,7 +46,7 @@ async def play(stage: Stage) -> None:
     from tui.screens.market import MarketScreen
 
     app = stage.app
-    session = app.runs.start(Start(builtin_text(SCENARIO), SCENARIO, str(app.out), speed=4), SCENARIO)
+    session = app.runs.start(Start(builtin_text(SCENARIO), SCENARIO, str(app.out), speed=2), SCENARIO)
     app.show_market(session)
     for number in (2, 4, 6, 8):
         await stage.until(lambda number=number: len(session.history) >= number)  # type: ignore[misc]

@@ -26,6 +26,7 @@ class Settings:
     theme: str = ""  # the name of a theme; empty for Textual's own choice
     # rounds per second of a run that is started; infinite for full speed, None until the user has chosen one
     speed: float | None = None
+    motion: bool = True  # whether a round that comes slowly is shown part by part
     panel: int = 1  # the number of the panel that has the focus in a market
     maximised: bool = False  # whether that panel has all the room
     # keys that the user has changed, by the names in docs/tui.md, such as ``market.pause = "p"``
@@ -73,7 +74,7 @@ def _problem(key: str, value: Any) -> str:
             return f'must be rounds per second, up to 1000, or "{FULL}"'
         case "panel" if not (number and isinstance(value, int) and 1 <= value <= 9):
             return "must be the number of a panel"
-        case "maximised" if not isinstance(value, bool):
+        case "maximised" | "motion" if not isinstance(value, bool):
             return "must be true or false"
         case "keys" if not (isinstance(value, dict) and all(isinstance(keys, str) for keys in value.values())):
             return 'must be a table such as { "market.pause" = "p" }'

@@ -1,6 +1,7 @@
 """Makes the pictures beside this file: the real app over real runs of the quickstart scenario. `make screenshots`."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
@@ -167,4 +168,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ["NO_MOTION"] = "1"  # pictures are of whole rounds
     asyncio.run(main())

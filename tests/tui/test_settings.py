@@ -68,7 +68,7 @@ def test_the_settings_are_in_the_folder_for_settings(monkeypatch: pytest.MonkeyP
     ("text", "words"),
     [
         ("theme = ", "Invalid value"),
-        ("thme = 'nord'", "thme: unknown key; the keys are theme, speed, panel, maximised, keys"),
+        ("thme = 'nord'", "thme: unknown key; the keys are theme, speed, motion, panel, maximised, keys"),
         ("theme = 3", "theme: must be the name of a theme"),
         ("speed = 0", 'speed: must be rounds per second, up to 1000, or "full"'),
         ("speed = true", 'speed: must be rounds per second, up to 1000, or "full"'),

@@ -45,6 +45,7 @@ class MarketScreen(PlaybackScreen):
             Binding("plus,equals_sign", "faster(1)", "Speed: Play faster", key_display="+ -"),
             Binding("minus", "faster(-1)", "Slower: Play more slowly", show=False),
             Binding("F", "full_speed", "Full speed: Play at full speed", show=False),
+            Binding("M", "motion", "Motion: Let slow rounds unfold, or show them as a whole", show=False),
             Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
             Binding("right_square_bracket,right", "seek(1)", "Next round", show=False),
             Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False),
@@ -128,7 +129,8 @@ class MarketScreen(PlaybackScreen):
         if not self.is_mounted or not self.query(Panels):
             return
         self.session.seen(self)
-        self.head.grown(self.session.history)
+        if self.head.grown(self.session.history) and not self.session.over:
+            self._unfold()
         try:
             self._show(self.view)
         except LogError as error:

@@ -1,5 +1,7 @@
 """The keys that move a market screen through time: play, step, walk, seek, and jump to what happened."""
 
+import os
+from collections.abc import Iterator
 from math import inf
 
 from textual.screen import Screen
@@ -8,11 +10,12 @@ from textual.timer import Timer
 from scenarios.logs.run_state import RunState
 from tui.screens.go_to_round_dialog import ask_for_round
 from tui.screens.navigation import Navigator
-from tui.state.seek import Playhead, faster
+from tui.state.seek import SLOW, Playhead, faster, parts
 from tui.state.watched_run import Session
 from tui.style.redraw import Redraw
 
 REPLAY_RATE = 20.0  # rounds per second of a replay at full speed
+PART = 0.15  # seconds that a part of a round is shown as it unfolds
 
 
 class PlaybackScreen(Screen[None]):
@@ -25,6 +28,8 @@ class PlaybackScreen(Screen[None]):
         self.head = Playhead()
         self._redraw = Redraw(self, self.draw)
         self._player: Timer | None = None
+        self._unfolding: Timer | None = None
+        self._parts: Iterator[int] = iter(())
 
     def draw(self) -> None:
         """Show the moment."""
@@ -118,7 +123,34 @@ class PlaybackScreen(Screen[None]):
         self._stop_playing()
         self._player = self.set_interval(1 / (self.session.speed or REPLAY_RATE), self._play_on)
 
+    def _unfold(self) -> None:
+        """Show the round part by part, if rounds come slowly enough. The run does not wait."""
+        pace = self.session.speed
+        still = "NO_MOTION" in os.environ or self.app.animation_level == "none" or not self._navigator.settings.motion
+        if not (still or pace is None or pace > SLOW):
+            self._parts = iter(parts(self.session.history[self.head.round].events))
+            self._next_part()
+
+    def _next_part(self) -> None:
+        self._fold()
+        self.head.event = next(self._parts, None)
+        if self.head.event is not None:
+            self._unfolding = self.set_timer(PART, self._next_part)
+        self._redraw.request()
+
+    def _fold(self) -> None:
+        if self._unfolding is not None:
+            self._unfolding.stop()
+            self._unfolding = None
+
+    def action_motion(self) -> None:
+        settings = self._navigator.settings
+        settings.motion = not settings.motion
+        slow = f"those that come at up to {SLOW:g} a second"
+        self.notify(f"Rounds unfold: {slow}." if settings.motion else "Rounds are shown as a whole.", timeout=3)
+
     def _stop_playing(self) -> None:
+        self._fold()
         if self._player is not None:
             self._player.stop()
             self._player = None
@@ -129,4 +161,5 @@ class PlaybackScreen(Screen[None]):
         self.head.seek(self.session.history, self.head.round + 1)
         if self.head.round >= len(self.session.history):
             self._stop_playing()
+        self._unfold()
         self._redraw.request()

@@ -1,13 +1,17 @@
 """The place in a run that a screen shows: the round, how far into its events, and whether it follows the run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from des.log_records import Kind, MarketEvent
 from tui.state.history import History, after, before
 
 SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)  # rounds per second; None is full speed
 
 TO_WATCH = 5.0  # rounds per second of a run that is started to be watched, if the user has chosen no speed
+
+SLOW = 2.0  # rounds per second up to which a round that comes is shown part by part
 
 LONGEST = 60.0  # seconds that such a run takes at most, if its rounds are played as fast as that
 
@@ -20,10 +24,12 @@ class Playhead:
     event: int | None = None  # how many of its events are shown, or None for the whole round
     following: bool = True  # whether new rounds are shown as they come
 
-    def grown(self, history: History) -> None:
-        """Move to the newest round if following."""
-        if self.following or not self.round:
-            self.round = len(history)
+    def grown(self, history: History) -> bool:
+        """Move to the newest round if following; return whether it is another one."""
+        if not (self.following or not self.round) or self.round == len(history):
+            return False
+        self.round, self.event = len(history), None
+        return True
 
     def seek(self, history: History, number: int) -> None:
         """Go to a round, or to the nearest one that exists."""
@@ -52,6 +58,12 @@ class Playhead:
         here = (0 if direction > 0 else last) if self.event is None else self.event
         there = here + direction
         self.event = None if there > last or there < 0 else there
+
+
+def parts(events: Sequence[MarketEvent]) -> list[int]:
+    """Return after how many events a round is shown that unfolds: bids, offers, awards, trainings."""
+    ends = {event.event: number for number, event in enumerate(events, 1)}
+    return [ends[kind] for kind in (Kind.BID, Kind.DECISION, Kind.AWARD, Kind.TRAIN_END) if kind in ends]
 
 
 def to_watch(rounds: int) -> float:
