@@ -264,7 +264,7 @@ async def test_the_bars_have_the_room_and_quality_and_reasons_follow_where_there
         assert "DQI" in reason
         await pilot.press("m")
         await pilot.pause()
-        assert re.search(r"offer +0 .* DQI +D +EMD +why", painted(app))
+        assert re.search(r"offer +0.* DQI +D +EMD +why", painted(app))
 
 
 async def test_in_a_walk_bars_and_rivals_come_with_decisions_and_are_solid_once_served(
