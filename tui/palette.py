@@ -46,6 +46,8 @@ def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
 
 
 def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[SystemCommand]:
+    if entry.kind == "beginning":  # has a key
+        return
     if entry.is_run:
         yield SystemCommand(
             f"Open run {entry.name}", entry.state, lambda: navigator.show_market(navigator.runs.open(entry.path))
