@@ -110,17 +110,16 @@ class EntryList(OptionList, Generic[Entry]):
             [it for it in listed if "below" not in it and bool(it["policy"]) is run] for run in (False, True)
         )
         widths = {True: _widths(runs, RUN, room), False: _widths(others, OTHER, room)}
-        self.clear_options()
+        options = []
         for title, entries in self._sections:
             if entries:
-                self.add_option(Option(f"[b]{title}[/b] · {len(entries)}", disabled=True))
+                options.append(Option(f"[b]{title}[/b] · {len(entries)}", disabled=True))
             before = ""
             for key, found, _ in entries:
                 lines = self._written(found, widths[bool(found["policy"])], before)
-                self.add_option(Option(Content("\n").join(lines), id=key))
+                options.append(Option(Content("\n").join(lines), id=key))
                 before = found["name"]
-        if not self._shown:
-            self.add_option(Option("nothing matches", disabled=True))
+        self.set_options(options or [Option("nothing matches", disabled=True)])
 
     def _written(self, found: Cells, widths: Mapping[str, int], before: str) -> Iterator[Content]:
         """Yield an entry's line, then what stands below it: what tells its scenario from others of the name, mostly.
@@ -147,12 +146,11 @@ class EntryList(OptionList, Generic[Entry]):
             name, below = head, name[len(head) :]
         if found["policy"] and found["name"] == before:
             styles["name"], below = faint, ""
-        parts = [
-            (fit({**found, "name": name}.get(key, ""), width), styles.get(key, "")) for key, width in widths.items()
-        ]
-        yield Content(" ").join(Content.styled(*part) for part in parts)
+        words = {**found, "name": name}
+        yield Content.assemble(
+            *((f"{fit(words.get(key, ''), width)} ", styles.get(key, "")) for key, width in widths.items())
+        )
         if below:
-            room = sum(widths.values()) + len(widths) - 1 - len(INDENT)
             yield from (Content.styled(INDENT + line, faint) for line in wrapped(below.strip(), room))
 
 
