@@ -91,6 +91,8 @@ async def pictures(folder: Path) -> None:
         while app.screen is not home:
             await app.pop_screen()
         await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
+        await pilot.press("end")  # a run, whose preview has curves
+        await until(pilot, lambda: home.query("Plot"))
         save(app, "home")
 
 
@@ -138,7 +140,7 @@ def elsewhere(*arguments: str) -> Iterator[None]:
 
 async def followed(folder: Path) -> None:
     """Show what other processes play in the current folder: a batch, and a training."""
-    out, agents = Path("runs"), Path("agents")  # relative: pictures show the path
+    out, agents = Path("runs"), Path("agents")  # relative, too
     out.mkdir()
     app = MarketApp(batch=out, out=out, folder=folder)
     policies = ("--policy", "hqfa", "--policy", "random", "--policy", "lcfa")
@@ -160,9 +162,9 @@ async def followed(folder: Path) -> None:
 
 async def main() -> None:
     """Make all pictures."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
         await recording(Path(folder))
-        await pictures(Path(folder))
+        await pictures(Path())  # relative: pictures show the path
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         await followed(Path(folder))
 
