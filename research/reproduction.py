@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ MEASURES = {
 KEYS = ["sweep", "value", "entrant", "training_seed", "market_seed", "service"]
 CURVES = Path("research/results/reproduction-curves.csv")
 TRAININGS = Path("research/results/mahdrl-paper-trainings.csv")
-PICTURES = Path("docs/reproduction")
+PICTURES = Path("research/reproduction")
 
 
 def collected(runs: Sequence[RunResult]) -> pd.DataFrame:
@@ -102,7 +103,7 @@ def by_policy(frame: pd.DataFrame) -> Any:
     for panel, (title, target) in zip(picture.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         own = frame[frame.sweep.isna() & (frame.service == title.split()[-1])]
         for index, (name, label) in enumerate(SHOWN.items()):
-            _draw(panel, own[own.entrant == name].drop(columns=KEYS), label, index)
+            _draw(panel, own[own.entrant == name].drop(columns=KEYS), label, index, (0, 100))
         _finish(panel, title, target)
     picture.axes[0].set_ylabel("test accuracy, %")
     picture.legend(*picture.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
@@ -132,7 +133,7 @@ def by_episode(frame: pd.DataFrame) -> Any:
     panel = picture.subplots()
     for index, (phase, label) in enumerate((("train", "while it explores"), ("evaluate", "evaluations"))):
         rows = frame[frame.phase == phase].pivot_table("reward", "training_seed", "episode")
-        _draw(panel, rows, label, index)
+        _draw(panel, rows, label, index, (0, inf))
     panel.set(xlabel="episode", ylabel="mean of r / Omega^target", xlim=(1, frame.episode.max()))
     panel.legend(loc="lower right")
     return picture
@@ -144,9 +145,9 @@ def _figure(width: float, height: float) -> Any:
     return matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
 
 
-def _draw(panel: Any, rows: pd.DataFrame, label: str, index: int) -> None:
-    """Draw the mean of the rows and its interval."""
-    mean, low, high = mean_band(rows)
+def _draw(panel: Any, rows: pd.DataFrame, label: str, index: int, limits: tuple[float, float]) -> None:
+    """Draw the mean of the rows and its interval, within the limits of what is shown."""
+    mean, low, high = mean_band(rows, limits)
     at = rows.columns.astype(int)
     panel.plot(at, mean, label=label, linewidth=1.6, **style(index))
     panel.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)

@@ -6,6 +6,7 @@ seeds have Student's t intervals: a bootstrap of so few covers less than it prom
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -89,17 +90,18 @@ def paired_interval(
 
 def mean_band(
     runs: npt.ArrayLike,  # [market seeds, points]
+    limits: tuple[float, float] = (-inf, inf),  # of the truth
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean over seeds and the ends of its 95 % interval at many points of a curve: mean, low and high.
 
-    At each point it is ``mean_interval``; with fewer than ``FEWEST`` seeds the ends are NaN.
+    At each point it is ``mean_interval`` within the limits; with fewer than ``FEWEST`` seeds the ends are NaN.
     """
     values = np.atleast_2d(finite("runs", runs))
     n, mean = len(values), values.mean(axis=0)
     if n < FEWEST:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     half = _t_quantile(0.975, n - 1) * values.std(axis=0, ddof=1) / n**0.5
-    return mean, mean - half, mean + half
+    return mean, np.clip(mean - half, *limits), np.clip(mean + half, *limits)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -16,8 +16,10 @@ from flmarket.core.tracking import tracked
 FORMATS = ("svg", "png", "pdf")
 
 SETTINGS: Any = {
-    "figure.dpi": 100, "font.size": 9, "axes.grid": True, "grid.alpha": 0.3,
+    "figure.dpi": 100, "font.size": 8, "axes.titlesize": "medium", "lines.linewidth": 1.2,
+    "axes.grid": True, "grid.alpha": 0.3,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "svg.hashsalt": "flmarket",
+    "pdf.fonttype": 42,  # TrueType, as journals ask for; Type 3 otherwise
 }  # fmt: skip
 
 

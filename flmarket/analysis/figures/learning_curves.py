@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from flmarket.analysis.figures.drawing import SETTINGS
-from flmarket.analysis.figures.report_figures import accuracy_label, draw_accuracy, draw_service, new_panels
+from flmarket.analysis.figures.report_figures import accuracy_label, add_legend, draw_accuracy, draw_service, new_panels
 from flmarket.analysis.figures.styles import numbered
 from flmarket.analysis.results.run_results import RunResult, by_setting
 from flmarket.core.errors import InputError
@@ -47,7 +47,6 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
     shown = [(own, m) for own in settings.values() for m in range(len(own[0].setting.services))]
     with mpl.rc_context(SETTINGS):
         figure, axes = new_panels(len(shown), sharey=False, canvas=Picture)
-        handles: dict[str, Any] = {}
         for panel, (own, m) in zip(axes, shown, strict=True):
             setting = own[0].setting
             if what == "accuracy":
@@ -57,7 +56,5 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             if len(settings) > 1:
                 panel.set_title(f"{setting.label}\n{setting.services[m]}")
             panel.set_ylabel(accuracy_label(setting) if what == "accuracy" else QUANTITIES[what])
-            handles |= {line.get_label(): line for line in panel.get_legend_handles_labels()[0]}
-        policies = sorted(handles, key=lambda policy: styles[policy])
-        figure.legend([handles[policy] for policy in policies], policies, loc="outside lower center", ncols=6)
+        add_legend(figure, styles)
     return figure

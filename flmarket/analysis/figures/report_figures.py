@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,25 @@ from flmarket.analysis.figures.drawing import Figure, images
 from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
 from flmarket.analysis.results.setting import Setting
+from flmarket.core.counting import counted
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
 from scenarios.file.differences import values_text
 
 _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
 
+_COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have them: figures are printed as they are
+_PER_ROW = 4  # panels
 
-def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
+_NO_LESS_THAN_ZERO, _PERCENT = (0.0, inf), (0.0, 100.0)  # limits of what curves show
+
+
+def figures(
+    runs: Sequence[RunResult],
+    baseline: str | None = None,  # a policy that stands out even among many
+) -> Iterator[Figure]:
     """Yield every figure for which the runs have data. A policy looks the same in all of them."""
-    settings, styles = by_setting(runs), numbered(runs)
+    settings, styles = by_setting(runs), numbered(runs, baseline)
     accuracy, reward, cost = (partial(draw, styles=styles) for draw in (_accuracy, _reward, _cost))
     for folder, members in settings.items():
         name, label, backend = folder.name, members[0].setting.label, members[0].setting.backend
@@ -44,21 +54,26 @@ def figures(runs: Sequence[RunResult]) -> Iterator[Figure]:
     yield from _sweeps(list(settings.values()), styles)
 
 
-def svgs(runs: Sequence[RunResult]) -> dict[str, tuple[str, str]]:
+def svgs(runs: Sequence[RunResult], baseline: str | None = None) -> dict[str, tuple[str, str]]:
     """Return every figure's caption and SVG, by name."""
-    drawn = tracked(list(figures(runs)), "figures")
+    drawn = tracked(list(figures(runs, baseline)), "figures")
     return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
 
 
 def new_panels(
-    count: int, *, sharey: bool = True, width: float = 3.2, height: float = 2.8, canvas: Any = None
+    count: int, *, sharey: bool = True, height: float = 2.1, below: float = 0.5, canvas: Any = None
 ) -> tuple[Any, list[Any]]:
-    """Return a figure and its panels, at most four in a row; ``canvas`` is its class, if another than matplotlib's."""
+    """Return a figure and its panels: one as wide as a column of a journal, several as wide as its page.
+
+    ``height`` is that of a panel, ``below`` what a legend takes, both in inches; ``canvas`` is the figure's class, if
+    another than matplotlib's.
+    """
     from matplotlib.figure import Figure as Canvas  # not pyplot's: nothing is global, and nothing has to be closed
 
-    columns = min(count, 4)
+    columns = min(count, _PER_ROW)
     rows = -(-count // columns)
-    figure = (canvas or Canvas)(figsize=(width * columns, height * rows), layout="constrained")
+    size = _COLUMN if count == 1 else _PAGE, height * rows + below
+    figure = (canvas or Canvas)(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
     flat = list(axes.flat)
     for unused in flat[count:]:
@@ -66,22 +81,40 @@ def new_panels(
     return figure, flat[:count]
 
 
+def add_legend(figure: Any, styles: Styles) -> None:
+    """Put the policies that stand out below the panels, where they cover nothing, and the number of the others."""
+    handles: dict[str, Any] = {}
+    for panel in figure.axes:
+        handles |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    numbers = {policy: index for policy in handles if (index := styles[policy]) is not None}
+    shown = {policy: handles[policy] for policy in sorted(numbers, key=numbers.__getitem__)}
+    if others := [handle for policy, handle in handles.items() if policy not in shown]:
+        shown[counted(len(others), "other")] = others[0]
+    columns = 3 if figure.get_figwidth() < _PAGE else len(shown) if len(shown) < _PER_ROW + 3 else _PER_ROW
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=columns)
+
+
 def _whole_ticks(axes: Any) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
 def draw_service(
-    axes: Any, m: int, runs: Sequence[RunResult], values: Callable[[RunResult], FloatArray], styles: Styles
+    axes: Any,
+    m: int,
+    runs: Sequence[RunResult],
+    values: Callable[[RunResult], FloatArray],
+    styles: Styles,
+    limits: tuple[float, float] = _NO_LESS_THAN_ZERO,
 ) -> None:
     """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
     for policy, own in by_policy(runs).items():
-        _curves(axes, policy, styles[policy], np.array([values(run)[:, m] for run in own]))
+        _curves(axes, policy, styles[policy], np.array([values(run)[:, m] for run in own]), limits)
     axes.set(title=runs[0].setting.services[m], xlabel="round")
 
 
 def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
     """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
-    draw_service(axes, m, runs, lambda run: 100 * run["test_accuracy"], styles)
+    draw_service(axes, m, runs, lambda run: 100 * run["test_accuracy"], styles, _PERCENT)
     axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
@@ -90,13 +123,19 @@ def accuracy_label(setting: Setting) -> str:
     return f"{setting.backend.accuracy}, %"
 
 
-def _curves(axes: Any, label: str, index: int, curves: FloatArray) -> None:
-    """Draw the mean of curves [seeds, N] by round and its 95 % band, in the style of the ``index``-th policy."""
+def _curves(
+    axes: Any,
+    label: str,
+    index: int | None,
+    curves: FloatArray,
+    limits: tuple[float, float] = _NO_LESS_THAN_ZERO,
+) -> None:
+    """Draw the mean of curves [seeds, N] by round and its 95 % band, in a policy's style; the others have no bands."""
     rounds = np.arange(1, curves.shape[1] + 1)
-    mean, low, high = mean_band(curves)
+    mean, low, high = mean_band(curves, limits)
     axes.plot(rounds, mean, label=label, **style(index))
     _whole_ticks(axes)
-    if len(curves) >= FEWEST:
+    if len(curves) >= FEWEST and index is not None:
         axes.fill_between(rounds, low, high, color=colour(index), alpha=0.2, linewidth=0)
 
 
@@ -105,16 +144,16 @@ def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
     for m, axes in enumerate(panels):
         draw_accuracy(axes, m, runs, styles)
     panels[0].set_ylabel(accuracy_label(runs[0].setting))
-    panels[0].legend()
+    add_legend(figure, styles)
     return figure
 
 
 def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, [axes] = new_panels(1, width=4.5, height=3.2)
+    figure, [axes] = new_panels(1, height=2.3)
     for policy, own in by_policy(runs).items():
         _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in own]))
     axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
-    axes.legend()
+    add_legend(figure, styles)
     return figure
 
 
@@ -136,13 +175,13 @@ def _payments(runs: Sequence[RunResult]) -> Any:
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
         axes.set(title=policy, xlabel="bid, money")
     panels[0].set_ylabel("payment, money")
-    panels[0].legend()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
 def _allocation(runs: Sequence[RunResult]) -> Any:
     groups, setting = by_policy(runs), runs[0].setting
-    figure, panels = new_panels(len(groups), height=1.2 + 0.3 * len(setting.services))
+    figure, panels = new_panels(len(groups), height=0.75 + 0.15 * len(setting.services), below=0.2)
     counts = [_served(own, setting) for own in groups.values()]
     image = None
     for axes, policy, count in zip(panels, groups, counts, strict=True):
@@ -175,11 +214,13 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
                 [100 * run["test_accuracy"][-1, m] for run in own],
                 color=colour(index),
                 marker=mark(index),
+                s=14,
+                zorder=style(index)["zorder"],
                 label=policy,
             )
         axes.set(title=service, xlabel="spent, money")
     panels[0].set_ylabel("final accuracy, %")
-    panels[0].legend()
+    add_legend(figure, styles)
     return figure
 
 
@@ -201,7 +242,7 @@ def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Fig
 
 
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
-    figure, [axes] = new_panels(1, width=4.5, height=3.2)
+    figure, [axes] = new_panels(1, height=2.3)
     for policy in dict.fromkeys(run.policy for runs in points for run in runs):
         index, found = styles[policy], []
         for runs in points:
@@ -215,5 +256,5 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
     if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
         _whole_ticks(axes)
     axes.set(title="mean over services and rounds", xlabel=key, ylabel="reward / Omega^target")
-    axes.legend()
+    add_legend(figure, styles)
     return figure

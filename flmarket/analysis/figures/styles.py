@@ -1,41 +1,55 @@
 """The looks of policies in figures: colour and line where they are curves, colour and mark where they are points.
 
-No two of the first 161 policies look the same.
+Seven policies look different, in colours that colour-blind readers can tell apart. Of more, the best and the baseline
+do, and the others are grey.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flmarket.analysis.results.run_results import RunResult, by_policy
+import numpy as np
 
-# Colour-blind readers can tell the first seven apart. The number of colours has no factor in common with the numbers of
-# lines and marks: where a colour repeats, they differ.
-_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",  # Okabe and Ito's
-    "#882255", "#999933", "#332288", "#7F7F7F", "#661100",  # darker; mostly Tol's
-    "#117733", "#AA4499", "#44AA99", "#88CCEE", "#DDCC77", "#CC6677",  # the rest of Tol's
-    "#E7298A", "#6A3D9A", "#B2DF8A", "#A6761D", "#5F9EA0",  # ColorBrewer's, and a grey blue
-)  # fmt: skip
+from flmarket.analysis.results.run_results import RunResult, by_policy
+from learning.statistics.area_under_curve import area_under_curve
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
+_GREY = "0.75"
 
-Styles = Mapping[str, int]  # the number of each policy's style
+BEST = 5  # policies that stand out where there are more than seven
 
-
-def numbered(runs: Sequence[RunResult]) -> Styles:
-    """Return the number of each policy's style. Take it from all runs that are shown together."""
-    return {policy: index for index, policy in enumerate(by_policy(runs))}
+Styles = Mapping[str, int | None]  # the number of each policy's style; None: one of the others
 
 
-def colour(index: int) -> str:
-    return _COLOURS[index % len(_COLOURS)]
+def numbered(
+    runs: Sequence[RunResult],  # all that are shown together
+    baseline: str | None = None,  # a policy that stands out in any case
+) -> Styles:
+    """Return the number of each policy's style."""
+    policies = by_policy(runs)
+    shown = list(policies)
+    if len(shown) > len(_COLOURS):
+        best = sorted(policies, key=lambda policy: -_accuracy(policies[policy]))[:BEST]
+        shown = best if baseline in best or baseline not in policies else [*best, baseline]
+    return {policy: shown.index(policy) if policy in shown else None for policy in policies}
 
 
-def mark(index: int) -> str:
+def _accuracy(runs: Sequence[RunResult]) -> float:
+    return float(np.mean([area_under_curve(run["test_accuracy"], run.setting.arrivals).mean() for run in runs]))
+
+
+def colour(index: int | None) -> str:
+    return _GREY if index is None else _COLOURS[index % len(_COLOURS)]
+
+
+def mark(index: int | None) -> str:
     """Return the mark of a style, as matplotlib names it."""
-    return _MARKS[index % len(_MARKS)]
+    return "o" if index is None else _MARKS[index % len(_MARKS)]
 
 
-def style(index: int) -> dict[str, Any]:
-    """Return colour and line of a style, as matplotlib's keyword arguments."""
-    return {"color": colour(index), "linestyle": _LINES[index % len(_LINES)]}
+def style(index: int | None) -> dict[str, Any]:
+    """Return colour, line and depth of a style, as matplotlib's keyword arguments."""
+    if index is None:
+        return {"color": _GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
+    return {"color": colour(index), "linestyle": _LINES[index % len(_LINES)], "zorder": 2}

@@ -77,7 +77,7 @@ def report(
         from flmarket.analysis.figures.drawing import save
         from flmarket.analysis.figures.report_figures import figures as figures_of
 
-        written = save(figures_of(found), figures)
+        written = save(figures_of(found, made.baseline), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     whole = replace(made, notes=(*damaged, *made.notes))
@@ -86,7 +86,7 @@ def report(
     elif style == "html":
         from flmarket.analysis.figures.report_figures import svgs
 
-        result(html_page(whole, svgs(found), _made_by(found)), end="")
+        result(html_page(whole, svgs(found, made.baseline), _made_by(found)), end="")
     elif style == "csv":
         result(csv_text(made), end="")
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.figures.report_figures import figures
 from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
@@ -391,15 +392,30 @@ def test_curves_by_round_have_ticks_at_whole_rounds(out: Path) -> None:
                 assert all(float(tick).is_integer() for tick in axes.get_xticks())
 
 
-def test_no_two_policies_look_the_same() -> None:
-    """Neither as curves nor as points."""
-    from flmarket.analysis.figures.styles import colour, mark, style
-    from learning.policy import names
+def test_of_many_policies_the_best_five_and_the_baseline_stand_out(tmp_path: Path) -> None:
+    for number in range(9):
+        write_run(tmp_path, f"policy-{number}", 0, [0.25, 0.25, 0.25, 0.3 + 0.05 * number], [0.25] * 4)
+    best = [f"policy-{number}" for number in range(8, 3, -1)]
+    for figure in figures(read([tmp_path]), baseline="policy-0"):
+        if figure.name.endswith(("accuracy", "reward", "cost")):
+            drawn = figure.draw()
+            [legend] = drawn.legends
+            assert [text.get_text() for text in legend.texts] == [*best, "policy-0", "3 others"]
+            assert all(axes.get_legend() is None for axes in drawn.axes)  # it would cover curves
 
-    count = len(names())
-    assert len({colour(index) for index in range(count)}) == count
-    assert len({str(style(index)) for index in range(161)}) == 161
-    assert len({(colour(index), mark(index)) for index in range(161)}) == 161
+
+def test_bands_end_where_accuracies_do_and_files_have_truetype_fonts(tmp_path: Path) -> None:
+    for seed, final in enumerate((0.0, 0.1, 1.0)):
+        write_run(tmp_path, "one", seed, [0.25, 0.25, 0.25, final], [0.25] * 4)
+    figure = next(iter(figures(read([tmp_path]))))
+    drawn = figure.draw()
+    [band] = drawn.axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0, 100)  # t(.975; 2) would reach from -100 to 173
+    assert drawn.get_figwidth() == 7.16  # as wide as a page; one panel is as wide as a column
+    [pdf] = images(figure, ["pdf"])
+    assert b"/Type3" not in pdf
+    assert b"/FontFile2" in pdf
 
 
 @pytest.mark.parametrize(
