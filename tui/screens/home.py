@@ -173,7 +173,7 @@ or in the folder given with --out. The newest come first."""
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key is of use: there are beginnings, or else there may be runs."""
         begins = any(entry.kind == "beginning" for entry in self.entries)
-        return begins if action == "begin" else not (begins and action in {"replay", "mark", "compare", "batch"})
+        return begins if action == "begin" else not (begins and action in {"replay", "mark", "compare"})
 
     def action_begin(self, place: int) -> None:
         from tui.state.catalogue import one_to_watch, paper
