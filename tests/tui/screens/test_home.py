@@ -245,10 +245,8 @@ async def test_a_run_is_previewed_with_its_curves_as_large_as_there_is_room_for(
         await until(pilot, lambda: 'name = "changing"' in painted(app))
 
 
-async def test_who_has_nothing_yet_is_offered_three_beginnings(
-    tmp_path: Path, fake_runner: Callable[[str], tuple[str, ...]]
-) -> None:
-    app = MarketApp(out=tmp_path / "runs", folder=tmp_path, runner=fake_runner("formula"))
+async def test_who_has_nothing_yet_is_offered_three_beginnings(tmp_path: Path) -> None:
+    app = MarketApp(out=tmp_path / "runs", folder=tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await home(pilot)
         await until(pilot, lambda: "1 Watch one" in painted(app))
