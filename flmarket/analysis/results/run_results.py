@@ -21,6 +21,8 @@ from flmarket.analysis.results.setting import Setting, settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.file.differences import values_text
+from scenarios.file.interventions import market_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
@@ -147,9 +149,10 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
         if (other := seen.setdefault(key, result)) is not result:
             raise InputError(f"{result.directory.path} and {other.directory.path} are the same run; name one of them")
 
-    def order(result: RunResult) -> tuple[str, int, str, str, int]:
+    def order(result: RunResult) -> tuple[str, int, int, str, str, int]:
         setting = result.setting
-        return setting.name, setting.point, str(setting.folder), result.policy, result.seed
+        changes = len(setting.scenario.interventions)  # forks come behind what they are of
+        return setting.name, setting.point, changes, str(setting.folder), result.policy, result.seed
 
     return sorted(results, key=order)
 
@@ -165,6 +168,23 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
         found.append(RunResult.of(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, tables))
         tables.clear()  # thousands of runs may be read
     return found
+
+
+def without_forks(runs: Sequence[RunResult]) -> list[RunResult]:
+    """Return the runs but those that are forks of others: the same run with more interventions."""
+
+    def same(run: RunResult) -> tuple[object, ...]:
+        setting = run.setting
+        return setting.name, values_text(setting.sweep), markets[setting.folder], run.policy, run.seed
+
+    def changes(run: RunResult) -> int:
+        return len(run.setting.scenario.interventions)
+
+    markets = {folder: market_of(own[0].setting.scenario.model_dump()) for folder, own in by_setting(runs).items()}
+    fewest: dict[tuple[object, ...], int] = {}
+    for run in runs:
+        fewest[same(run)] = min(changes(run), fewest.get(same(run), changes(run)))
+    return [run for run in runs if changes(run) == fewest[same(run)]]
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:

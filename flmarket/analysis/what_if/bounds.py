@@ -5,6 +5,7 @@ See docs/bounds.md. What was reported and bid counts, as services know nothing e
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import fsum, inf
 from pathlib import Path
 
@@ -102,7 +103,14 @@ def _why_not(logs: Logs) -> str:
 def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
     now, values = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
     values[:, list(now.offline)] = 0.0
-    return joint_bound(values, world.bid[there], budgets, now.cores)
+    return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, now.cores)
+
+
+# Policies meet the same worlds: their runs of one seed ask the same again.
+@lru_cache(maxsize=512)
+def _joint_bound(values: bytes, bids: bytes, budgets: bytes, shape: tuple[int, ...], cores: int) -> Bound:
+    worth, asked = np.frombuffer(values).reshape(shape), np.frombuffer(bids, dtype=np.int64).reshape(shape)
+    return joint_bound(worth, asked, np.frombuffer(budgets, dtype=np.int64), cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ class Bounds:
     def read(cls, runs: Sequence[RunResult]) -> "Bounds":
         """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
         found = {}
-        for run in tracked(runs, "runs bounded"):
+        for run in tracked(sorted(runs, key=lambda run: (str(run.setting.folder), run.seed)), "runs bounded"):
             path = run.directory.path
             try:
                 found[path] = run_bounds(Logs.read_whole(run.directory))

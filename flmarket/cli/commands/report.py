@@ -32,6 +32,9 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
     ] = None,
+    forks: Annotated[
+        bool, typer.Option("--forks", help="Also show forks, which are left out beside the runs that they are of.")
+    ] = False,
     bounds: Annotated[
         bool,
         typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
@@ -50,7 +53,7 @@ def report(
     from flmarket.analysis.results.markdown import csv_text, markdown
     from flmarket.analysis.results.page import html_page
     from flmarket.analysis.results.report import make_report
-    from flmarket.analysis.results.run_results import mixed, read, remarks
+    from flmarket.analysis.results.run_results import mixed, read, remarks, without_forks
     from flmarket.core.files import asked_for
     from scenarios.logs.outside import require_folder_place, require_place
 
@@ -61,7 +64,11 @@ def report(
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin)  # tables mark privileged policies
     damaged: list[str] = []
-    found = read(runs, damaged.append)
+    found = everything = read(runs, damaged.append)
+    if not forks:
+        found = without_forks(everything)
+    if left := len(everything) - len(found):
+        note(f"left out: {counted(left, 'fork')} of these runs; --forks shows forks, too")
     limits = None
     if bounds:
         from flmarket.analysis.what_if.bounds import Bounds

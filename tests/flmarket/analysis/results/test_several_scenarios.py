@@ -9,7 +9,7 @@ import flmarket
 from flmarket.analysis.figures.report_figures import figures
 from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
-from flmarket.analysis.results.run_results import by_setting, read
+from flmarket.analysis.results.run_results import by_setting, read, without_forks
 from scenarios.build import Shelf
 from scenarios.loader import builtin_text, parse
 from scenarios.running.planning import plan
@@ -65,6 +65,16 @@ def test_a_changed_service_and_its_forks_are_named_by_its_budget(tmp_path: Path)
         for budget in (5, 6)
         for change in ("", ": clients.cores = 2 from round 2")
     }
+
+
+def test_forks_come_behind_what_they_are_of_and_can_be_left_out(tmp_path: Path) -> None:
+    [run] = play(tmp_path, "hqfa").paths
+    forks = flmarket.fork(run, 2, [{"clients.cores": cores} for cores in range(2, 6)], progress=False)
+    found = [it.directory.path for it in read([tmp_path])]
+    assert found[0] == run
+    assert set(found[1:]) == {fork.path for fork in forks}
+    assert [it.directory.path for it in without_forks(read([tmp_path]))] == [run]
+    assert len(without_forks(read([forks[0].path]))) == 1, "one alone is shown"
 
 
 def test_scenarios_that_differ_in_who_plays_are_named_by_that(tmp_path: Path) -> None:

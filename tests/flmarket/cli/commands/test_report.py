@@ -37,6 +37,16 @@ def test_a_report_goes_to_stdout_and_its_figures_to_files(
     assert page.count("<svg") == 5
 
 
+def test_forks_are_shown_when_they_are_asked_for(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    run = min(tmp_path.glob("runs/*/random/seed-*"))
+    assert flmarket("fork", str(run), "--round", "2", "--set", "clients.cores=4", "--quiet").returncode == 0
+    done = flmarket("report", "runs", cwd=tmp_path)
+    assert done.stderr == "left out: 1 fork of these runs; --forks shows forks, too\n"
+    assert "clients.cores = 4 from round 2" not in done.stdout
+    assert "clients.cores = 4 from round 2" in flmarket("report", "runs", "--forks", cwd=tmp_path).stdout
+
+
 def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
     """Twelve measures side by side are wider than a screen; policies are few."""
     console = Console(file=io.StringIO(), width=80)
