@@ -24,7 +24,6 @@ from tui.style.run_states import state_sign, state_style
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.league_chart import LeagueChart
-from tui.widgets.preview import ROOM
 from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ Leagues = Mapping[Path, Sequence[Place]]
 
 FRAMES = 3  # rows of the screen's tables besides their lines
 WIDE, LOW = 150, 28  # columns from which on two things stand side by side; rows below which there are not three
-LEAST = 7  # rows of a preview
+LEAST, GOOD = 7, 30  # rows of a preview at least, and with a plot that is worth the width of the screen
 
 NOT_BEGUN = "This run has not begun; it opens once it has."
 
@@ -124,10 +123,10 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self._detail()
 
     def _lay_out(self, lines: int) -> None:
-        """Place the preview below the tables where it has room for a plot, else beside them, or leave it out."""
+        """Place the preview below the tables where it has much room, else beside them or below, or leave it out."""
         room = self.query_one("#batch").size
         below = room.height - lines - sum(1 + len(places) for places in self._leagues.values()) - FRAMES
-        self.set_class(below < ROOM.height and room.width >= WIDE, "-beside")
+        self.set_class(below < GOOD and room.width >= WIDE, "-beside")
         self.set_class(below < LEAST and room.height < LOW, "-full")
 
     def _status(self) -> list[Text]:
