@@ -49,24 +49,27 @@ def main() -> None:
     clients = scenario.clients.count
     with torch.no_grad():  # begins by wanting most clients, near their bids
         model.policy.action_net.bias[:clients], model.policy.action_net.bias[clients:] = 0.5, -0.9
-    before = held_out_return(model, env)
+    before = held_out_auc(model, env, scenario.rounds)
     model.learn(arguments.steps)
-    after = held_out_return(model, env)
+    after = held_out_auc(model, env, scenario.rounds)
     env.close()
     model.save(arguments.out)
-    print(f"{service}: return on a held-out market {before:.1f} before, {after:.1f} after {arguments.steps} rounds")
+    print(f"{service}: AUC in a held-out market {before:.4f} before, {after:.4f} after {arguments.steps} rounds")
 
 
-def held_out_return(model: PPO, env: Env) -> float:
-    """Return the sum of rewards of one episode, without exploration."""
+def held_out_auc(model: PPO, env: Env, rounds: int) -> float:
+    """Return the mean accuracy over the rounds of one episode, without exploration; who has left keeps its accuracy.
+
+    A sum of rewards would be higher for who stays in the market for longer.
+    """
     observation, _ = env.reset(seed=HELD_OUT)
-    total, ended = 0.0, False
+    accuracies, ended = [], False
     while not ended:
         action, _ = model.predict(observation, deterministic=True)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        total += reward
+        observation, _, terminated, truncated, info = env.step(action)
+        accuracies.append(info["accuracy"])
         ended = terminated or truncated
-    return total
+    return (sum(accuracies) + (rounds - len(accuracies)) * accuracies[-1]) / rounds
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Registration:
     thing: Any
     source: str  # where: a plug-in file's path, or a module's name
     origin: Any = None  # the plug-in file, if it was one; see ``Registry.registering``
-    record: Mapping[str, str] | None = None  # what runs record of it, if another process has defined it
+    record: Mapping[str, str] | None = None  # what runs record of it, where its digest is known already
 
 
 @cache

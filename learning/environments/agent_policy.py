@@ -65,7 +65,8 @@ def policy_from(act: Callable[[Any], Any], *, spaces: Codec, name: str) -> type[
             ``torch.nn.Module`` is copied, and gets and returns tensors of flat spaces, without gradients, in evaluation
             mode. For the same bytes in each run, act must draw nothing and remember nothing.
         spaces: as the agent was trained; see ``flmarket.spaces``.
-        name: what it is called in logs and tables, and on the command line. A later agent may take the name again.
+        name: what it is called in logs and tables, and on the command line. A later agent of the same
+            module, or notebook, may take it again.
 
     Raises:
         InputError: act or spaces cannot be used.
