@@ -95,6 +95,9 @@ def test_a_summary_has_a_row_for_each_policy_and_service(results: flmarket.Resul
     last = results.rounds.query("policy == 'hqfa' and service == 'digits' and round == 5")["accuracy"]
     assert row["final accuracy"] == pytest.approx(100 * last.mean())
     assert row["seeds"] == 2
+    ends = results.summary(intervals=True)
+    assert ends[summary.columns].equals(summary)
+    assert ends[["AUC low", "AUC high"]].isna().all(axis=None)  # of two seeds
 
 
 def test_rounds_to_a_target_that_no_run_met_are_missing(tmp_path: Path) -> None:

@@ -98,33 +98,41 @@ class Results:
         return [run.directory.path for run in self.runs]
 
     @in_python()
-    def summary(self) -> pd.DataFrame:
+    def summary(self, *, intervals: bool = False) -> pd.DataFrame:
         """Return the mean of each measure over seeds, one row for each scenario, policy and service.
 
-        The row of the service ``market`` is the whole market's. ``flmarket report`` prints the same means with their
-        intervals, and says what each measure is.
+        The row of the service ``market`` is the whole market's. In front stands a column for each key that was swept or
+        in which scenarios of one name differ. ``flmarket report`` prints the same means, and says what each measure is.
 
         ``rounds to target`` is NaN where no run met the target. Where ``target met`` is below 100, it is a lower bound:
         runs that did not meet the target count with their last round.
+
+        Args:
+            intervals: whether the ends of the 95 % intervals follow each measure, as ``AUC low`` and ``AUC high``;
+                they are NaN for fewer than three seeds.
         """
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in make_report(self.runs).estimates:
-            found = rows.setdefault((row.setting.label, row.policy, row.service), {"service_policy": row.played})
+            key = row.setting.label, row.policy, row.service
+            found = rows.setdefault(key, {**row.setting.differing, "service_policy": row.played})
             found["seeds"] = row.seeds
             never = row.to_target is not None and not row.to_target.reached.any()
-            found[row.measure.name] = math.nan if never else row.interval.estimate
+            values = row.interval.estimate, row.interval.low, row.interval.high
+            found |= zip(_ends(row.measure.name), [math.nan] * 3 if never else values, strict=True)
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
-        columns = ["service_policy", "seeds", *(measure.name for measure in MEASURES)]
-        return Summary(list(rows.values()), index=index, columns=columns)
+        keys = dict.fromkeys(key for run in self.runs for key in run.setting.differing)
+        measures = [name for it in MEASURES for name in _ends(it.name)[: 3 if intervals else 1]]
+        return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *measures])
 
     @in_python()
     def compare(self, baseline: str) -> pd.DataFrame:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
 
-        Columns: ``seeds`` that both have, the mean ``difference`` (policy minus baseline), the ends ``low`` and
-        ``high`` of its 95 % interval (missing for fewer than three seeds), ``improvement``, the probability that a run
-        of the policy beats one of the baseline (missing where neither more nor less is better), and ``p_holm``, the
-        p-value of the paired t test, corrected for the measures and policies of the service (Holm).
+        Columns, named as in ``flmarket report --format csv``: ``pairs``, the seeds that both have, the mean
+        ``difference`` (policy minus baseline), the ends ``difference_low`` and ``difference_high`` of its 95 % interval
+        (missing for fewer than three seeds), ``probability_of_improvement``, that a run of the policy beats one of the
+        baseline (missing where neither more nor less is better), and ``p_holm``, the p-value of the paired t test,
+        corrected for the measures and policies of the service (Holm).
 
         Raises:
             InputError: no run has that policy, or none shares scenario and seed with another policy.
@@ -137,7 +145,8 @@ class Results:
             )
             for row in make_report(self.runs, baseline).differences
         ]
-        columns = [*names, "seeds", "difference", "low", "high", "improvement", "p_holm"]
+        ends = ["difference", "difference_low", "difference_high"]
+        columns = [*names, "pairs", *ends, "probability_of_improvement", "p_holm"]
         return pd.DataFrame(rows, columns=columns).set_index(names)
 
     @in_python()
@@ -159,3 +168,8 @@ class Results:
         frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
         parts = [with_identity(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
         return pd.concat(parts, ignore_index=True)
+
+
+def _ends(measure: str) -> tuple[str, str, str]:
+    """Return what a measure's mean and the ends of its interval are called."""
+    return measure, f"{measure} low", f"{measure} high"

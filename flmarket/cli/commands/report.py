@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def report(
     runs: Runs,
     style: Annotated[
-        Literal["md", "csv", "html"] | None,
+        Literal["md", "csv", "html", "tex"] | None,
         typer.Option(
             "--format", help="Format of the tables; in a terminal they are drawn, in a file or pipe they are md."
         ),
@@ -96,6 +96,10 @@ def report(
         result(html_page(whole, svgs(found, made.baseline), _made_by(found)), end="")
     elif style == "csv":
         result(csv_text(made), end="")
+    elif style == "tex":
+        from flmarket.analysis.results.latex import latex
+
+        result(latex(whole, _made_by(found)), end="")
     else:
         result(markdown(whole, _made_by(found)), end="")
     if style == "csv":  # the other formats have room for it

@@ -11,6 +11,7 @@ import pytest
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.figures.report_figures import figures
+from flmarket.analysis.results.latex import latex
 from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
 from flmarket.analysis.results.measures import gini, jain
 from flmarket.analysis.results.page import html_page
@@ -212,6 +213,20 @@ def test_three_seeds_have_t_intervals_and_tests(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(report))))
     [row] = [r for r in rows if (r["policy"], r["service"], r["measure"]) == ("two", "a", "final accuracy")]
     assert (float(row["p"]), float(row["p_holm"])) == (found.interval.p, found.adjusted)
+
+
+def test_tables_for_latex_show_signs_as_they_are(tmp_path: Path) -> None:
+    write_three(tmp_path, "one", (0.25, 0.3, 0.35))
+    write_three(tmp_path, "two_50%", (0.35, 0.41, 0.44))
+    text = latex(make_report(read([tmp_path]), baseline="two_50%"), ["flmarket report runs"])
+    assert text.startswith("% flmarket report runs\n% needs \\usepackage{booktabs}\n% 6 runs.")
+    assert r"\caption{hand: Service a, against two\_50\%}" in text
+    assert r"    two\_50\% & 3 & 40.00 [28.62, 51.38] & " in text
+    assert r"    one & 3 & $-$10.00 [$-$12.48, $-$7.52]\textdagger{} P 0.06 & " in text
+    tabular = text[text.index(r"\begin{table}") :].split("\n\n")[0].splitlines()
+    assert r"  \begin{tabular}{lrrrrr}" in tabular
+    assert [line.count(" & ") for line in tabular if line.endswith(r"\\")] == [5] * 3
+    assert [line.strip() for line in tabular if "rule" in line] == [r"\toprule", r"\midrule", r"\bottomrule"]
 
 
 def test_p_values_are_corrected_for_the_differences_of_their_table(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_scenarios_of_one_name_are_told_apart_by_what_they_differ_in(results: fl
     summary = results.summary()
     assert len(summary) == 2 * 2 * 4
     assert set(summary.index.get_level_values("scenario")) == LABELS
+    assert summary.groupby("clients.cores").size().to_dict() == {1: 2 * 4, 2: 2 * 4}
     compared = results.compare("random")
     assert compared.index.is_unique
     assert set(compared.index.get_level_values("scenario")) == LABELS
