@@ -101,7 +101,7 @@ OFFERS = Table(
         Column("data_size", INTEGER, "D, images that the client has for the service in this round", "world", "images"),
         Column("emd", NUMBER, "realised EMD of these images (eq. 1)", "world"),
         Column("dqi", NUMBER, "DQI of these images (eq. 6)", "world"),
-        Column("bid", MONEY, "what the client asks", "bids"),
+        Column("bid", MONEY, "what the client asks", "world"),
         Column("payment", MONEY, "what the service offers, at least the bid (eq. 5)", "payments"),
         Column(
             "paid", MONEY, "what the client is paid, at least the bid, at most the payment", "payments", "", UNSERVED

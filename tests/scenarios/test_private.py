@@ -77,7 +77,7 @@ def test_a_bid_must_follow_from_the_clients_cost_in_that_round(copy_of: Callable
     factors = Logs.read(RunDirectory(run)).population.cost_factors(1)
     first = table(run, "offers")[0]
     change(run, "offers", {"bid": f"{float(first['bid']) / factors[int(first['client'])]:.6f}"})
-    assert any("does not follow from the cost of its data" in problem for problem in verify(RunDirectory(run)).problems)
+    assert any(": bid is " in problem for problem in verify(RunDirectory(run)).problems)
 
 
 def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:

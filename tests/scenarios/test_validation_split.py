@@ -124,7 +124,7 @@ def test_a_test_accuracy_stays_while_nobody_is_served(play: Play) -> None:
     reseal(path.parent)
     [problem] = verify(run.directory).problems
     assert "round 6, beta: no client served, but the test accuracy changes to " in problem
-    assert problem.endswith(" to 0.99")
+    assert problem.endswith(" to 0.990000")
 
 
 def test_images_that_are_held_out_do_not_supply_clients(two_services: str) -> None:

@@ -79,9 +79,9 @@ def test_a_fork_meets_the_same_world(world: str, run_of: Played, tmp_path: Path)
 @pytest.mark.parametrize(
     ("world", "name", "place", "values", "problem"),
     [
-        ("changing", "rounds", ("1", "early"), {"status": "training"}, "is training, which does not fit the round in"),
-        ("changing", "rounds", ("3", "early"), {"status": "waiting"}, "is waiting, which does not fit the round in "),
-        ("changing", "rounds", ("2", "late"), {"reward": "1.0"}, "the reward 1.0 is not 0 before it arrives"),
+        ("changing", "rounds", ("1", "early"), {"status": "training"}, "status is training, but by its arrival, "),
+        ("changing", "rounds", ("3", "early"), {"status": "waiting"}, "status is waiting, but by its arrival, "),
+        ("changing", "rounds", ("2", "late"), {"reward": "1.0"}, "the reward 1.0 is not Omega^accuracy"),
         ("changing", "rounds", ("2", "late"), {"budget": "20.000000"}, "budget is 20.000000, but the scenario has 0"),
         ("changing", "rounds", ("12", "early"), {"budget": "20.000000"}, "is 20.000000, but the scenario has "),
         ("changing", "offers", ("4", "early"), {"data_size": "201"}, DRAWN),

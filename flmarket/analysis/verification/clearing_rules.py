@@ -5,15 +5,15 @@ tests and for ``flmarket certify`` to show.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from des.allocation import NO_CORE, tie_order_of
+from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
 from des.mechanisms.mechanism import DEFAULT, Asks, Book, ClearingError, Mechanism, ask, clear, create
 from des.money import text as money
-from des.money import to_micro
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
@@ -23,21 +23,20 @@ from scenarios.file.schema import Market
 
 def clearing(logs: Logs) -> Iterator[Finding]:
     """The served clients and the payments are what the scenario's mechanism makes of the offers, round after round."""
-    if not logs.known or logs.behaviour is None:
+    if logs.behaviour is None or all(logs.conditions(number).paper for number in logs.numbers):
         return
     there: BoolArray = np.any(logs.takes_part.reshape(len(logs.numbers), -1), axis=1)
     rules, mechanism = None, None
-    for number, (bids, sizes) in logs.drawn.asked.items():
-        if rules != (now := logs.conditions(number).market):
+    for number, world in logs.worlds():
+        if rules != (now := logs.conditions(number).scenario.market):
             rules, mechanism = now, _created(now)
         if mechanism is None or not there[number - 1]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
-                asks = ask(mechanism, bids, sizes, number)
-                yield from _cleared(logs, mechanism, number, asks)
+                yield from _cleared(logs, mechanism, number, ask(mechanism, world.bid, world.data_size, number))
         except ClearingError as error:
-            yield _of_round(number, f"cannot be cleared again: {error}")
+            yield Finding(f"round {number}: cannot be cleared again: {error}")
             return
 
 
@@ -53,35 +52,35 @@ def _created(rules: Market) -> Mechanism | None:
 
 
 def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
-    rows = logs.rows["offers"].where(logs.places_of(number))
-    book = _book(logs, number, asks, rows)
+    offers = logs.rows["offers"].where(logs.span_of(number))
+    book = _book(logs, number, asks, offers)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
-        yield from rows.wrong(unwilling, "the client does not serve at the price asked for")
+        yield from offers.wrong(unwilling, "the client does not serve at the price asked for")
     too_low = book.payments < book.asks
-    yield from rows.wrong(too_low, "the payment {payment} is below what the platform asks")
+    yield from offers.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
         yield from _stepped(logs, mechanism, number, asks)
     found = clear(mechanism, book, number)
     mechanism.close(book, found)
-    won, served = found.core != NO_CORE, rows.has("outcome", Outcome.SERVED)
-    wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, rows["paid"])}
-    yield from rows.differing(wanted, "the mechanism gives it")
-    other = won == rows.has("outcome", Outcome.OUTBID)
-    yield from rows.wrong(other, "is {outcome}, but the mechanism says otherwise")
+    won, served = found.core != NO_CORE, offers["outcome"] == Outcome.SERVED
+    wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, offers["paid"])}
+    yield from offers.differing(wanted, "the mechanism gives it")
+    other = won == (offers["outcome"] == Outcome.OUTBID)
+    yield from offers.wrong(other, "is {outcome}, but the mechanism says otherwise")
 
 
 def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
     """Yield what is wrong with the steps of a round: who offers again, and whether it has the money."""
-    budgets = {name: to_micro(budget) for name, budget in logs.conditions(number).budgets.items()}
-    rows, events = logs.rows["offers"].where(logs.places_of(number)), logs.rows["events"]
-    deciding = events.where((events["round"] == number) & events.has("event", Kind.DECISION))
-    service, client, payment = (rows[name].tolist() for name in ("service", "client", "payment"))
+    budgets, events = logs.conditions(number).budgets, logs.rows["events"]
+    offers = logs.rows["offers"].where(logs.span_of(number))
+    deciding = events.where((events["round"] == number) & (events["event"] == Kind.DECISION))
+    service, client, payment = (offers[name].tolist() for name in ("service", "client", "payment"))
+    decisions = list(zip(deciding["service"].tolist(), map(int, deciding["amount"].tolist()), strict=True))
     # Offers by their place among the round's: those that a service has still to make, and those that it made.
     waiting = {name: [at for at, of in enumerate(service) if of == name] for name in logs.places}
     made: dict[str, list[int]] = {name: [] for name in logs.places}
     lost: dict[str, set[int]] = {name: set() for name in logs.places}
-    decisions = list(zip(deciding["service"].tolist(), map(int, deciding["amount"].tolist()), strict=True))
     active = [name for name in logs.places if name in dict(decisions)]
     asked, step = active, 0
     while decisions:
@@ -89,7 +88,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
         now, decisions = decisions[: len(asked)], decisions[len(asked) :]
         if [name for name, _ in now] != asked or not asked or step > mechanism.steps:
             who = ", ".join(asked) or "no service"
-            yield _of_round(number, f"step {step}: {who} may offer, but others do")
+            yield Finding(f"round {number}: step {step}: {who} may offer, but others do")
             return
         for name, amount in now:
             left = amount
@@ -98,29 +97,23 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
                 made[name].append(waiting[name].pop(0))
             held = sum(payment[at] for at in made[name] if client[at] not in lost[name])
             if left or (held > budgets[name] and not mechanism.keeps_budgets):
-                yield _of_round(number, f"step {step}: {name} offers {money(amount)}, which it does not have")
+                what = f"{name} offers {money(amount)}, which it does not have"
+                yield Finding(f"round {number}: step {step}: {what}")
                 return
         so_far = np.array([at for name in logs.places for at in made[name]], dtype=np.int64)
-        refused = so_far[clear(mechanism, _book(logs, number, asks, rows.where(so_far)), number).core == NO_CORE]
+        refused = so_far[clear(mechanism, _book(logs, number, asks, offers.where(so_far)), number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}
         for at in refused.tolist():
             now_lost[service[at]].add(client[at])
         asked = [name for name in active if now_lost[name] - lost[name]]
         lost = now_lost
     if asked and step < mechanism.steps:
-        yield _of_round(number, f"step {step + 1}: {', '.join(asked)} may offer, but none does")
+        yield Finding(f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but none does")
 
 
-def _of_round(number: int, sentence: str) -> Finding:
-    return Finding("offers.csv", None, f"round {number}: {sentence}")
-
-
-def _book(logs: Logs, number: int, asks: Asks, rows: Rows) -> Book:
-    services, clients, now = logs.services_of(rows), rows["client"], logs.conditions(number)
-
-    def tie_order(client: int | IntArray) -> FloatArray:
-        return tie_order_of(logs.ties, number, len(logs.places), client)
-
-    budgets = np.array([to_micro(now.budgets[name]) for name in logs.places], dtype=np.int64)
-    least = asks.least[services, clients]
-    return Book(services, clients, rows["payment"], rows["bid"], least, budgets, now.cores, tie_order)
+def _book(logs: Logs, number: int, asks: Asks, offers: Rows) -> Book:
+    services, clients, now = offers["m"], offers["client"], logs.conditions(number)
+    budgets, least = np.array([now.budgets[name] for name in logs.places]), asks.least[services, clients]
+    return Book(
+        services, clients, offers["payment"], offers["bid"], least, budgets, now.cores, partial(logs.tie_order, number)
+    )

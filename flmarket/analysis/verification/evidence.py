@@ -5,13 +5,14 @@ learn learn again, from what the logs say they were paid. Nothing here is asked 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from des.allocation import tie_order_of
 from des.availability import Interval
 from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError, Truthful
 from des.clients.population import Population, Qualities
@@ -19,14 +20,14 @@ from des.log_records import Outcome
 from des.money import MicroArray
 from des.observation import Status
 from fl.arithmetic.draws import draw_key
-from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.surrogate.fitted import FitError
 from fl.training.jobs import TrainingJob
 from flmarket.analysis.log_frames import read_table
 from flmarket.analysis.verification.conditions import Conditions, conditions
 from flmarket.analysis.verification.findings import Rows
-from flmarket.analysis.verification.known_data import KnownData
+from flmarket.analysis.verification.known_data import KnownData, is_same
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import trace_of
@@ -36,21 +37,6 @@ from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.plugin_files import require_same_plugins
-
-
-class Drawn(NamedTuple):
-    """The draws of the run's seed."""
-
-    # for each offer, by column of offers.csv; ``held_data_size``, ``held_emd`` and ``cost`` of clients.csv are the
-    # truth, whatever clients report
-    offers: Mapping[str, AnyArray]
-    lowest: MicroArray  # [rounds, M] the lowest bids
-    # by round, where another mechanism than the paper's clears it: bids and data sizes [M, C]
-    asked: Mapping[int, tuple[MicroArray, IntArray]]
-
-
-_ANY_LABELS = 2  # stands for the labels of a data set of which they are not known; what depends on them is not compared
 
 
 @dataclass(frozen=True)
@@ -59,7 +45,8 @@ class Logs:
 
     scenario: Scenario  # the one that was played
     meta: Mapping[str, Any]  # what meta.json records
-    rounds: pd.DataFrame  # the tables; money in micro-units
+    # the tables; money in micro-units, and ``m``, the place of a line's service in the scenario, -1 where it has none
+    rounds: pd.DataFrame
     offers: pd.DataFrame
     events: pd.DataFrame
     clients: pd.DataFrame | None = None  # None where all clients are truthful
@@ -68,8 +55,11 @@ class Logs:
     def read(cls, run: RunDirectory) -> "Logs":
         """Read the logs of a run, whether its policies and mechanism are known here or not."""
         scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
-        names = tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)
-        return cls(scenario, run.meta(), **{name: read_table(run, name) for name in names})
+        tables = {it: read_table(run, it) for it in tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)}
+        places = {service.name: m for m, service in enumerate(scenario.services)}
+        for table in tables.values():
+            table["m"] = table["service"].map(places).fillna(-1).astype(np.int64)
+        return cls(scenario, run.meta(), **tables)
 
     @classmethod
     def read_whole(cls, run: RunDirectory) -> "Logs":
@@ -92,52 +82,37 @@ class Logs:
         """The rounds that were played."""
         return self.rounds["round"].unique().tolist()
 
-    @property
-    def frames(self) -> Mapping[str, pd.DataFrame]:
-        """The tables, by name."""
-        tables = {"rounds": self.rounds, "offers": self.offers, "events": self.events, "clients": self.clients}
-        return {name: table for name, table in tables.items() if table is not None}
-
     @cached_property
     def rows(self) -> Mapping[str, Rows]:
-        """The tables as arrays, by name."""
-        return {name: Rows.of(name, frame) for name, frame in self.frames.items()}
+        """The tables as the rules take them, by name."""
+        frames = {"rounds": self.rounds, "offers": self.offers, "events": self.events, "clients": self.clients}
+        return {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
 
     def offers_of(self, number: int, service: str | None = None) -> pd.DataFrame:
         """Return the offers of a round, or those of one service."""
-        offers = self.offers.iloc[self.places_of(number)]
+        offers = self.offers.iloc[self.span_of(number)]
         return offers if service is None else offers[offers["service"] == service]
+
+    def span_of(self, number: int) -> slice:
+        """Return where the offers of a round are in offers.csv, which is in the order of rounds."""
+        return slice(*np.searchsorted(self.rows["offers"]["round"], [number, number + 1]).tolist())
 
     def rounds_of(self, number: int) -> pd.DataFrame:
         """Return the lines of a round in rounds.csv, by service."""
         return self.rounds[self.rounds["round"] == number].set_index("service")
 
-    def places_of(self, number: int) -> slice:
-        """Return where the offers of a round are in offers.csv, which is in the order of rounds."""
-        first, after = np.searchsorted(self.rows["offers"]["round"], [number, number + 1]).tolist()
-        return slice(first, after)
-
-    def services_of(self, rows: Rows) -> IntArray:
-        """Return the place of each row's service in the scenario, -1 where it concerns none."""
-        return np.array([self.places.get(name, -1) for name in rows["service"].tolist()], dtype=np.int64)
-
-    @cached_property
-    def offered_to(self) -> tuple[IntArray, IntArray]:
-        """The services and the clients of all offers, [offers] each, as they are places in a world's arrays."""
-        return self.services_of(self.rows["offers"]), self.rows["offers"]["client"]
-
-    @cached_property
-    def lines_of_offers(self) -> IntArray:
-        """The place in rounds.csv of the round and the service of each offer, [offers]."""
-        return (self.rows["offers"]["round"] - 1) * len(self.places) + self.offered_to[0]
+    def places_of(self, rows: Rows) -> IntArray:
+        """Return the place in rounds.csv of the round and the service of each row of another table."""
+        found: IntArray = (rows["round"] - 1) * len(self.places) + rows["m"]
+        return found
 
     @cached_property
     def takes_part(self) -> BoolArray:
-        """Whether the service of each line of rounds.csv took part in the round, [rounds * M]."""
-        return ~self.rows["rounds"].has("status", Status.LEFT, Status.WAITING)
+        """Whether the service of each line of rounds.csv took part in the round."""
+        return np.isin(self.rows["rounds"]["status"], [Status.TRAINING, Status.REACHED])
 
     def by_round(self, rows: Rows, value: Callable[[Conditions], Any]) -> AnyArray:
-        """Return something of the conditions under which each row's round was played."""
+        """Return for each row something of the conditions of its round."""
         found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[rows["round"] - 1]
         return found
 
@@ -145,38 +120,26 @@ class Logs:
     def data(self) -> KnownData:
         return KnownData(self.scenario, self.meta)
 
-    @property
-    def known(self) -> bool:
-        return all(service.dataset in self.data.labels for service in self.scenario.services)
-
     @cached_property
     def behaviour(self) -> Behaviour | None:
         """The clients' behaviour; None if it is a plug-in that is not here, or has changed since."""
-        thing = f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}"
         try:
-            require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
-            return population_spec(self.scenario).behaviour
-        except (InputError, KeyError, TypeError, AttributeError):
+            known = is_same(self.meta, f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}")
+            return population_spec(self.scenario).behaviour if known else None
+        except InputError:
             return None
 
-    @cached_property
-    def ties(self) -> UInt32Array:
-        return draw_key(self.seed, "ties")
+    def tie_order(self, number: int | IntArray, client: int | IntArray) -> FloatArray:
+        """Return the random numbers that break the ties of clients in rounds, as ``des.allocation.allocate`` wants."""
+        return tie_order_of(draw_key(self.seed, "ties"), number, len(self.places), client)
 
     @cached_property
     def population(self) -> Population:
-        """The clients, whose data and bids can be drawn again for each round.
-
-        What depends on labels is meaningless for a service whose data set has unknown labels; if there is one, so are
-        all bids. Without a ``behaviour``, so are bids and reports.
-        """
-        services = self.scenario.services
-        labels = [self.data.labels.get(it.dataset, _ANY_LABELS) for it in services]
+        """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing."""
         spec = population_spec(self.scenario, self.behaviour or Truthful())
-        if not self.known:
-            spec = replace(spec, cost_per_emd=0.0)  # a cost of such labels could be negative
         try:
-            return Population(spec, labels, [self._dqi(it.dataset) for it in services], self.seed)
+            dqi = [self._dqi(service.dataset) for service in self.scenario.services]
+            return Population(spec, self.data.labels, dqi, self.seed)
         except (ValueError, BehaviourError) as error:  # a scenario that no run has played
             raise InputError(f"scenario.toml: clients: {error}") from error
 
@@ -187,7 +150,7 @@ class Logs:
             for number in self.numbers:
                 yield number, self.population.draw(number)
                 if self.population.learns:
-                    rows = self.rows["offers"].where(self.places_of(number))
+                    rows = self.rows["offers"].where(self.span_of(number))
                     paid = [None if amount != amount else int(amount) for amount in rows["paid"].tolist()]
                     offers = zip(rows["service"].tolist(), rows["client"].tolist(), paid, strict=True)
                     self.population.close(number, offers, list(self.places))
@@ -199,23 +162,25 @@ class Logs:
         return next(world for at, world in self.worlds() if at == number)
 
     @cached_property
-    def drawn(self) -> "Drawn":
-        """The draws of the run's seed, as far as they are compared with the logs; each round's world is drawn once."""
-        service, client = self.offered_to
-        rounds, lowest, asked = [], [], {}
+    def drawn(self) -> tuple[Mapping[str, AnyArray], MicroArray]:
+        """The draws of the run's seed: for each offer, by column, and the lowest bid of each line of rounds.csv.
+
+        ``held_data_size``, ``held_emd`` and ``cost`` are the truth, whatever clients report.
+        """
+        offers, found, lowest = self.rows["offers"], [], []
         for number, world in self.worlds():
-            offers = self.places_of(number)
-            reported = {"data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid}
-            held = {"held_data_size": world.held.data_size, "held_emd": world.held.emd, "cost": world.held.cost}
-            rounds.append({name: it[service[offers], client[offers]] for name, it in (reported | held).items()})
+            span, held = self.span_of(number), world.held
+            columns = {
+                "data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid,
+                "held_data_size": held.data_size, "held_emd": held.emd, "cost": held.cost,
+            }  # fmt: skip
+            found.append({name: of[offers["m"][span], offers["client"][span]] for name, of in columns.items()})
             lowest.append(world.bid.min(axis=1))
-            if not self.conditions(number).paper:
-                asked[number] = world.bid, world.data_size
-        offers_ = {name: np.concatenate([of[name] for of in rounds]) for name in rounds[0]}
-        return Drawn(offers_, np.array(lowest), asked)
+        drawn = {name: np.concatenate([of[name] for of in found]) for name in found[0]}
+        return drawn, np.concatenate(lowest)
 
     def _dqi(self, dataset: str) -> DQIParameters:
-        if self.scenario.dqi == "published" or dataset not in self.data.labels:
+        if self.scenario.dqi == "published":
             return PUBLISHED
         key = f"dqi/{dataset}"
         try:
@@ -239,11 +204,11 @@ class Logs:
             federation = build_federation(scenario, self.seed, Shelf())
         except FitError:
             return found.ravel()
-        offers = self.rows["offers"]
         for number in self.numbers:
-            made = offers.where(self.places_of(number))
+            made = self.rows["offers"].where(self.span_of(number))
             try:
-                federation.train_round(number, self.jobs(number, made.where(made.has("outcome", Outcome.SERVED))))
+                served = made.where(made["outcome"] == Outcome.SERVED)
+                federation.train_round(number, self.jobs(number, served))
             except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
                 break
             found[number - 1] = [federation.accuracy(name) for name in self.places]
@@ -252,10 +217,10 @@ class Logs:
     @cached_property
     def exact_accuracy(self) -> FloatArray:
         """The accuracy behind the six decimals of each line of rounds.csv; NaN where nothing tells it."""
-        rounds = self.rows["rounds"]
-        measured = np.array([self.data.measured.get(name, np.nan) for name in rounds["service"].tolist()])
-        share = np.rint(rounds["accuracy"] * measured) / measured
-        return np.where(np.isnan(self.learned), share, self.learned)
+        images = np.tile(self.data.measured, len(self.numbers))
+        return np.where(
+            np.isnan(self.learned), np.rint(self.rows["rounds"]["accuracy"] * images) / images, self.learned
+        )
 
     def jobs(self, number: int, offers: Rows | pd.DataFrame) -> list[TrainingJob]:
         """Return what the clients of a round's offers trained on, service by service, in the order of offers."""

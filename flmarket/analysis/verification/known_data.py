@@ -1,10 +1,14 @@
 """The data sets that a run learned from, as far as known without their images: labels, and numbers of images."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from fl.arrays import FloatArray
 from fl.data.dataset import DatasetInfo
 from fl.data.registry import DATASETS, info, is_path, load
 from fl.data.validation_split import held_out
@@ -12,6 +16,15 @@ from flmarket.core.errors import InputError
 from scenarios.build import backend_of
 from scenarios.file.schema import Scenario
 from scenarios.plugin_files import require_same_plugins
+
+
+def is_same(meta: Mapping[str, Any], thing: str) -> bool:
+    """Whether a thing such as ``data set NAME`` is, if it is a plug-in's, here and the one of the run."""
+    try:
+        require_same_plugins({key: value for key, value in meta["plugins"].items() if key == thing}, "")
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -26,49 +39,41 @@ class KnownData:
         """The descriptions of the services' data sets, except of plug-ins that are not loaded or have changed since."""
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
-            thing = f"{DATASETS.kind} {name}"
-            try:
-                require_same_plugins({key: value for key, value in self.meta["plugins"].items() if key == thing}, "")
-                if not is_path(name) or self._same_images(name):
+            with suppress(InputError, KeyError, TypeError):
+                same_images = not is_path(name) or self.meta["data"][name]["sha256"] == dict(load(name).digests)
+                if same_images and is_same(self.meta, f"{DATASETS.kind} {name}"):
                     found[name] = info(name)
-            except (InputError, KeyError, TypeError, AttributeError):
-                continue
         return found
 
-    def _same_images(self, path: str) -> bool:
-        return bool(self.meta["data"][path]["sha256"] == dict(load(path).digests))
-
     @cached_property
-    def labels(self) -> Mapping[str, int]:
-        """L of the services' data sets, which decides bids (eq. 1): of what is in ``datasets``, else as recorded.
+    def labels(self) -> list[int]:
+        """[M] L of the services' data sets, which decides bids (eq. 1): of what is in ``datasets``, else as recorded.
 
         A user's own files may have changed since, or be gone.
         """
-        return {**self.meta["labels"], **{name: found.labels for name, found in self.datasets.items()}}
+        known = {**self.meta["labels"], **{name: found.labels for name, found in self.datasets.items()}}
+        return [known[service.dataset] for service in self.scenario.services]
 
     @cached_property
-    def tested(self) -> Mapping[str, int]:
-        """The number of test images behind an accuracy on them, by service; only where that is known."""
-        return {name: self._looked_at(known.test_size) for name, known in self._sizes.items()}
+    def tested(self) -> FloatArray:
+        """[M] the number of test images behind an accuracy on them; NaN where it is not known."""
+        return self._images(lambda known: known.test_size)
 
     @cached_property
-    def measured(self) -> Mapping[str, int]:
-        """The number of images behind each ``accuracy``: validation images where some are held out, else ``tested``."""
+    def measured(self) -> FloatArray:
+        """[M] the number of images behind each ``accuracy``: validation images where some are held out."""
         if not self.scenario.split:
             return self.tested
-        share = self.scenario.training.validation
-        return {name: self._looked_at(held_out(known.train_size, share)) for name, known in self._sizes.items()}
+        return self._images(lambda known: held_out(known.train_size, self.scenario.training.validation))
 
-    def _looked_at(self, images: int) -> int:
-        return min(self.scenario.training.eval_samples or images, images)
-
-    @cached_property
-    def _sizes(self) -> Mapping[str, DatasetInfo]:
-        """The data sets that models are trained on, by service; only those whose sizes are known to be the run's."""
-        if not backend_of(self.scenario).trains:
-            return {}
-        found = {service.name: self.datasets.get(service.dataset) for service in self.scenario.services}
-        return {name: known for name, known in found.items() if known is not None and self._official(known)}
+    def _images(self, size: Callable[[DatasetInfo], int]) -> FloatArray:
+        """Return [M] how many images of a part of each data set are looked at, if it is known to be the run's."""
+        found = np.full(len(self.scenario.services), np.nan)
+        for m, service in enumerate(self.scenario.services if backend_of(self.scenario).trains else ()):
+            known = self.datasets.get(service.dataset)
+            if known is not None and self._official(known):
+                found[m] = min(self.scenario.training.eval_samples or size(known), size(known))
+        return found
 
     def _official(self, dataset: DatasetInfo) -> bool:
         """Whether the run's files of a data set have as many images as is known of it."""

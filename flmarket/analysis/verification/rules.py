@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding
-from flmarket.analysis.verification.offer_rules import bids, cores, interests, payments, world
+from flmarket.analysis.verification.offer_rules import cores, interests, payments, world
 from flmarket.analysis.verification.row_rules import accuracies, progress, scenario, shape, totals
 from flmarket.analysis.verification.time_rules import timeline
 
 RULES: Mapping[str, Callable[[Logs], Iterator[Finding]]] = {
     rule.__name__: rule
     for rule in (
-        shape, scenario, world, bids, interests, payments, cores, totals, progress, accuracies, timeline
+        shape, scenario, world, interests, payments, cores, totals, progress, accuracies, timeline
     )
 }  # fmt: skip
 """All rules, by the name by which columns refer to them. Where ``shape`` finds something, the others are not asked."""

@@ -62,7 +62,7 @@ def _spelling(logs: Logs, run: RunDirectory, name: str) -> Iterator[str]:
     """Yield the first line of a table that flmarket would write differently, its values being what they are."""
     with ALL_TABLES[name].path(run.path).open(encoding="utf-8", newline="") as file:
         text = file.read()
-    right = text_of(logs.frames[name], name)
+    right = text_of(getattr(logs, name), name)
     lines = enumerate(zip_longest(text.split("\n"), right.split("\n")), start=1)
     for line, (one, other) in lines if text != right else ():
         if one != other:

@@ -28,7 +28,7 @@ SHOWN = 3  # clients that a sentence names
 
 def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterator[str]:
     """Yield what a service's trained agent went by in a round, or why that is not known."""
-    spec = logs.conditions(number).services[service]
+    spec = logs.conditions(number).scenario.service(service)
     seat, begun = _seat(logs, number, service)
     try:
         if not issubclass(found := load(spec.policy), Mahdrl | MahdrlPaper):
@@ -97,7 +97,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     for name, m in logs.places.items():
         if rows.loc[name, "status"] not in (Status.LEFT, Status.WAITING) and (public or name == service):
             bids[m] = world.bid[m] / MICRO
-    total = now.services[service].total_budget
+    total = now.scenario.service(service).total_budget
     own = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
     accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[own]
     return Observation(
@@ -113,7 +113,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(now.offline),
-        over_budget=create_mechanism(now.market.mechanism, now.market.options).keeps_budgets,
+        over_budget=create_mechanism(now.scenario.market.mechanism, now.scenario.market.options).keeps_budgets,
         bids_public=public,
         total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][own].sum()) / MICRO,
     )

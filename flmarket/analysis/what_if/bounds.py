@@ -70,9 +70,9 @@ class RunBounds:
 
 def run_bounds(logs: Logs) -> RunBounds:
     """Return a run's bounds."""
-    if not logs.known or logs.behaviour is None:
-        what = "a data set" if not logs.known else "the clients' behaviour"
-        raise InputError(f"{what} of the run is not known here, or has changed, so its bids cannot be drawn")
+    if logs.behaviour is None:
+        problem = "the clients' behaviour of the run is not known here, or has changed, so its bids cannot be drawn"
+        raise InputError(problem)
     why_not, bounds = _why_not(logs), []
     shape = len(logs.numbers), len(logs.places)
     budgets = logs.rounds["budget"].to_numpy().reshape(shape)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from des.clients.population import Qualities
 from des.log_records import Outcome
-from des.money import MICRO, Micro, to_micro
+from des.money import MICRO, Micro
 from des.money import text as money
 from des.observation import Status
 from flmarket.analysis.log_frames import lines_of
@@ -32,8 +32,6 @@ class Explanation:
             raise InputError(unknown("service", service, list(logs.places)))
         if number not in logs.numbers:
             raise InputError(f"unknown round {number}; the run has rounds 1 to {logs.numbers[-1]}")
-        if not logs.known:
-            raise InputError("a data set of the run is not known here, or has changed, so its bids cannot be drawn")
         status = logs.rounds_of(number).loc[service, "status"]
         if status in (Status.WAITING, Status.LEFT):
             when = "arrives after" if status == Status.WAITING else "had left before"
@@ -45,7 +43,7 @@ class Explanation:
         self._own = logs.offers_of(number, service)
         self._holders = holders(lines_of(self._offers))
         self._now = logs.conditions(number)
-        self._budget: Micro = to_micro(self._now.budgets[service])
+        self._budget: Micro = self._now.budgets[service]
 
     def possible(self, **changes: Any) -> Possible:
         """Return the best set that the service could have had; changes as in ``best_set``."""
@@ -65,7 +63,7 @@ class Explanation:
                 yield f"Client {row.client}: {self.why(row)}."
         yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self._now.paper:
-            cleared = f"this run is cleared by {self._now.market.mechanism}"
+            cleared = f"this run is cleared by {self._now.scenario.market.mechanism}"
             yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
             return
         best = self.possible()
@@ -90,7 +88,7 @@ class Explanation:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
-        return not_served(row, self._holders.get(row.client, []), self._now.market.mechanism)
+        return not_served(row, self._holders.get(row.client, []), self._now.scenario.market.mechanism)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""
@@ -122,7 +120,7 @@ def best_set(
         world.dqi[m],
         _offers_by(logs.offers_of(number), service, without),
         cores=now.cores + cores,
-        budget=to_micro(now.budgets[service]) + budget,
+        budget=now.budgets[service] + budget,
         offline=now.offline,
     )
 

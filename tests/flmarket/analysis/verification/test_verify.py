@@ -137,9 +137,9 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
         assert verify(run.directory).problems == []
         assert next(text for text in story(scenario) if " asks " in text) != asked
         change(run.directory.path / "offers.csv", "bid", "0.123456", lambda row: True)
-        assert "does not follow from the cost of its data" in "\n".join(verify(run.directory).problems)
+        assert ": bid is 0.123456, but the run's seed draws " in "\n".join(verify(run.directory).problems)
     # Truthful clients would not have asked that.
-    wrong = [text for text in verify(run.directory).problems if "does not follow from the cost" in text]
+    wrong = [text for text in verify(run.directory).problems if ": bid is " in text]
     assert len(wrong) == verify(run.directory).offers
 
 
@@ -166,12 +166,13 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "payment", "0.100000", served, "below the bid"),
         ("offers", "payment", "9.000000", served, "over its budget"),
         ("offers", "bid", "-0.100000", served, ": the bid -0.100000 is negative (eq. 5)"),
-        ("offers", "bid", "0.123456", served, "does not follow from the cost of its data"),
+        ("offers", "bid", "0.123456", served, "bid is 0.123456, but the run's seed draws "),
         ("offers", "data_size", "21", served, "data_size is 21, but the run's seed draws "),
         ("offers", "client", "8", served, "unknown client; clients are 0 to 7"),
         ("offers", "core", "1", served, "cores are not used once each"),
-        ("offers", "outcome", "outbid", served, "was outbid, but its payment is one of the highest"),
-        ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "more services than it has cores"),
+        ("offers", "outcome", "outbid", served, "was outbid, but has a core, a start or an end"),
+        ("offers", "core", "", served, "core is nothing, but by its payment it should be 0"),
+        ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "cores are not used once each"),
         ("offers", "end", "1e9", served, "end is 1000000000.0, but by the scenario's durations it should be "),
         ("offers", "payment", "a lot", served, "offers.csv: cannot be read: "),
         ("rounds", "service", "omega", any_row, "one row for each round and service"),
@@ -197,7 +198,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("rounds", "target_accuracy", "0.990001", any_row, "is 0.990001, but the scenario has 0.99"),
         ("rounds", "accuracy", "0.333333", any_row, "alpha: accuracy is 0.333333, but it can only be 0.33"),
         ("rounds", "test_accuracy", "0.333333", any_row, "test_accuracy is 0.333333, but it can only be 0.33"),
-        ("rounds", "test_accuracy", "1.010000", any_row, "the test accuracy 1.01 is not between 0 and 1"),
+        ("rounds", "test_accuracy", "1.010000", any_row, "the test accuracy 1.010000 is not between 0 and 1"),
         ("events", "amount", "1.0", lambda row: row["event"] == "refresh", "the event refresh has the amount 1.0"),
         ("events", "amount", "0.000001", lambda row: row["event"] == "pay", ", but should be pay of "),
         ("events", "amount", "0.000001", lambda row: row["event"] == "award", ", but should be award of "),
@@ -341,16 +342,6 @@ def test_the_data_of_each_client_is_checked(client: str, run: Path) -> None:
     assert any(f", client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
 
 
-@pytest.mark.parametrize("client", ["0", "1"])
-def test_a_bid_follows_from_a_cost_with_noise(client: str, one_service: str, tmp_path: Path) -> None:
-    overrides = ["training.backend=surrogate", "training.local_epochs=2", "clients.cost.noise=0.3"]
-    [planned] = plan([parse(one_service, overrides=overrides)], [], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    change(planned.directory.path / "offers.csv", "bid", "0.000001", lambda row: row["client"] == client)
-    problems = verify(planned.directory).problems
-    assert any(f", client {client}: the bid 0.000001 does not follow from" in problem for problem in problems)
-
-
 def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> None:
     """DQI are the same on every machine: a last bit is a change, in a single row and in all rows alike."""
     with (run / "offers.csv").open(newline="") as file:
@@ -391,7 +382,7 @@ def test_an_accuracy_stays_where_nobody_was_served(change_of_accuracy: float, on
     assert verify(planned.directory).problems == []
     changed = f"{float(first['accuracy']) + change_of_accuracy:.6f}"
     change(planned.directory.path / "rounds.csv", "accuracy", changed, lambda row: row["round"] == "2")
-    problem = f"no client served, but the accuracy changes to {float(changed)}"
+    problem = f"no client served, but the accuracy changes to {changed}"
     assert f"rounds.csv, line 3: round 2, alpha: {problem}" in verify(planned.directory).problems
 
 
@@ -448,7 +439,7 @@ def test_another_mechanism_may_refuse_and_charge_as_it_likes(
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
     change(run / "events.csv", "amount", "0.600000", lambda row: row["event"] == "bid")
     assert verify(RunDirectory(run)).problems == [
-        "events.csv, line 3: round 1, alpha: the amount of its bid event is not the lowest bid of the round"
+        "events.csv, line 3: round 1, alpha: amount is 0.600000, but the lowest bid of the round is 0.500000"
     ]
 
 
@@ -482,19 +473,3 @@ def test_a_rerun_finds_what_no_rule_can(run: Path) -> None:
     change(run / "offers.csv", "dqi", "0.5", lambda row: row["round"] == "1" and not served(row))
     [difference] = rerun(RunDirectory(run), shelf)
     assert difference.startswith("offers.csv differs from a new run's from line ")
-
-
-def test_a_cost_half_way_between_two_micro_units_may_have_been_rounded_to_either(
-    one_service: str, tmp_path: Path
-) -> None:
-    overrides = [
-        "training.backend=surrogate", "training.local_epochs=2", "clients.cost.per_sample=0.0500005",
-        "clients.cost.per_emd=0", "clients.data_size=[21, 41]",
-    ]  # fmt: skip
-    [run] = plan([parse(one_service, overrides=overrides)], [], [0], tmp_path, Shelf())
-    execute(run, Shelf())
-    with (run.directory.path / "offers.csv").open(newline="") as file:
-        costs = [0.0500005 * int(offer["data_size"]) * 1e6 for offer in csv.DictReader(file)]
-    assert costs
-    assert all(abs(cost % 1 - 0.5) < 1e-6 for cost in costs)
-    assert verify(run.directory).problems == []
