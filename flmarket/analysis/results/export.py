@@ -26,7 +26,7 @@ KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where ro
 
 def export(
     sources: Sequence[Path],  # run directories, or directories with runs at any depth below them
-    target: IO[str],  # an open text file
+    target: IO[str] | Path,  # an open text file, or one to write, which is replaced only when the new one is complete
     table: TableName = "rounds",  # the table to write
     notify: Callable[[str], None] = lambda _: None,  # called with a line if some runs do not have the table
     damaged: Callable[[str], None] | None = None,  # as in ``complete_runs``
@@ -37,25 +37,16 @@ def export(
     column for each key that was swept or in which scenarios of one name differ, empty for other scenarios. The
     service's own policy becomes ``service_policy``.
     """
+    if isinstance(target, Path):
+        require_outside_runs(target)
+        with asked_for(target) as file:
+            return export(sources, file, table, notify, damaged)
     runs = having(complete_runs(sources, damaged), table, notify)
     fronts = identities(runs).map(sweep_text)
     for place, run in enumerate(tracked(runs, "runs")):
         frame = with_identity(fronts.iloc[[place]], written(read_table(run, table), table))
         frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
     return len(runs)
-
-
-def export_file(
-    sources: Sequence[Path],
-    path: Path,
-    table: TableName = "rounds",
-    notify: Callable[[str], None] = lambda _: None,
-    damaged: Callable[[str], None] | None = None,
-) -> int:
-    """Export into a file. An existing file is replaced only when the new one is complete."""
-    require_outside_runs(path)
-    with asked_for(path) as file:
-        return export(sources, file, table, notify, damaged)
 
 
 def export_parquet(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from flmarket.analysis.results.measures import MARKET, Measure
+from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.sentences import ranked, sentences
@@ -95,10 +95,8 @@ def introduction(report: Report) -> list[str]:
     if trained:
         where = "Accuracies" if len(trained) == len(report.runs) else "Where models are trained, accuracies"
         text.append(f"{where} are measured on test images.")
-    if any(run.setting.split for run in trained):
-        others = (
-            "" if all(run.setting.split for run in trained) else "; in scenarios without these, on test images, too"
-        )
+    if split := [run for run in trained if run.setting.scenario.split]:
+        others = "" if len(split) == len(trained) else "; in scenarios without these, on test images, too"
         text[-1] += f" Targets, exits and rewards go by the accuracy on validation images, which no client has{others}."
     if report.baseline:
         text.append(
@@ -110,7 +108,9 @@ def introduction(report: Report) -> list[str]:
             "Points of a sweep are compared with its first one, paired by seed; P is the probability that a run of the "
             "point is better than one of the first."
         )
-    text += _bound_marks(report)
+    missed = any(row.to_target is not None and not row.to_target.reached.all() for row in report.estimates)
+    if missed or any(row.bound for row in report.compared):
+        text.append(f"Rounds to target: {ROUNDS_TO_TARGET.meaning}.")
     if any(row.interval.known for row in report.compared):
         text.append(
             "† marks a difference from 0 that holds at 5 % for all differences of its table together (paired t tests, "
@@ -120,20 +120,6 @@ def introduction(report: Report) -> list[str]:
     if any(_privileged(row.played) for row in report.estimates):
         text.append("Policies marked * see what the paper hides from services.")
     return text
-
-
-def _bound_marks(report: Report) -> list[str]:
-    """Return what marks the rounds to target of runs that never met it, if a table has such a mark."""
-    found = []
-    if any(row.to_target is not None and not row.to_target.reached.all() for row in report.estimates):
-        found.append('">" in front of a mean is a lower bound')
-    if any(row.bound for row in report.compared):
-        found.append(
-            'in front of a difference, "<" says that the true one is below it, because the baseline or first point has '
-            'such runs, ">" that it is above, because the other side has, and "?" that both have'
-        )
-    rule = "Runs that never met their target count with their last round in rounds to target"
-    return [f"{rule}: {'; '.join(found)}."] if found else []
 
 
 def tables(report: Report) -> Iterator[Part]:

@@ -105,7 +105,7 @@ def _overstated(run: "RunResult") -> FloatArray:
 
 def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
-    return float(100 * run["served"].sum() / (run.setting.clients * run.setting.cores[:rounds].sum()))
+    return float(100 * run["served"].sum() / (run.setting.scenario.clients.count * run.setting.cores[:rounds].sum()))
 
 
 def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:

@@ -126,12 +126,14 @@ class RunResult:
     def income(self) -> FloatArray:
         """[C] money that each client earned in the run."""
         clients, paid = self.earnings["client"], self.earnings["paid"]
-        return np.bincount(clients, paid, self.setting.clients).astype(np.float64)
+        return np.bincount(clients, paid, self.setting.scenario.clients.count).astype(np.float64)
 
     def _known(self, name: str) -> "pd.DataFrame":
         """Return a table whose services and clients are the scenario's."""
         found = self.tables[name]
-        known = found["service"].isin(self.setting.services) & found["client"].between(0, self.setting.clients - 1)
+        known = found["service"].isin(self.setting.services) & found["client"].between(
+            0, self.setting.scenario.clients.count - 1
+        )
         if not known.all():
             raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
         return found

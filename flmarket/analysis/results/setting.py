@@ -41,18 +41,9 @@ class Setting:
         return self.scenario.name
 
     @property
-    def clients(self) -> int:
-        return self.scenario.clients.count
-
-    @property
     def backend(self) -> Backend:
         """The backend that its accuracies come from."""
         return BACKENDS[self.scenario.training.backend]
-
-    @property
-    def split(self) -> bool:
-        """Whether targets and rewards go by images that are held out."""
-        return self.scenario.split
 
     @cached_property
     def services(self) -> tuple[str, ...]:

@@ -29,18 +29,17 @@ def export(
 
     docs/logs.md describes the columns.
     """
-    from flmarket.analysis.results.export import export, export_file, export_parquet
+    from flmarket.analysis.results.export import export, export_parquet
 
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
     damaged: list[str] = []
     if parquet is not None:
         count = export_parquet(runs, parquet, table, note, damaged.append)
-    elif csv is not None and str(csv) != "-":
-        count = export_file(runs, csv, table, note, damaged.append)
     else:
-        hide()  # the rows say enough
-        count = export(runs, sys.stdout, table, note, damaged.append)
+        if str(csv) == "-":
+            hide()  # the rows say enough
+        count = export(runs, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
     missing(runs, damaged)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.analysis.log_frames import TableName
-from flmarket.analysis.results.export import export_file, export_parquet
+from flmarket.analysis.results.export import export, export_parquet
 from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
@@ -53,9 +53,9 @@ def report(path: Path) -> None:
     markdown(make_report(read([path])))
 
 
-def export(path: Path) -> None:
+def csv(path: Path) -> None:
     for table in TABLES:
-        export_file([path], path.parent / f"{table}.csv", table)
+        export([path], path.parent / f"{table}.csv", table)
 
 
 def parquet(path: Path) -> None:
@@ -87,7 +87,7 @@ def replay(path: Path) -> None:
 ACTIONS: Mapping[str, Callable[[Path], object]] = {
     "verify": lambda path: verify(RunDirectory(path)),
     "report": report,
-    "export": export,
+    "export": csv,
     "parquet": parquet,
     "replay": replay,
 }

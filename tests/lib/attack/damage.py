@@ -8,7 +8,7 @@ from random import Random
 from tempfile import mkdtemp
 
 from attack.campaign import Campaign
-from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.export import export
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
@@ -82,7 +82,7 @@ def readers(run: Run, folder: Path) -> dict[str, Callable[[], object]]:
     return {
         "report": lambda: make_report(read([path])),
         "income": lambda: [result.income for result in read([path])],
-        "export": lambda: export_file([path], folder / "all.csv", "offers"),
+        "export": lambda: export([path], folder / "all.csv", "offers"),
         "replay": replay,
     }
 

@@ -72,7 +72,7 @@ from pathlib import Path
 
 import scenarios
 from scenarios.build import Shelf
-from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.export import export
 from flmarket.analysis.log_frames import read_table
 from flmarket.analysis.verification.verify import verify
 from scenarios.loader import load
@@ -90,7 +90,7 @@ prices = [max(o.paid for o in logged.offers if o.paid and o.service == row.servi
           for logged in rounds for row in logged.services]
 assert [row.top_price for logged in rounds for row in logged.services] == prices
 assert list(read_table(run.directory, "rounds")["top_price"].fillna(0)) == [p or 0 for p in prices]
-export_file([Path("runs")], Path("all.csv"))
+export([Path("runs")], Path("all.csv"))
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.export import export
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
@@ -86,7 +86,7 @@ def test_whoever_reads_a_run_looks_at_the_sizes(
 ) -> None:
     path = run.directory.path
     damage(path / name)
-    for look in (lambda: read([path]), lambda: export_file([path], tmp_path / "all.csv", "events")):
+    for look in (lambda: read([path]), lambda: export([path], tmp_path / "all.csv", "events")):
         with pytest.raises(RunDirectoryError) as error:
             look()
         assert str(path / name) in str(error.value)

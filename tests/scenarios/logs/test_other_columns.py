@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from flmarket.analysis.dataframes import Results
-from flmarket.analysis.results.export import export_file, export_parquet
+from flmarket.analysis.results.export import export, export_parquet
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
@@ -59,7 +59,7 @@ def resume(run: Run, _: Path) -> None:
     "look",
     [
         lambda run, folder: verify(run.directory),
-        lambda run, folder: export_file([run.directory.path], folder / "all.csv", "offers"),
+        lambda run, folder: export([run.directory.path], folder / "all.csv", "offers"),
         lambda run, folder: read([run.directory.path])[0].income,
         lambda run, folder: Results([run.directory.path]).offers,
         lambda run, folder: due([run]),  # `flmarket run` would skip it as complete

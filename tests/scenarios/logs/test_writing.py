@@ -10,7 +10,7 @@ import pytest
 
 from des.log_records import Kind, MarketEvent, OfferReport, Outcome, RoundReport, ServiceReport
 from des.observation import Status
-from flmarket.analysis.results.export import export, export_file
+from flmarket.analysis.results.export import export
 from flmarket.core.errors import InputError
 from scenarios.file.toml_text import dumps
 from scenarios.loader import load
@@ -128,7 +128,7 @@ def test_export_puts_the_run_in_front_of_each_row(run: RunDirectory) -> None:
 
 def test_export_gathers_runs_below_a_directory(run: RunDirectory, tmp_path: Path) -> None:
     target = tmp_path / "all.csv"
-    assert export_file([tmp_path], target, "offers") == 1
+    assert export([tmp_path], target, "offers") == 1
     offers = pd.read_csv(target)
     assert list(offers["outcome"]) == ["served", "outbid"]
     assert list(offers["scenario"]) == ["paper-1a2b3c4d"] * 2
@@ -139,10 +139,10 @@ def test_export_refuses_what_it_cannot_do_and_leaves_the_old_file(run: RunDirect
     target.write_text("precious")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no complete run"):
-        export_file([tmp_path / "empty"], target)
+        export([tmp_path / "empty"], target)
     assert target.read_text() == "precious"
     with pytest.raises(InputError, match="cannot be written"):
-        export_file([run.path], tmp_path / "missing" / "all.csv")
+        export([run.path], tmp_path / "missing" / "all.csv")
 
 
 def test_a_table_with_other_columns_is_named(run: RunDirectory) -> None:

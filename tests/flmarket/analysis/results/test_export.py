@@ -7,14 +7,14 @@ import pytest
 
 import flmarket
 from flmarket.analysis.log_frames import TableName
-from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.export import export
 
 FRONT = ["scenario", "policy", "seed", "clients.data_size", "services.digits.budget", "services.digits.policy"]
 
 
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
 def test_swept_keys_are_columns_behind_the_seed(table: TableName, sweep_runs: Path, tmp_path: Path) -> None:
-    export_file([sweep_runs], tmp_path / "all.csv", table)
+    export([sweep_runs], tmp_path / "all.csv", table)
     found = pd.read_csv(tmp_path / "all.csv", dtype=str, keep_default_na=False)
     assert list(found.columns[: len(FRONT)]) == FRONT
     points = found[FRONT[3:]].drop_duplicates()
@@ -27,7 +27,7 @@ def test_swept_keys_are_columns_behind_the_seed(table: TableName, sweep_runs: Pa
 
 
 def test_frames_have_the_same_columns_as_the_file(sweep_runs: Path, tmp_path: Path) -> None:
-    export_file([sweep_runs], tmp_path / "all.csv")
+    export([sweep_runs], tmp_path / "all.csv")
     rounds = flmarket.read(sweep_runs).rounds
     assert list(rounds.columns) == list(pd.read_csv(tmp_path / "all.csv").columns)
     assert rounds.groupby("services.digits.budget").size().to_dict() == {6.0: 6, 7.5: 6}
@@ -36,5 +36,5 @@ def test_frames_have_the_same_columns_as_the_file(sweep_runs: Path, tmp_path: Pa
 
 def test_without_a_sweep_there_are_no_such_columns(sweep_runs: Path, tmp_path: Path) -> None:
     [alone] = [run for run in flmarket.read(sweep_runs).runs if not run.setting.sweep]
-    export_file([alone.directory.path], tmp_path / "one.csv")
+    export([alone.directory.path], tmp_path / "one.csv")
     assert list(pd.read_csv(tmp_path / "one.csv").columns[:5]) == ["scenario", "policy", "seed", "round", "sim_time"]

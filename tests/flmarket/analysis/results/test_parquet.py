@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from flmarket.analysis.log_frames import TableName
-from flmarket.analysis.results.export import export_file
+from flmarket.analysis.results.export import export
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
@@ -31,7 +31,7 @@ def test_parquet_holds_what_csv_does(table: TableName, tmp_path: Path) -> None:
     scenario = load("quickstart", ["rounds=3", "training.eval_samples=100"])
     run_all(plan([scenario], ["lcfa"], [0, 1], tmp_path / "runs", shelf), shelf, Observer(), RunOptions(workers=0))  # type: ignore[arg-type]
     assert export_parquet([tmp_path / "runs"], tmp_path / "all.parquet", table) == 2
-    export_file([tmp_path / "runs"], tmp_path / "all.csv", table)
+    export([tmp_path / "runs"], tmp_path / "all.csv", table)
     found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")
     assert list(found.columns) == list(expected.columns)
     assert len(found) == len(expected)
@@ -44,7 +44,7 @@ def test_parquet_has_the_columns_of_a_sweep(table: TableName, sweep_runs: Path, 
     from flmarket.analysis.results.export import export_parquet
 
     export_parquet([sweep_runs], tmp_path / "all.parquet", table)
-    export_file([sweep_runs], tmp_path / "all.csv", table)
+    export([sweep_runs], tmp_path / "all.csv", table)
     found, expected = pd.read_parquet(tmp_path / "all.parquet"), pd.read_csv(tmp_path / "all.csv")
     assert list(found.columns) == list(expected.columns)
     for name in found:

@@ -396,7 +396,7 @@ def test_signs_in_front_of_rounds_to_target_are_explained_where_they_stand(tmp_p
     report = make_report(read([tmp_path]), "one")
     words = " ".join(introduction(report))
     assert '"?" that both have' in words
-    assert '">" in front of a mean is a lower bound' in words
+    assert '"> 52.3 (3 of 5)" is a lower bound' in words
     assert all(text in markdown(report) for text in introduction(report))  # as it is, without escapes
 
 
