@@ -11,7 +11,7 @@ from scenarios.file.schema import Scenario
 
 
 class Conditions(NamedTuple):
-    """What a round is played under."""
+    """The conditions of a round."""
 
     scenario: Scenario  # after the interventions up to the round
     budgets: Mapping[str, Micro]  # what each service may offer in the round
