@@ -44,7 +44,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
 def test_the_best_set_is_that_of_trying_all_sets(number: int, service: str, logs: Logs) -> None:
     found = Explanation(logs, number, service).possible()
     dqi = logs.population.draw(number).dqi[logs.places[service]]
-    budget = int(logs.conditions(number).budgets[service] * 1_000_000)
+    budget = logs.conditions(number).budgets[service]
     affordable = [
         subset
         for size in range(8)
