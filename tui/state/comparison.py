@@ -15,7 +15,7 @@ from fl.arrays import FloatArray
 from flmarket.analysis.results import report
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import Difference, Estimate
-from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.run_results import HELD, RunResult
 from flmarket.analysis.results.setting import Setting
 from learning.statistics.intervals import FEWEST, mean_band
 from scenarios.logs.directory import RunDirectory
@@ -28,9 +28,6 @@ SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
 """The measures that are compared."""
 
 _MEASURES = [measure for measure in MEASURES if measure.name in SHOWN]
-
-_HELD = frozenset({"accuracy", "test_accuracy", "reward"})
-"""Curves that a service keeps at their height after it has left; it spends nothing then."""
 
 POINTS = 400
 """Points of a curve at most, about."""
@@ -229,6 +226,6 @@ def _curves(
     for run, (history, n) in enumerate(runs):
         place = [row.service for row in history[n].services].index(service)
         values[run] = history.column(metric, n)[np.minimum(numbers, n) - 1, place]
-        if metric not in _HELD:
+        if metric not in HELD:
             values[run, numbers > n] = 0.0 if metric == "spent" else nan
     return numbers.astype(np.float64), values

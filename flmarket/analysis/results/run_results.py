@@ -30,7 +30,7 @@ from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
 
-_HELD = ("accuracy", "test_accuracy", "reward")
+HELD = ("accuracy", "test_accuracy", "reward")  # columns that a service keeps at their height after it has left
 _MONEY = ("offered", "spent")
 _COUNTS = ("wanted", "served", "refused")
 
@@ -58,9 +58,9 @@ class RunResult:
         if tuple(rounds["service"]) != services * played or not 0 < played <= count:
             raise InputError(f"{directory.path}: rounds.csv does not have one row for each round and service")
         curves = {}
-        for column in (*_HELD, *_MONEY, *_COUNTS):
+        for column in (*HELD, *_MONEY, *_COUNTS):
             values = rounds[column].to_numpy(dtype=np.float64).reshape(played, -1)
-            after = values[-1:] if column in _HELD else np.zeros_like(values[-1:])
+            after = values[-1:] if column in HELD else np.zeros_like(values[-1:])
             curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
             if column in _MONEY:
                 curves[column] /= MICRO

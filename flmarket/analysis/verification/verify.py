@@ -7,7 +7,6 @@ The rules are in ``flmarket.analysis.verification.rules``. What cannot be derive
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 
 from des.money import Micro
 from flmarket.analysis.log_frames import UnreadableError, text_of
@@ -25,7 +24,6 @@ _LONGEST = 200  # characters of a line in a message
 class Verdict:
     """The findings in one run."""
 
-    path: Path  # the run's directory
     rounds: int = 0  # how many rounds there are
     offers: int = 0  # how many offers there are
     paid: Micro = 0  # what all clients were paid, micro-units
@@ -34,7 +32,7 @@ class Verdict:
 
 def verify(run: RunDirectory) -> Verdict:
     """Check a run's logs. The plug-ins that it was played with are not needed."""
-    verdict = Verdict(run.path)
+    verdict = Verdict()
     if run.state is not RunState.COMPLETE:
         raise InputError(f"{run.path}: {run.unfinished()}")
     verdict.problems += run.damage(digests=True)
