@@ -4,6 +4,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.geometry import Size
 
+from tui.panels.answers import AnswerPanel
 from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
@@ -25,6 +26,7 @@ PANELS: tuple[type[Panel], ...] = (
     EventsPanel,
     CoresPanel,
     RivalryPanel,
+    AnswerPanel,
 )
 """The panels, each at the place of its number. market.tcss gives each its part of the grid."""
 

@@ -6,22 +6,22 @@ from rich.text import Span, Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.widgets import Static
 
-from des.observation import Status
+from des.money import Micro
 from flmarket.analysis.what_if.reasons import cash
-from tui.panels.best_offer_line import BestLine
 from tui.panels.panel import Panel
 from tui.panels.price_bars import LEGEND, PriceAxis, Rival
 from tui.state.bid_verdicts import WORDS, Line, Verdict
 from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import Column, wrapped
+from tui.style.columns import Column
 from tui.style.formats import plain
 from tui.style.messages import Selected
+from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
 BID, OFFER = Column("bid", "bid", right=True), Column("offer", "offer", right=True)
+PRICE = Column("price", "wins at", right=True)
 BARS, WHY = Column("result", "", least=20, grows=True), Column("why", "why", leaves=1)
 QUALITY = (
     Column("dqi", "DQI", right=True, leaves=4),
@@ -48,9 +48,7 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    BINDINGS = [
-        Binding("b", "screen.toggle_book", "Service/client", tooltip="The book of the service, or that of the client")
-    ]
+    COLUMNS: tuple[Column, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__((), id=id)
@@ -75,7 +73,7 @@ class BookTable(TableView):
             self._subject, chosen = subject, None
             self.forget_widths()
         who = Column("who", "service", least=12) if self.by_client else Column("who", "client", right=True)
-        self.columns = (who, BID, OFFER, BARS, *QUALITY, WHY)
+        self.columns = (who, *self.COLUMNS)
         self.rows(len(self._listed))
         most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)
         self._axis = PriceAxis(most, max(1, self._widths.get(BARS.key, 0) - SIGN))
@@ -127,6 +125,10 @@ class BookTable(TableView):
             "emd": plain(f"{bid.emd:.3g}"),
             "why": plain(why, color),
         }
+        if PRICE in self.columns:
+            known = view.event is None and bid.verdict not in {Verdict.LEFT, Verdict.OFFLINE}
+            price = view.book.price(bid.service, bid.client) if known else None
+            found[PRICE.key] = plain("" if price is None else winning(price, bid.bid))
         return [found[column.key] for column in self.columns]
 
     def head(self) -> tuple[Text, Text]:
@@ -161,6 +163,15 @@ class BookTable(TableView):
             asked=tint(self.app, "foreground"),
         )
 
+    def told(self, bid: Line) -> str:
+        """Return a sentence about what came of a bid, or in a walk has come by then."""
+        view = self._view
+        assert view is not None  # noqa: S101 - a row is there
+        who = view.logged.services[bid.service].service
+        if view.event is None:
+            return f"{CAME[bid.verdict].format(who=who, client=bid.client)}: {bid.reason}."
+        return f"Client {bid.client} and {who} so far: {self.walked(bid)[1]}."
+
     def walked(self, bid: Line) -> tuple[str, str]:
         """Return what has become of a bid by this moment of a walk through the round: the sign, and words."""
         mark = self._view.mark(bid.service, bid.client) if self._view else ""
@@ -168,19 +179,20 @@ class BookTable(TableView):
         return mark, bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])
 
 
-def _absence(view: Moment, place: int) -> str:
-    """Return why a service takes no part in a round; empty if it does."""
-    row = view.logged.services[place]
-    if row.status is Status.WAITING:
-        return f"{row.service} has not arrived"
-    left = view.session.history.exit_of(place, view.round)
-    return f"{row.service} left in round {left}, having reached its target" if row.status is Status.LEFT else ""
+def winning(price: Micro, bid: Micro) -> str:
+    """Write what wins a client; where that is just more than a rival offers, with as many decimals as it takes."""
+    return cash(price, price - 1 if price > bid else None)
 
 
 class BookPanel(Panel):
     """Shows the book of the chosen service, or of the chosen client."""
 
-    BINDINGS = [Binding("w", "offered", "Only offers", tooltip="List only bids with an offer, or all")]
+    BINDINGS = [
+        Binding("b", "screen.toggle_book", "Service/client", tooltip="The book of the service, or that of the client"),
+        Binding("w", "offered", "Only offers", tooltip="List only bids with an offer, or all"),
+        Binding("W", "screen.ask(False)", "Why", tooltip="Why the client serves whom it serves"),
+        Binding("B", "screen.ask(True)", "Best set", tooltip="The best set that the service could have had"),
+    ]
     NUMBER = 4
     NAME = "Order book"
     SHORT = "Book"
@@ -193,17 +205,14 @@ signs of other services stand at what they offered the client; those that are un
 [b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
-[b]best[/b]  the best set that the service could have bought within its budget, the others' offers being what they were
-(for `pay-as-offered`; a DQI below zero counts as zero), and how much better that is than what it got: by DQI, which is
-not accuracy.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
 
-A click on a column's title sorts by it."""
+A click on a column's title sorts by it. [b]W[/b] asks why the client serves whom it serves, [b]B[/b] for the best set
+that the service could have had."""
 
     def compose(self) -> ComposeResult:
         yield BookTable(id="book-table")
-        yield Static("", id="book-reason")
-        yield BestLine(id="book-best")
+        yield Sentences(id="book-reason")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -240,8 +249,6 @@ A click on a column's title sorts by it."""
         self.target.show(view)
         self._entitle(view)
         self._explain()
-        service = None if self.by_client else min(view.service, len(view.logged.services) - 1)
-        self.query_one(BestLine).show(view, service)
 
     def _entitle(self, view: Moment) -> None:
         only = ", only offers" * self.target.offered
@@ -254,7 +261,7 @@ A click on a column's title sorts by it."""
             row = view.logged.services[place]
             left = max(0, view.book.remaining(place)) if view.offered(place) else row.budget
             money = f"{cash(left)} of {cash(row.budget)} left"
-            gone = _absence(view, place).partition(",")[0]  # the line below says why
+            gone = view.absence(place).partition(",")[0]  # the line below says why
             self.entitle(gone or f"{row.service}{only}, {money}")
 
     def _explain(self) -> None:
@@ -262,24 +269,11 @@ A click on a column's title sorts by it."""
         if self.view is None:
             words = ""
         elif bid is None:
-            words = "" if self.by_client else _absence(self.view, self.view.service)
+            words = "" if self.by_client else self.view.absence(self.view.service)
         else:
-            who = self.view.logged.services[bid.service].service
             data = f"Its data: D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}."
-            if self.view.event is None:
-                came = CAME[bid.verdict].format(who=who, client=bid.client)
-                words = f"{bid.verdict.value} {came}: {bid.reason}. {data}"
-            else:
-                mark, so_far = self.target.walked(bid)
-                words = f"{mark} Client {bid.client} and {who} so far: {so_far}. {data}"
-        place = self.query_one("#book-reason", Static)
-        rows = min(6, len(list(wrapped(words, place.size.width))))
-        if rows > place.size.height:  # it does not shrink again from round to round: that lays out the whole screen
-            place.styles.height = rows
-        place.update(Text(words), layout=False)
-
-    def on_resize(self) -> None:
-        self.query_one("#book-reason", Static).styles.height = None
+            words = f"{self.view.mark(bid.service, bid.client)} {self.target.told(bid)} {data}".lstrip()
+        self.query_one(Sentences).show(words)
 
     @on(TableView.Moved)
     def _choose(self, message: TableView.Moved) -> None:

@@ -26,7 +26,6 @@ class PanelBar(Static):
             line.append(
                 f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else faint
             )
-            line.append(" ")
         self.update(line, layout=False)
 
     def on_click(self, event: events.Click) -> None:

@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
+from tui.panels.answers import AnswerPanel
 from tui.panels.before_first_round import Opening
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
@@ -65,6 +66,10 @@ class MarketScreen(PlaybackScreen):
             Binding("x", "export", "Export: Export a table, or a picture of the screen"),
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
             Binding("b", "toggle_book", "Book of a service/client", show=False),
+            Binding("W", "ask(False)", "Why: Why the client serves whom it serves", show=False, key_display="W"),
+            Binding(
+                "B", "ask(True)", "Best set: The best set that the service could have had", show=False, key_display="B"
+            ),
             Binding("slash", "filter_events", "Filter events: Filter the events by words", show=False),
             Binding("m", "maximise", "Max: Give the panel all the room, or put it back"),
             *[
@@ -231,6 +236,16 @@ class MarketScreen(PlaybackScreen):
         book.toggle()
         self.draw()
         book.point_to(*self.selected)
+
+    def action_ask(self, best: bool) -> None:
+        """Answer a question about what is chosen. Side by side the focus stays: the next choice is answered, too."""
+        self.selected = self.query_one(BookPanel).chosen or self.selected
+        asked_in = self.panels.all[self.panels.active - 1]
+        self.query_one(AnswerPanel).ask(best=best)
+        self.action_panel(AnswerPanel.NUMBER)
+        if asked_in.display:
+            self.panels.go_to(asked_in.NUMBER)
+        self.draw()
 
     def _bring_up(self, number: int) -> None:
         """Go to a panel that is not shown, so that a key's effect on it is seen."""

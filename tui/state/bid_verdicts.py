@@ -1,9 +1,9 @@
 """The order book of a round: every client's bid to every service, what was offered, who won, and the reason."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from des.log_records import OfferReport, Outcome
 from des.mechanisms.mechanism import DEFAULT
 from des.money import Micro
 from des.observation import Status
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, worth
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, prices_of, under_changes, worth
 from flmarket.analysis.what_if.reasons import cash, holders, not_served
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
@@ -80,7 +80,7 @@ class Book:
         # the data, DQI and bids, [M, C], as services see them
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
-        self._mechanism = world.mechanism(logged.number)
+        self.mechanism = world.mechanism(logged.number)
         places = {row.service: m for m, row in enumerate(logged.services)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
         self._of_service: dict[int, list[OfferReport]] = {}
@@ -96,6 +96,11 @@ class Book:
     def remaining(self, service: int) -> Micro:
         """Return what is left of a service's budget after its offers."""
         return self._remaining[service]
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's mechanism clears the round, by the payments."""
+        return self.mechanism == DEFAULT
 
     @property
     def clients(self) -> int:
@@ -144,9 +149,13 @@ class Book:
             reason=self._reason(verdict, service, client, offer),
         )
 
+    def offers(self, client: int) -> Sequence[tuple[int, OfferReport]]:
+        """Return the services that made a client an offer, by their places, each with it."""
+        return self._of_client.get(client, ())
+
     def rivals(self, service: int, client: int) -> Iterator[tuple[int, OfferReport]]:
         """Yield the other services that made a client an offer, by their places, each with it."""
-        return ((m, offer) for m, offer in self._of_client.get(client, ()) if m != service)
+        return ((m, offer) for m, offer in self.offers(client) if m != service)
 
     def dearest(self, *, service: int | None = None, client: int | None = None) -> Micro:
         """Return the highest bid or offer in a service's book, or in a client's."""
@@ -154,35 +163,47 @@ class Book:
         offers = self._payments if service is not None else self._payments[where]  # rivals' offers, too
         return int(max(self.qualities.bid[where].max(), offers.max()))
 
-    @property
-    def has_best(self) -> bool:
-        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients."""
-        return self._mechanism == DEFAULT and self.clients <= MOST_CLIENTS
+    def has_best(self, service: int) -> bool:
+        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients, if it takes part."""
+        return self.paper and self.clients <= MOST_CLIENTS and self._takes_part[service]
 
-    def best(self, service: int) -> Possible | None:
+    def best(self, service: int, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
         """Return the best set within a service's budget, the rivals' offers being what they were.
 
-        None where that is not worked out, or the service has left. It takes a while with many clients.
+        It takes a while with many clients. What is changed is as in ``explain.best_set``.
         """
-        if not self.has_best or not self._takes_part[service]:
-            return None
-        rivals = [
-            [(offer.client, offer.payment) for offer in offers]
-            for other, offers in self._of_service.items()
-            if other != service
-        ]
         return possible(
             self.qualities.bid[service],
             self.qualities.dqi[service],
-            rivals,
-            cores=self.conditions.cores,
-            budget=self.logged.services[service].budget,
+            [[(it.client, it.payment) for it in made] for name, made in self._rivals(service) if name != without],
+            cores=self.conditions.cores + cores,
+            budget=self.logged.services[service].budget + budget,
             offline=self.conditions.offline,
         )
 
+    def under_changes(self, service: int) -> dict[str, Possible]:
+        """Return the best sets with one thing changed each."""
+        return under_changes(partial(self.best, service), [name for name, _ in self._rivals(service)])
+
+    def _rivals(self, service: int) -> list[tuple[str, list[OfferReport]]]:
+        names = [row.service for row in self.logged.services]
+        return [(names[place], made) for place, made in self._of_service.items() if place != service]
+
+    def price(self, service: int, client: int) -> Micro | None:
+        """Return what wins a client for a service for sure; None where the mechanism is another than the paper's."""
+        if not self.paper:
+            return None
+        bid = self.qualities.bid[service, client : client + 1]
+        rivals = [[(0, offer.payment)] for _, offer in self.rivals(service, client)]
+        return int(prices_of(bid, rivals, self.conditions.cores)[0])
+
+    def served(self, service: int) -> dict[int, OfferReport]:
+        """Return the offers of a service that were served, by their clients."""
+        return {it.client: it for it in self._of_service.get(service, ()) if it.outcome is Outcome.SERVED}
+
     def quality(self, service: int) -> float:
         """Return what the clients that served a service are worth; what ``best`` is compared with."""
-        return worth(offer.dqi for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED)
+        return worth(offer.dqi for offer in self.served(service).values())
 
     def clients_of(
         self,
@@ -237,13 +258,13 @@ class Book:
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is Verdict.SERVED:
             return self._won(offer)
-        return not_served(offer, self.holders.get(client, []), self._mechanism)
+        return not_served(offer, self.holders.get(client, []), self.mechanism)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
         over = price - offer.bid
         won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {cash(over, price)} over its bid")
-        if self._mechanism != DEFAULT:
+        if not self.paper:
             return won
         beaten = [other for _, other in self._of_client[offer.client] if other.outcome is Outcome.OUTBID]
         if not beaten:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from des.log_records import Kind, MarketEvent
+from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
 from tui.state.bid_verdicts import Book, Verdict
@@ -97,6 +98,14 @@ class Moment:
     @cached_property
     def decided(self) -> set[str]:
         return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
+
+    def absence(self, service: int) -> str:
+        """Return why a service, by its place, takes no part in the round; empty if it does."""
+        row = self.logged.services[service]
+        if row.status is Status.WAITING:
+            return f"{row.service} has not arrived"
+        left = self.session.history.exit_of(service, self.round)
+        return f"{row.service} left in round {left}, having reached its target" if row.status is Status.LEFT else ""
 
     def offered(self, service: int) -> bool:
         """Whether it is known what a service, by its place, offers: from its decision on."""

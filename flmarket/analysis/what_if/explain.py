@@ -17,7 +17,7 @@ from des.observation import Status
 from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
-from flmarket.analysis.what_if.possible import Possible, possible, worth
+from flmarket.analysis.what_if.possible import Possible, possible, under_changes, worth
 from flmarket.analysis.what_if.reasons import holders, not_served
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -73,15 +73,10 @@ class Explanation:
             f"{money(best.cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
         )
         rivals = [name for name in self._offers["service"].unique() if name != self._service]
-        without = {f"Without {name}": self.possible(without=name) for name in rivals}
-        changed = {
-            "One unit more of budget": self.possible(budget=MICRO),
-            "One core more for each client": self.possible(cores=1),
-            **{what: other for what, other in without.items() if other.quality > best.quality},
-        }
+        changed = under_changes(self.possible, rivals)
         for what, other in changed.items():
             yield f"{what}: DQI {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
-        if all(other.quality <= best.quality for other in without.values()):
+        if not any(what.startswith("Without ") for what in changed):
             yield "No rival's absence would have bought anything."
 
     def why(self, row: Any) -> str:

@@ -5,7 +5,7 @@ knapsack (``learning.policies.oracle``, ``learning.client_selection.knapsack``).
 DQI (eq. 6), which is what services see; a DQI below zero counts as zero, because no service has to take such a client.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum
@@ -42,6 +42,35 @@ def worth(dqi: Iterable[float]) -> float:
     return fsum(max(it, 0.0) for it in dqi)
 
 
+def prices_of(
+    bids: MicroArray,  # [C] the clients' bids to the service, micro-units
+    rivals: Iterable[Sequence[tuple[int, Micro]]],  # what each other service offered, as for ``possible``
+    cores: int,  # K
+) -> MicroArray:
+    """Return [C] what wins each client for sure, micro-units."""
+    offers = [
+        Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
+        for made in rivals
+        if made
+    ]
+    return critical_prices(bids, offers, cores)
+
+
+def under_changes(best: Callable[..., Possible], rivals: Iterable[str]) -> dict[str, Possible]:
+    """Return the best that a service could have had with one thing changed, by what that is.
+
+    ``best`` takes ``budget``, ``cores`` and ``without`` (``explain.best_set``). A rival's absence is left out where it
+    would have bought nothing.
+    """
+    now = best()
+    without = {f"Without {name}": best(without=name) for name in rivals}
+    return {
+        "One unit more of budget": best(budget=MICRO),
+        "One core more for each client": best(cores=1),
+        **{what: other for what, other in without.items() if other.quality > now.quality},
+    }
+
+
 def possible(
     bids: MicroArray,  # [C] the clients' bids to the service, micro-units
     dqi: FloatArray,  # [C] the DQI of their data for the service
@@ -53,12 +82,7 @@ def possible(
     offline: Collection[int] = (),  # clients that could not be had
 ) -> Possible:
     """Return the best set that a service could have had."""
-    offers = [
-        Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
-        for made in rivals
-        if made
-    ]
-    prices = critical_prices(bids, offers, cores)
+    prices = prices_of(bids, rivals, cores)
     values = np.maximum(dqi, 0.0)
     values[list(offline)] = 0.0
     chosen = _best(prices.tobytes(), values.tobytes(), budget)

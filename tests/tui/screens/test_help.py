@@ -33,13 +33,13 @@ def check(lines: list[tuple[str, str]], of: str) -> None:
 async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_small: Play, small: Path) -> None:
     session = play_small()
     async with watching(app, session) as (pilot, _):
-        for number in range(1, 8):
+        for number in range(1, 9):
             await pilot.press(str(number))
             lines = await listed(app)
             check(lines, f"panel {number}")
             assert ("[ ←" in dict(lines)) == (number not in (3, 7)), number  # there, ← chooses or scrolls
             assert dict(lines)["space"] == "Pause or resume the run; play or stop a replay"
-            assert "1 2 3 4 5 6 7" in dict(lines)
+            assert "1 2 3 4 5 6 7 8" in dict(lines)
         others: list[Screen[None]] = [
             CompareScreen([session, play_small(rounds=5)], app),
             BatchScreen(small, app),

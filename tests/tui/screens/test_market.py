@@ -14,7 +14,6 @@ from scenarios.logs.run_state import RunState
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
-from tui.panels.best_offer_line import BestLine, best_words
 from tui.panels.client_grid import ClientGrid
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
@@ -155,34 +154,6 @@ async def test_curves_switch(app: MarketApp, play_small: Play) -> None:
             await pilot.press("v")
         assert seen == ["accuracy", "reward", "spent", "mean_payment"]
         assert curves.metric == "accuracy"
-
-
-async def test_below_a_service_s_book_is_the_best_that_it_could_have_had(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small()) as (pilot, screen):
-        await pilot.press("home", "o", "4")
-        line = screen.query_one(BestLine)
-        assert screen.view.book is not None
-        for service in (0, 1):
-            await screen.workers.wait_for_complete()
-            await pilot.pause()
-            expected = best_words(screen.view.book, service)
-            assert expected.startswith("best within the budget: DQI ")
-            assert str(line.render()) == expected
-            assert line.display
-            await pilot.press("1", "down")
-        await pilot.press("b")
-        assert not line.display  # a client's book
-        await pilot.press("b", "e")
-        assert not line.display  # a walk: offers are not known before they are made
-
-
-async def test_under_another_mechanism_there_is_no_best_line(
-    app: MarketApp, play_small: Play, scenario_text: str
-) -> None:
-    text = scenario_text + '\n[market]\nmechanism = "uniform-price"\n'
-    async with watching(app, play_small(text)) as (pilot, screen):
-        await pilot.press("home", "o", "4")
-        assert not screen.query_one(BestLine).display
 
 
 async def test_the_order_book_follows_what_is_chosen_and_gives_reasons(app: MarketApp, play_small: Play) -> None:

@@ -148,6 +148,17 @@ def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_com
     assert snap_compare(still, terminal_size=(80, 24), run_before=before)
 
 
+@pytest.mark.parametrize(("key", "size"), [("W", (80, 24)), ("B", (120, 40))])
+def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        still.push_screen(MarketScreen(play_small(), still))
+        await pilot.pause()
+        await pilot.press("home", "o", key)
+        await settle(pilot, "one core more" if key == "B" else "for sure")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
 @pytest.mark.parametrize("size", [SIZES[0], *slow(*((size,) for size in SIZES[1:]))])
 def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
     """In the small terminal who outbid whom, in the large one the summary."""

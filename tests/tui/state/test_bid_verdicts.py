@@ -80,11 +80,11 @@ def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Sessi
             worth = [max(float(book.qualities.dqi[m, c]), 0.0) for c in range(8)]
             sets = (found for size in range(9) for found in combinations(range(8), size))
             affordable = [one for one in sets if sum(price[c] for c in one) <= service.budget]
-            best = book.best(m)
-            if service.status == "left":
-                assert best is None
+            assert book.has_best(m) == (service.status != "left")
+            if not book.has_best(m):
                 continue
-            assert best is not None
+            best = book.best(m)
+            assert [book.price(m, c) for c in range(8)] == best.prices.tolist() == price
             assert best.quality == pytest.approx(max(sum(worth[c] for c in one) for one in affordable))
             assert best.cost == sum(price[c] for c in best.clients)
 

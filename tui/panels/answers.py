@@ -1,0 +1,269 @@
+"""Answers about a round: why a client serves whom it serves, and the best set that a service could have had.
+
+The best sets are worked out off the screen, and only while they are shown.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible
+from flmarket.analysis.what_if.reasons import cash
+from flmarket.core.counting import counted
+from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, winning
+from tui.panels.panel import Panel
+from tui.panels.price_bars import REFUSED, SERVED
+from tui.state.bid_verdicts import Book
+from tui.state.moment import Moment
+from tui.state.watched_run import Session
+from tui.style.colors import series_color, tint
+from tui.style.columns import fit
+from tui.style.formats import plain
+from tui.style.messages import Selected
+from tui.widgets.line_view import LineView
+from tui.widgets.sentences import Sentences
+from tui.widgets.table_view import TableView
+
+KEPT = 256  # rounds and services whose best sets are kept
+
+LABEL, NUMBER = 30, 10  # widths of columns, in cells
+
+CLIENT = ("DQI", "bid", "paid", "best set")  # the titles of what is said of a client; the last is what it costs there
+
+Key = tuple[Session, int, int]  # a run, a round and a service
+
+
+@dataclass(frozen=True)
+class Best:
+    """What a service could have had in a round, beside what it got."""
+
+    service: int
+    got: float  # the DQI of what it got
+    set: Possible
+    changed: dict[str, Possible]  # with one thing changed, by what that is
+
+    @classmethod
+    def of(cls, book: Book, service: int) -> "Best":
+        return cls(service, book.quality(service), book.best(service), book.under_changes(service))
+
+
+class WhyTable(BookTable):
+    """A client's book, with what each service would have had to pay."""
+
+    COLUMNS = (BID, OFFER, PRICE, BARS, WHY)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_client = True
+
+    def show(self, view: Moment) -> None:
+        super().show(view)
+        if not self.has_focus:  # it follows what is chosen elsewhere
+            self.point_to(view.service)
+
+    def is_chosen(self, index: int) -> bool:
+        return index == self.cursor
+
+
+class BestLines(LineView):
+    """What a service got, what it could have had, and with which clients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
+
+    def show(self, book: Book, found: Best | None) -> None:
+        self._lines = [] if found is None else [*self._sums(found), *self._clients(book, found)]
+        self.resize(len(self._lines), self.room)
+
+    def head(self) -> tuple[Text, Text]:
+        words = f"{'':{LABEL}}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
+        return Text(end=""), plain(words, "bold")
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        return Text(end=""), self._lines[index][0]
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        super().watch_cursor(old, new)
+        client = self._lines[new][1] if new < len(self._lines) else None
+        if self.has_focus and client is not None:
+            self.post_message(Selected(client=client))
+
+    def _sums(self, found: Best) -> Iterator[tuple[Text, None]]:
+        """Yield the DQI of what it got and of the best sets, with bars on one axis."""
+        rows = {"what it got": found.got, "the best set": found.set.quality}
+        rows |= {f"{what[0].lower()}{what[1:]}": it.quality for what, it in found.changed.items()}
+        room = max(1, self.room - LABEL - 2 * NUMBER - 2)
+        most = max(*rows.values(), 1e-9)
+        for place, (what, quality) in enumerate(rows.items()):
+            more = f"{quality - found.got:+.4f}" if place else ""
+            line = plain(f"{fit(what, LABEL)}{quality:>{NUMBER}.4f}{more:>{NUMBER}}  ")
+            line.append((REFUSED if place else SERVED) * round(room * quality / most), series_color(found.service))
+            yield line, None
+
+    def _clients(self, book: Book, found: Best) -> Iterator[tuple[Text, int | None]]:
+        """Yield the clients that it got or could have had: those that it missed, those in both sets, and the rest."""
+        m, served, best = found.service, book.served(found.service), set(found.set.clients.tolist())
+        yield plain(f"{'client':>{NUMBER}}" + "".join(f"{it:>{NUMBER}}" for it in CLIENT), "bold"), None
+        for client in sorted({*served, *best}, key=lambda client: (client in served, client not in best, client)):
+            sign, color = (" ", "foreground") if client in best else ("−", "error")
+            if client not in served:
+                sign, color = "+", "success"
+            cells = (
+                f"{book.qualities.dqi[m, client]:.4f}",
+                cash(int(book.qualities.bid[m, client])),
+                cash(served[client].paid or 0) if client in served else "",
+                winning(int(found.set.prices[client]), int(book.qualities.bid[m, client])) if client in best else "",
+            )
+            line = f" {sign}{client:>{NUMBER - 2}}" + "".join(f"{cell:>{NUMBER}}" for cell in cells)
+            yield plain(line, tint(self.app, color)), client
+
+
+class AnswerPanel(Panel):
+    """Answers one of two questions about the service and the client that are chosen."""
+
+    BINDINGS = [Binding("v", "turn", "Next answer", tooltip="Why this winner, or the best set")]
+    NUMBER = 8
+    NAME = "Answers"
+    SHORT = "Why"
+    INSTEAD = (5, 6)
+    HELP = """Two questions about the round that is shown; [b]v[/b] goes from one to the other.
+
+[b]W[/b]  why the chosen client serves whom it serves: its order book, with what would have won it for each service.
+[b]wins at[/b]  the payment that wins the client for sure, the others' offers being what they were.
+[b]B[/b]  the best set that the chosen service could have bought within its budget, the others' offers being what they
+were, and what it could have bought with one thing changed. [b]more[/b] is how much more DQI that is than what it got.
+[b]+ −[/b]  clients that it missed, and clients that it had and that are not in the best set.
+
+Sets are measured by the sum of their DQI (one below zero counts as zero), which is not accuracy. Both are worked out
+for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = False  # whether it shows the best set, or why
+        self._known: dict[Key, Best] = {}
+        self._wanted: tuple[Key, Book] | None = None
+        self._working = False
+
+    def compose(self) -> ComposeResult:
+        yield Sentences()
+        yield WhyTable()
+        yield BestLines()
+
+    @property
+    def target(self) -> LineView:
+        return self.query_one(BestLines) if self.best else self.query_one(WhyTable)
+
+    def ask(self, *, best: bool) -> None:
+        """Show the answer to one of the questions."""
+        self.best = best
+        focused = self.has_focus_within
+        self.query_one(WhyTable).display, self.query_one(BestLines).display = not best, best
+        if focused:
+            self.target.focus()
+        self.redraw()
+
+    def action_turn(self) -> None:
+        self.ask(best=not self.best)
+
+    def draw(self, view: Moment) -> None:
+        self._wanted = None
+        if self.best:
+            self._show_best(view, min(view.service, len(view.logged.services) - 1))
+        else:
+            self._show_why(view)
+
+    def _show_why(self, view: Moment) -> None:
+        client, table = min(view.client, view.book.clients - 1), self.query_one(WhyTable)
+        table.show(view)
+        self.entitle(f"why client {client} serves whom it serves (v: the best set)")
+        bid = table.bid(table.cursor)
+        words = [] if view.event is not None else [winner(view.book, client)]
+        if bid is not None:
+            words.append(table.told(bid))
+            if price := table.cell(table.cursor, PRICE.key).plain:
+                name = view.logged.services[bid.service].service
+                words.append(f"{price} wins client {client} for {name} for sure.")
+        self.query_one(Sentences).show(" ".join(words))
+
+    def _show_best(self, view: Moment, service: int) -> None:
+        row, book = view.logged.services[service], view.book
+        self.entitle(f"the best set of {row.service} (v: why this winner)")
+        key, found = (view.session, view.round, service), None
+        if view.absence(service):
+            words = f"{view.absence(service)}."
+        elif not book.has_best(service):
+            words = f"The best set is worked out for pay-as-offered with up to {MOST_CLIENTS} clients only."
+        elif view.event is not None:
+            words = "The best set is shown once the round is over."
+        elif key not in self._known:
+            words = "The best set is being worked out …"
+            self._wanted = key, book
+            self._work()
+        else:
+            found = self._known[key]
+            words = in_words(book, found)
+        self.query_one(Sentences).show(words)
+        self.query_one(BestLines).show(book, found)
+
+    def _work(self) -> None:
+        """Work out what is wanted; meanwhile only the newest that is wanted waits."""
+        if self._wanted is not None and not self._working:
+            self._working = True
+            self.run_worker(partial(self._work_out, *self._wanted), thread=True, group="best", exit_on_error=False)
+
+    def _work_out(self, key: Key, book: Book) -> None:
+        found = None
+        try:
+            found = Best.of(book, key[2])
+        finally:  # one that cannot be worked out must not keep the next ones waiting
+            self.app.call_from_thread(self._found, key, found)
+
+    def _found(self, key: Key, found: Best | None) -> None:
+        self._working = False
+        if found is not None:
+            self._known[key] = found
+        while len(self._known) > KEPT:
+            del self._known[next(iter(self._known))]
+        if self.is_mounted and self.display:
+            self.redraw()
+
+    @on(TableView.Moved)
+    def _choose(self, message: TableView.Moved) -> None:
+        message.stop()
+        table = self.query_one(WhyTable)
+        bid = table.bid(table.cursor)
+        if bid is not None and table.has_focus:
+            self.post_message(Selected(service=bid.service))
+
+
+def winner(book: Book, client: int) -> str:
+    """Return in a sentence whom a client serves, and by which rule."""
+    if client in book.conditions.offline:
+        return f"Client {client} is offline in this round."
+    offers = [offer for _, offer in book.offers(client)]
+    if not offers:
+        return f"No service made client {client} an offer."
+    holding = [f"{offer.service} ({cash(offer.payment)})" for offer in book.holders.get(client, ())]
+    names = " and ".join(filter(None, [", ".join(holding[:-1]), *holding[-1:]])) or "no one"
+    cores = counted(book.conditions.cores, "core")
+    had = f"Client {client} has {cores} and {counted(len(offers), 'offer')}"
+    if not book.paper:
+        return f"{had}; the mechanism {book.mechanism} decides for {names}."
+    if len(offers) <= book.conditions.cores:
+        return f"{had}, so that it serves {names}."
+    return f"{had}; the highest payment{'s win' if len(holding) > 1 else ' wins'}: {names}."
+
+
+def in_words(book: Book, found: Best) -> str:
+    """Return in a sentence or two what a service got, and what it could have had."""
+    row, served, more = book.logged.services[found.service], book.served(found.service), found.set.quality - found.got
+    got = f"{row.service} got {counted(len(served), 'client')} with a DQI of {found.got:.4f} for {cash(row.spent)}."
+    best = f"{counted(len(found.set.clients), 'client')} with a DQI of {found.set.quality:.4f} ({more:+.4f})"
+    money = f"{cash(found.set.cost)} of {cash(row.budget)}"
+    return f"{got} The best that it could have had within its budget: {best} for {money}."
