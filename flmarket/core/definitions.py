@@ -6,7 +6,6 @@ same as before.
 
 import hashlib
 import inspect
-import pickle
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -20,16 +19,20 @@ from flmarket.core.plugin_errors import is_own
 
 _PLAIN = int | float | complex | str | bytes | None
 
+Seen = dict[int, tuple[int, object]]
+"""The things so far, by id: each with its number, and kept, so that no other one gets its id."""
+
 
 def digest(*things: object) -> str:
     """Return the SHA-256 of what defines things.
 
     * Of the user's own classes and functions: their source text, and what they use from around them.
     * Of networks of torch: their structure and all tensors of their state.
-    * Of what a package defines: its name. Of arrays, numbers and words: their values. Of other objects: their pickle.
+    * Of what a package defines: its name. Of arrays, numbers and words: their values. Of other objects: what a pickle
+      of them would hold, whatever the order of sets.
     """
     try:
-        parts = list(_all(set(), *things))
+        parts = list(_all({}, *things))
     except Exception:  # typed at a prompt, or an open file, say
         parts = [uuid4().bytes]
     found = hashlib.sha256()
@@ -38,21 +41,22 @@ def digest(*things: object) -> str:
     return found.hexdigest()
 
 
-def _all(seen: set[int], *things: object) -> Iterator[bytes]:
+def _all(seen: Seen, *things: object) -> Iterator[bytes]:
     for thing in things:
         yield type(thing).__qualname__.encode()
         yield from _parts(thing, seen)
 
 
-def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
+def _parts(thing: Any, seen: Seen) -> Iterator[bytes]:
     torch = sys.modules.get("torch")
     match thing:
         case _ if isinstance(thing, _PLAIN):
             yield repr(thing).encode()
+        case _ if id(thing) in seen:
+            yield str(seen[id(thing)][0]).encode()
         case FunctionType() | type():
-            if id(thing) not in seen:
-                seen.add(id(thing))
-                yield from _code(thing, seen)
+            seen[id(thing)] = len(seen), thing
+            yield from _code(thing, seen)
         case MethodType():
             yield from _all(seen, thing.__func__, thing.__self__)
         case partial():
@@ -61,6 +65,8 @@ def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
             yield from _all(seen, len(thing), *thing)
         case dict():
             yield from _all(seen, len(thing), *thing, *thing.values())
+        case set() | frozenset():
+            yield from sorted(digest(it).encode() for it in thing)
         case ModuleType():
             yield thing.__name__.encode()
         case np.ndarray() if not thing.dtype.hasobject:
@@ -71,10 +77,11 @@ def _parts(thing: Any, seen: set[int]) -> Iterator[bytes]:
             kinds = dict.fromkeys(type(part) for part in thing.modules())
             yield from _all(seen, *kinds, repr(thing), dict(thing.state_dict()))
         case _:
-            yield from _all(seen, type(thing), pickle.dumps(thing))
+            seen[id(thing)] = len(seen), thing
+            yield from _all(seen, type(thing), thing.__reduce_ex__(4))
 
 
-def _code(thing: Any, seen: set[int]) -> Iterator[bytes]:
+def _code(thing: Any, seen: Seen) -> Iterator[bytes]:
     """Yield what defines a class or a function."""
     yield f"{thing.__module__}.{thing.__qualname__}".encode()
     if not _own(thing):

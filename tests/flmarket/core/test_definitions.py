@@ -71,6 +71,20 @@ def test_what_a_function_holds_counts(make: Callable[[object], object]) -> None:
     assert digest(make(1.0)) == digest(make(1.0)) != digest(make(2.0))
 
 
+@pytest.mark.parametrize("make", [set, frozenset, Agent])
+def test_the_order_of_sets_which_differs_between_processes_does_not_count(make: Callable[[Any], object]) -> None:
+    one, other = {0, 8}, {8, 0}
+    assert list(one) != list(other)
+    assert digest(make(one)) == digest(make(other)) != digest(make({0, 9}))
+
+
+def test_which_things_are_the_same_counts_and_circles_end() -> None:
+    first, second = Agent(1.0), Agent(2.0)
+    assert digest(first, second, first) != digest(first, second, second)
+    first.weight = first  # type: ignore[assignment]
+    assert digest(first) == digest(first)
+
+
 def test_networks_are_their_structure_and_their_tensors() -> None:
     torch = pytest.importorskip("torch")
 
