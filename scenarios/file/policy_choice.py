@@ -5,6 +5,7 @@ wishes conflict, it is an error that names both. What merely stands in the scena
 the checkpoint of a service belong to the policy named there, and go with it.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -68,9 +69,10 @@ class PolicyChoice:
     def label(self) -> str:
         """Its name in tables and folders: ``hqfa``, ``fmore+weight=4``, or ``mahdrl@mine-1a2b3c4d`` for a checkpoint.
 
-        The digits come from what the policy loads: two checkpoints never share a folder, whatever their names.
+        The digits come from what the policy loads: two checkpoints never share a folder, whatever their names. Values
+        of options that cannot stand in a folder's name, or are too long, have digits of their own.
         """
-        name = "+".join([self.name, *(f"{key}={_in_a_path(str(value))}" for key, value in self.options.items())])
+        name = "+".join([self.name, *(f"{key}={_value_in_a_path(str(value))}" for key, value in self.options.items())])
         if self.checkpoint is None:
             return name
         digest = agent_digest(self.name, self.checkpoint) or ""
@@ -128,6 +130,12 @@ def _options(text: str, given: str) -> Iterator[tuple[str, Any]]:
             yield parse_assignment(item)
         except AddressError as error:
             raise InputError(f"{given}: {item}: {error}") from error
+
+
+def _value_in_a_path(text: str) -> str:
+    if len(text) <= _LONGEST_STEM and re.fullmatch(r"[A-Za-z0-9._-]+", text):
+        return text
+    return f"{_in_a_path(text)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def _in_a_path(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
+from flmarket.core.names import folder_problem
 from learning.mahdrl import agent_files
 from learning.policy import Policy, policy
 from scenarios.build import Shelf
@@ -189,6 +190,15 @@ def test_runs_with_options_have_folders_of_their_own_and_are_played_again_by_the
     four, plain = plan([parse(two_services)], ["fmore(weight=4.5)", "fmore"], [0], tmp_path, Shelf())
     assert (four.policy, plain.policy) == ("fmore+weight=4.5", "fmore")
     assert str(PolicyChoice.again(four.policy, four.scenario)) == "fmore(weight=4.5)"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(4, -4), ("a/b", "a-b"), ([1, 2], [1, 3]), ("x" * 30 + "1", "x" * 30 + "2")]
+)
+def test_other_values_have_other_labels_that_can_be_folders(one: object, other: object) -> None:
+    labels = [PolicyChoice("fmore", options={"weight": value}).label for value in (one, other)]
+    assert labels[0] != labels[1]
+    assert not any(map(folder_problem, labels))
 
 
 @pytest.mark.parametrize(
