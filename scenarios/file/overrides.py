@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from datetime import date, time
 from typing import Any
 
@@ -136,7 +137,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
     runs = data.get("runs")
     if isinstance(runs, list) and any(_shared(data, paths, run) is not None for run in runs):
         raise AddressError("is in this scenario's [[runs]], which it would not change")
-    return [place for path in paths for place in put(data, path, value)]
+    return [place for path in paths for place in put(data, path, deepcopy(value))]  # a table of its own for each
 
 
 def _shared(data: Mapping[str, Any], paths: Sequence[Path], table: object) -> str | None:

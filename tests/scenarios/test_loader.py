@@ -181,6 +181,11 @@ class TestOverrides:
     def test_a_star_stands_for_every_service(self, with_set: Callable[..., Scenario]) -> None:
         assert {service.budget for service in with_set("services.*.budget=7").services} == {7.0}
 
+    def test_each_service_gets_a_table_of_its_own(self, with_set: Callable[..., Scenario]) -> None:
+        margin = "services.digits.policy_options.margin=0.5"
+        changed = with_set("services.*.policy=greedy", "services.*.policy_options={}", margin).services
+        assert [service.policy_options for service in changed] == [{}, {"margin": 0.5}]
+
     def test_the_last_one_wins(self, with_set: Callable[..., Scenario]) -> None:
         assert with_set("rounds=6", "rounds=7").rounds == 7
 
