@@ -86,8 +86,11 @@ def hidden_widths(module: nn.Module) -> tuple[int, ...] | None:
     parts = list(module) if type(module) is nn.Sequential else []
     linear = [part for part in parts if isinstance(part, nn.Linear) and part.bias is not None]
     wanted = [nn.Flatten, *[nn.Linear, nn.ReLU] * len(linear)][:-1]
-    if not linear or [type(part) for part in parts] != wanted or len({*linear}) < len(linear):
-        return None  # a layer that stands there twice makes another network
+    if not linear or [type(part) for part in parts] != wanted:
+        return None
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if len(trained) != 2 * len(linear):
+        return None  # weights that are frozen, or stand there twice, make another network
     flatten = parts[0]
     whole = isinstance(flatten, nn.Flatten) and (flatten.start_dim, flatten.end_dim) == (1, -1)
     return tuple(layer.out_features for layer in linear[:-1]) if whole else None

@@ -236,6 +236,9 @@ def test_the_compiled_kernel_begins_with_the_same_parameters_without_torch(arch:
     assert np.array_equal(initial_parameters(arch, 3, "model", "alpha"), parameters(module).numpy())
 
 
+TWICE = nn.Linear(4, 4)
+
+
 @pytest.mark.parametrize(
     ("module", "widths"),
     [
@@ -247,6 +250,8 @@ def test_the_compiled_kernel_begins_with_the_same_parameters_without_torch(arch:
         (nn.Sequential(nn.Flatten(2), nn.Linear(4, 2)), None),
         (nn.Sequential(nn.Linear(4, 2)), None),
         (nn.Linear(4, 2), None),
+        (nn.Sequential(nn.Flatten(), nn.Linear(4, 4).requires_grad_(False), nn.ReLU(), nn.Linear(4, 2)), None),
+        (nn.Sequential(nn.Flatten(), TWICE, nn.ReLU(), TWICE), None),
     ],
 )
 def test_networks_of_fully_connected_layers_are_told_from_others(
