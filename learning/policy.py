@@ -22,8 +22,10 @@ from flmarket.core.plugin_errors import plugin_code
 from flmarket.core.plugins import PluginError, Registry, built_in, subclass_problem
 
 AS_CONFIGURED = "as-configured"
-ALL = "all"  # stands for every policy that can play
 """The label of a run whose services play the policies that the scenario gives them; no policy can have this name."""
+
+ALL = "all"
+"""Stands for every policy that can play; no policy can have this name either."""
 
 Bounds = Mapping[str, tuple[FloatArray, FloatArray]]
 """The lowest and the highest value of each part of what a service observes; see ``learning.seats.bounds``."""
@@ -134,7 +136,9 @@ def _problem(found: Any) -> str | None:
 BUILTIN = built_in("learning.policies")
 """The modules of the policies that come with flmarket, by name; imported when used."""
 
-POLICIES: Registry[type[Policy]] = Registry("policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED])
+POLICIES: Registry[type[Policy]] = Registry(
+    "policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED, ALL]
+)
 """All policies, by name."""
 
 P = TypeVar("P", bound=type[Policy])

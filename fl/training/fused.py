@@ -22,7 +22,7 @@ from flmarket.core.errors import InputError
 
 ARITHMETIC = "fused"  # what logs call the arithmetic of all variants; the reference path's is ``reference``
 SHAPES = (Shape(1, 28, 28), Shape(3, 32, 32))
-"""The shapes of images that the CNN's kernel is written for; an MLP takes any."""
+"""The shapes of images that the CNN's kernel is written for; networks of fully connected layers take any."""
 _ENVIRONMENT_VARIABLE = "FLMARKET_KERNEL"
 _MAX_INPUTS = 2**24
 

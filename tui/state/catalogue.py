@@ -20,7 +20,7 @@ MOST_RUNS = 200
 
 POLICIES = ("random", "lcfa", "hqfa", "mahdrl-paper")
 SEEDS = range(3)
-"""By which the paper's market is played for who begins."""
+"""The policies and the seeds of the paper's market, as the home screen offers it to play."""
 
 Starts = Sequence[tuple[Start, str]]  # each with its run's label
 
