@@ -19,8 +19,8 @@ def latex(report: Report, made_by: Sequence[str] = ()) -> str:
     parts, label = ["\n".join(f"% {printable(line)}" for line in lines)], ""
     for part in tables(report):
         if part.setting:
-            label = part.setting.label
-        title = part.title if part.title.startswith("Sweep") else f"{label}: {part.title}"
+            label = f"{part.heading}: "
+        title = label + part.title  # a sweep's says what it is of
         parts.append(_table(title, part.table))
         if part.more:
             parts.append(_table(f"{title}, more measures", part.more))

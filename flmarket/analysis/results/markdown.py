@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pandas as pd
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
-from flmarket.analysis.results.sentences import ranked, sentences
+from flmarket.analysis.results.sentences import ranked, sentences, sweep_sentences
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -61,15 +61,19 @@ class Part:
     title: str  # what it shows
     table: Table  # the deciding measures
     more: Table | None  # the other measures; None if there are none
+    heading: str = ""  # of what begins with it: a sweep or a scenario
+    answers: Sequence[str] = ()  # what that comes to, a sentence each
 
 
 def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
     parts = ["# Report", *map(_literal, introduction(report))]
     for part in tables(report):
-        if part.setting:
-            found = "\n".join(f"- {_literal(sentence)}" for sentence in sentences(report, part.setting))
-            remark = [f"**{_literal(remark)}**"] if (remark := part.setting.backend.remark) else []
-            parts += [f"## {_literal(part.setting.label)}", *remark, found]
+        if part.heading:
+            parts.append(f"## {_literal(part.heading)}")
+        if part.setting and (remark := part.setting.backend.remark):
+            parts.append(f"**{_literal(remark)}**")
+        if part.answers:
+            parts.append("\n".join(f"- {_literal(sentence)}" for sentence in part.answers))
         parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
         if part.more:
             parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
@@ -123,7 +127,8 @@ def introduction(report: Report) -> list[str]:
 
 
 def tables(report: Report) -> Iterator[Part]:
-    """Yield the tables, setting by setting, policies in the order of their AUC; comparisons of sweeps come last."""
+    """Yield the tables: first those of sweeps, then setting by setting, policies in the order of their AUC."""
+    yield from _sweeps(report)
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):
         estimates = list(rows)
         setting = estimates[0].setting
@@ -134,23 +139,35 @@ def tables(report: Report) -> Iterator[Part]:
         for service in (MARKET, *setting.services):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            yield _part(setting if service == MARKET else None, title, own, report.measures)
+            part = _part(title, own, report.measures)
+            if service == MARKET:
+                found = list(sentences(report, setting))
+                part = replace(part, setting=setting, heading=setting.label, answers=found)
+            yield part
             if against := [row for row in differences if row.service == service]:
-                yield _part(None, f"{title}, against {report.baseline}", against, report.measures)
-    for (name, policy), points in groupby(report.points, key=lambda row: (row.setting.name, row.policy)):
-        title = f"Sweep of {name}, policy {policy}: whole market"
-        means = [
-            row
-            for row in report.estimates
-            if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
-        ]
-        yield _part(None, title, means, report.measures, "point", lambda row: row.setting.label)
-        title += ", against the first point"
-        yield _part(None, title, list(points), report.measures, "point", lambda row: row.setting.label)
+                yield _part(f"{title}, against {report.baseline}", against, report.measures)
+
+
+def _sweeps(report: Report) -> Iterator[Part]:
+    """Yield the tables of sweeps: a row for each point, and what the points come to in front of the first table."""
+    for name, of_sweep in groupby(report.points, key=lambda row: row.setting.name):
+        sweep = list(of_sweep)
+        heading, found = f"Sweep of {name}", list(sweep_sentences(report, sweep))
+        for policy, points in groupby(sweep, key=lambda row: row.policy):
+            title = f"Sweep of {name}, policy {policy}: whole market"
+            means = [
+                row
+                for row in report.estimates
+                if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
+            ]
+            part = _part(title, means, report.measures, "point", lambda row: row.setting.label)
+            yield replace(part, heading=heading, answers=found)
+            heading, found = "", []
+            title += ", against the first point"
+            yield _part(title, list(points), report.measures, "point", lambda row: row.setting.label)
 
 
 def _part(
-    setting: Setting | None,
     title: str,
     rows: Sequence[Estimate],
     measures: Sequence[Measure],
@@ -161,7 +178,7 @@ def _part(
     few = [measure for measure in measures if measure.name in DECIDING]
     others = [measure for measure in measures if measure.name not in DECIDING]
     more = _table(rows, others, head, named or _named)
-    return Part(setting, title, _table(rows, few, head, named or _named), more if len(more[0]) > 2 else None)
+    return Part(None, title, _table(rows, few, head, named or _named), more if len(more[0]) > 2 else None)
 
 
 def _table(

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flmarket.analysis.results.markdown import Part, Table, introduction, tables
 from flmarket.analysis.results.report import Report
-from flmarket.analysis.results.sentences import sentences
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -29,13 +28,17 @@ def html_page(
     paragraphs = "".join(f"<p>{html.escape(text)}</p>" for text in introduction(report))
     legend = [f"<h3>How to read the tables</h3>{paragraphs}"]
     for part in tables(report):
+        if part.heading:
+            first.append(f"<h2>{html.escape(part.heading)}</h2>")
         if part.setting:
-            first.append(f"<h2>{html.escape(part.setting.label)}</h2>")
             if remark := part.setting.backend.remark:
                 first.append(f"<p><strong>{html.escape(remark)}</strong></p>")
             if picture := folded.pop(f"{part.setting.folder.name}-accuracy", None):
                 first.append(_figure(*picture))
-            found = "".join(f"<li>{html.escape(text)}</li>" for text in sentences(report, part.setting))
+        if part.answers:
+            if not part.setting:
+                first += [_figure(*folded.pop(name)) for name in list(folded) if "-sweep-" in name]
+            found = "".join(f"<li>{html.escape(text)}</li>" for text in part.answers)
             first.append(f"<ul>{found}</ul>")
             first += legend
             legend = []

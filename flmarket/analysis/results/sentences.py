@@ -1,13 +1,15 @@
 """A report's comparisons in words, one sentence for each policy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.setting import Setting
 from learning.statistics.intervals import Interval
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.file.differences import values_text
 
 AUC = "AUC"
 
@@ -27,6 +29,44 @@ def sentences(report: Report, setting: Setting) -> Iterator[str]:
         else:
             share = f"{auc.ends} %" if auc.interval.known else f" %{_ends(auc)}"
             yield f"{reached}; its AUC is {auc.mean()}{share}."
+
+
+def sweep_sentences(
+    report: Report,
+    sweep: Sequence[Difference],  # of the whole market, at all further points of a sweep against the first one
+) -> Iterator[str]:
+    """Yield a sentence for each policy of a sweep: where its AUC is highest, and by how much."""
+    means = {(row.policy, row.setting.folder): row for row in report.estimates if _is_auc(row)}
+    for policy, rows in groupby(filter(_is_auc, sweep), key=lambda row: row.policy):
+        against = {row.setting.folder: row for row in rows}
+        name = next(iter(against.values())).setting.name
+        # The first point, and those that share seeds with it.
+        first, *others = (
+            row for row in means.values() if row.setting.sweep and (row.policy, row.setting.name) == (policy, name)
+        )
+        points = [first, *(row for row in others if row.setting.folder in against)]
+        top = max(points, key=lambda row: row.interval.estimate)
+        low = min(points, key=lambda row: row.interval.estimate)
+        said = f"{policy} has its highest AUC at {_point(top)}: {top.mean()} %"
+        if top is not first:
+            yield f"{said}, {_beyond(against[top.setting.folder], 'above')} the first point, {_point(first)}."
+        elif low is not first:
+            yield f"{said}; the lowest, at {_point(low)}, is {_beyond(against[low.setting.folder], 'below')} it."
+        else:
+            yield f"{policy} has the same AUC at all points: {top.mean()} %."
+
+
+def _beyond(row: Difference, where: str) -> str:
+    clearly = row.interval.excludes_zero or not row.interval.known
+    return f"{_amount(row)} points {where}" if clearly else f"({_signed(row)} points) not clearly {where}"
+
+
+def _is_auc(row: Estimate) -> bool:
+    return row.service == MARKET and row.measure.name == AUC
+
+
+def _point(row: Estimate) -> str:
+    return values_text(row.setting.sweep)
 
 
 def ranked(report: Report, setting: Setting) -> list[str]:

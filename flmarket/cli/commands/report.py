@@ -122,17 +122,16 @@ def _made_by(runs: "Sequence[RunResult]") -> list[str]:
 def _draw(made: "Report", console: "Console") -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
     from flmarket.analysis.results.markdown import introduction, tables
-    from flmarket.analysis.results.sentences import sentences
 
     for text in introduction(made):
         console.print(text, markup=False, highlight=False)
     for part in tables(made):
-        if part.setting is not None:
-            console.rule(part.setting.label, align="left")
-            if remark := part.setting.backend.remark:
-                console.print(remark, style="bold", markup=False, highlight=False)
-            for text in sentences(made, part.setting):
-                console.print(f"- {text}", markup=False, highlight=False)
+        if part.heading:
+            console.rule(part.heading, align="left")
+        if part.setting is not None and (remark := part.setting.backend.remark):
+            console.print(remark, style="bold", markup=False, highlight=False)
+        for text in part.answers:
+            console.print(f"- {text}", markup=False, highlight=False)
         (_, *names), *rows = zip(*part.table, strict=True)  # a row for each measure
         draw(console, part.title, [["", *names], *map(list, rows)])
     console.print("More measures, and what each is: flmarket report --format md", markup=False, highlight=False)

@@ -315,6 +315,23 @@ def test_points_of_a_sweep_are_compared_with_the_first_one_paired_by_seed(tmp_pa
     text = markdown(report)
     assert "**Sweep of hand, policy one: whole market, against the first point**" in text
     assert "Points of a sweep are compared with its first one, paired by seed; P is " in text
+    answer = (
+        "- one has its highest AUC at clients.cores=2: 26.88 %, 1.25 [0.94, 1.56] points above the first point, "
+        "clients.cores=1."
+    )
+    assert text.index("## Sweep of hand") < text.index(answer) < text.index("## hand (clients.cores=1)")
+    page = html_page(report, {"hand-sweep-clients.cores": ("reward", "<svg>reward</svg>")})
+    assert page.index("<svg>reward") < page.index(answer.removeprefix("- ")) < page.index("How to read the tables")
+
+
+def test_a_sweep_says_how_far_its_points_are_below_the_first_one(tmp_path: Path) -> None:
+    for cores, finals in ((1, (0.35, 0.41, 0.44)), (2, (0.34, 0.42, 0.43))):
+        write_three(tmp_path, "one", finals, sweep={"clients.cores": cores})
+    [part] = [part for part in tables(make_report(read([tmp_path]))) if part.heading == "Sweep of hand"]
+    assert part.answers == [
+        "one has its highest AUC at clients.cores=1: 26.88 %; the lowest, at clients.cores=2, is (-0.04 "
+        "[-0.40, 0.32] points) not clearly below it."
+    ]
 
 
 def test_a_run_that_ended_early_counts_to_the_last_round(tmp_path: Path) -> None:
