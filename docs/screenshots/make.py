@@ -16,6 +16,7 @@ from scenarios.loader import builtin_text
 from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.demo import SCENARIO, play
+from tui.panels.answers import BestLines
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
@@ -82,6 +83,9 @@ async def pictures(folder: Path) -> None:
         await pilot.press("f", "home", "o", "4", "m")
         await pilot.pause(0.3)
         save(app, "order-book")
+        await pilot.press("m", "B")
+        await until(pilot, lambda: market.query_one(BestLines).count)
+        save(app, "answers")
 
         other = app.runs.start(Start(text, "quickstart.toml", str(out), "hqfa"), "quickstart")
         app.push_screen(CompareScreen([session, other], app))

@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
-from support.screens import until, watching
+from support.screens import painted, until, watching
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.curves import Plot
@@ -211,6 +211,7 @@ async def test_differences_have_a_plot_of_their_own_where_there_is_room(
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert not differences.display
+        assert re.search(r"accuracy % +Δ ", painted(app))
 
 
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
