@@ -1,7 +1,7 @@
 """The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import index
@@ -11,6 +11,7 @@ from typing import Any
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
+from flmarket.core.plugins import PluginError
 from learning.policy import ALL, AS_CONFIGURED, POLICIES
 from scenarios.build import Shelf, agents_of
 from scenarios.file.differences import distinguished, flattened
@@ -28,19 +29,32 @@ from scenarios.running.seeds import LARGEST, MOST
 
 
 def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf) -> tuple[list[str], list[str]]:
-    """Return policies with ``all`` replaced by every one that can play, and a note on each of the others."""
+    """Return policies with ``all`` replaced by every one that can play, and a note on each of the others.
+
+    Raises:
+        InputError: none can.
+    """
     found = [name for name in policies if name != ALL]
     notes: list[str] = []
     if len(found) == len(policies):
         return found, notes
     markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in POLICIES.names():
-        obstacle = next((it for market in markets for it in obstacles(shelf, with_policy(market, name))), None)
+        obstacle = next((it for market in markets for it in _obstacles(market, name, shelf)), None)
         if obstacle is None:
             found.append(name)
         else:
-            notes.append(f"{name} is not among all policies here: {obstacle.message}")
+            notes.append(f"policy {name} is left out: {obstacle}")
+    if not found:
+        raise InputError(f"no policy can play here; {notes[0]}")
     return found, notes
+
+
+def _obstacles(market: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
+    try:
+        yield from (it.message for it in obstacles(shelf, with_policy(market, policy)))
+    except PluginError as error:  # it cannot be loaded
+        yield str(error)
 
 
 def changed(scenarios: Iterable[Scenario], options: RunOptions) -> list[Scenario]:

@@ -1,5 +1,6 @@
 """The runs of a batch: what options set in the place of a scenario, and all policies at once."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,5 +25,17 @@ def test_all_are_the_policies_that_can_play_and_the_others_are_named() -> None:
     names, notes = expand(["fmore(weight=4)", "all"], [load("quickstart")], Shelf())
     assert names == ["fmore(weight=4)", *(name for name in POLICIES.names() if name != "mahdrl-paper")]
     [note] = notes  # Algorithm 1 has an agent for each of the paper's services, and for no other
-    assert "mahdrl-paper is not among all policies here" in note
+    assert "policy mahdrl-paper is left out" in note
     assert expand(["all"], [load("paper")], Shelf()) == (POLICIES.names(), [])
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_left_out(install_package: Callable[..., None], one_service: str) -> None:
+    install_package("acme_broken", "1 / 0", "flmarket.policies", broken="acme_broken:Broken")
+    names, notes = expand(["all"], [parse(one_service)], Shelf())
+    assert "broken" not in names
+    assert any("policy broken is left out: " in note for note in notes)
+
+
+def test_that_no_policy_can_play_is_an_error() -> None:
+    with pytest.raises(InputError, match="no policy can play here; policy bwk is left out: .*fused"):
+        expand(["all"], [load("quickstart", ["training.model=resnet8", "training.kernel=fused"])], Shelf())
