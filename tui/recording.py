@@ -14,6 +14,7 @@ from flmarket.core.console import SafeConsole
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
 from flmarket.core.tracking import tracked
+from scenarios.logs.directory import RunDirectory
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.seek import to_watch
@@ -45,7 +46,13 @@ class RecordedApp(MarketApp):
 
 
 def record(run: Path, file: Path) -> int:
-    """Record a replay of a run, all its rounds; return how many."""
+    """Record a replay of a run, all its rounds; return how many.
+
+    Raises:
+        InputError: it is still played, or has no round that can be shown.
+    """
+    if RunDirectory(run).being_played():
+        raise InputError(f"{run}: is being played; record it once it is over")
     app = RecordedApp(run)
     rounds = asyncio.run(_play(app))
     app.drawings.append((app.clock + LAST, ""))

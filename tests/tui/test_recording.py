@@ -29,3 +29,9 @@ def test_a_run_without_a_round_is_refused(two_services: str, tmp_path: Path) -> 
     (run / "scenario.toml").write_text(two_services, encoding="utf-8")
     with pytest.raises(InputError, match="no round was played"):
         record(run, tmp_path / "clip.cast")
+
+
+def test_a_run_that_is_being_played_is_refused_at_once(two_services: str, tmp_path: Path) -> None:
+    run = played(parse(two_services), tmp_path)
+    with run.locked(), pytest.raises(InputError, match="is being played; record it once it is over"):
+        record(run.path, tmp_path / "clip.cast")

@@ -12,7 +12,9 @@ from flmarket.core.counting import counted
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or growing.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or still running.")
+    ],
     save: Annotated[
         Path | None,
         typer.Option(
