@@ -37,5 +37,5 @@ def test_a_plug_in_that_cannot_be_loaded_is_left_out(install_package: Callable[.
 
 
 def test_that_no_policy_can_play_is_an_error() -> None:
-    with pytest.raises(InputError, match="no policy can play here; policy bwk is left out: .*fused"):
+    with pytest.raises(InputError, match=r"no policy can play here; policy bwk is left out: .*fused"):
         expand(["all"], [load("quickstart", ["training.model=resnet8", "training.kernel=fused"])], Shelf())
