@@ -52,7 +52,7 @@ class PlaybackScreen(Screen[None]):
             else:
                 self._runs.send(self.session, "pause")
         elif self._player is not None:
-            self._stop_playing()
+            self.show_round(self.head.round)
         elif self._has_rounds():
             if self.head.round >= len(self.session.history):
                 self.head.seek(self.session.history, 1)
