@@ -29,7 +29,7 @@ def listed_seeds(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
         if not match:
-            raise InputError(f"{part.strip()!r} is not a seed (3), of at most nine digits, or a range (0..9)")
+            raise InputError(f"{part.strip()!r} is neither a seed of at most nine digits (3) nor a range (0..9)")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError(f"the range {part.strip()} runs backwards")

@@ -44,7 +44,7 @@ ORDERS: dict[str, Order] = {
     "accuracy": _by_accuracy,
     "last change": _by_change,
 }
-"""By what they are called; within each, runs are in the order of the first."""
+"""The orders of runs, by their names; runs that are equal in one are in the order of the first."""
 
 
 def ordered(runs: Iterable[RunLine], order: str) -> list[RunLine]:

@@ -41,5 +41,5 @@ def test_a_number_alone_is_a_seed_where_seeds_are_listed(text: str, seeds: list[
 
 @pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
 def test_what_is_no_seed_is_named(text: str) -> None:
-    with pytest.raises(InputError, match=r"is not a seed \(3\), of at most nine digits, or a range|runs backwards"):
+    with pytest.raises(InputError, match=r"is neither a seed of at most nine digits \(3\) nor a range|runs backwards"):
         listed_seeds(text)

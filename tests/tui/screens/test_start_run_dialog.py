@@ -252,7 +252,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
             ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
-            ("0..", "'0..' is not a seed (3), of at most nine digits, or a range (0..9)", True),
+            ("0..", "'0..' is neither a seed of at most nine digits (3) nor a range (0..9)", True),
         ):
             dialog.query_one("#seed", Input).value = text
             await pilot.pause()
