@@ -15,6 +15,7 @@ from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.start_run_dialog import RESUMES
 from tui.state.catalogue import all_runs
+from tui.state.run_standing import run_label
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import MarkList
@@ -89,7 +90,7 @@ class PickRunsDialog(Dialog[list[Session]]):
         known = self._out / session.directory.parent.parent.name / rest / session.directory.name
         if (known / SCENARIO).exists() and (known / META).exists():
             return self._runs.open(known)
-        text, label = dumps(session.scenario), f"{session.scenario.name} · {rest} · seed {session.seed}"
+        text, label = dumps(session.scenario), run_label(session.scenario.name, rest, session.seed)
         opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
         started = self._runs.start(Start(text, "the same market", str(self._out), rest, seed=session.seed), label)
         if unfinished and started not in opened and self._runs.steerable(started):

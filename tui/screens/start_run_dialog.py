@@ -27,6 +27,7 @@ from scenarios.running.seeds import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.state.catalogue import find_run
+from tui.state.run_standing import run_label
 from tui.state.seek import to_watch
 from tui.widgets.tick_boxes import MarkList, Tick
 
@@ -239,6 +240,6 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
                 run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
             )  # fmt: skip
-            starts.append((start, f"{self._scenario.name} · {run.policy} · seed {run.seed}"))
+            starts.append((start, run_label(self._scenario.name, run.policy, run.seed)))
             resumes = resumes or (run.unfinished and not run.played and not over)
         self.dismiss(Choice(tuple(starts), tuple(done), resumes))

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmarket.core.errors import InputError
+from learning.policy import AS_CONFIGURED
 from scenarios.loader import builtin_names, builtin_path, builtin_text, dumps, load
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.running.steering import Start
 from tui.state.batch_folder import market_names, read_values
-from tui.state.run_standing import scenario_name, standing
+from tui.state.run_standing import run_label, scenario_name, standing
 from tui.state.seek import to_watch
 from tui.state.training_log import find_logs
 
@@ -74,14 +75,14 @@ def beginnings() -> list[Entry]:
 def one_to_watch(out: Path) -> Starts:
     name = "quickstart"
     speed = to_watch(load(name).rounds)
-    return [(Start(builtin_text(name), name, str(out), speed=speed), f"{name} · as-configured · seed 0")]
+    return [(Start(builtin_text(name), name, str(out), speed=speed), run_label(name, AS_CONFIGURED, Start.seed))]
 
 
 def paper(out: Path) -> Starts:
     """Return the paper's market played by its policies on fitted learning curves, as docs/paper.md has it."""
     text = dumps(load("paper", ["training.backend=surrogate"]))
     return [
-        (Start(text, "paper", str(out), policy, seed=seed), f"paper · {policy} · seed {seed}")
+        (Start(text, "paper", str(out), policy, seed=seed), run_label("paper", policy, seed))
         for policy in POLICIES
         for seed in SEEDS
     ]
@@ -156,7 +157,7 @@ def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
 def _run(path: Path, names: Mapping[Path, str]) -> Entry:
     found = standing(path)
     scenario = names.get(path.parents[1], found.scenario)
-    name = f"{scenario} · {found.policy} · seed {found.seed}"
+    name = run_label(scenario, found.policy, found.seed)
     return Entry("run", name, path, found.state, found.result, age(time.time() - found.changed))
 
 

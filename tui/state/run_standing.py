@@ -23,6 +23,11 @@ _LAST_LINES = 4_000
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
+def run_label(scenario: str, policy: str, seed: int | str) -> str:
+    """Return the name of a run in lists and titles."""
+    return f"{scenario} · {policy} · seed {seed}"
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of one run."""

@@ -22,6 +22,7 @@ from scenarios.world import World
 from tui.state.bid_verdicts import Book
 from tui.state.history import History
 from tui.state.rounds_per_second import Pace
+from tui.state.run_standing import run_label
 from tui.state.stored import Spans, StoredRounds
 from tui.state.watched import Watched
 
@@ -73,7 +74,7 @@ class Session(Watched):
         if self.scenario is None:
             return self._label
         fork = f" · fork from round {self.hurry + 1}" if self.hurry else ""
-        return f"{self.scenario.name} · {self.policy} · seed {self.seed}{fork}"
+        return run_label(self.scenario.name, self.policy, self.seed) + fork
 
     @property
     def over(self) -> bool:
