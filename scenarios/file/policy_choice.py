@@ -22,7 +22,6 @@ from scenarios.file.toml_text import value_text
 
 _LONGEST_STEM = 24
 _WRITTEN = re.compile(r"([^(:]*)\((.*)\)(:.*)?", re.S)  # with options
-_COMMA = re.compile(r",(?![^\[]*\])")  # but for those in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +124,17 @@ class PolicyChoice:
 
 def _options(text: str, given: str) -> Iterator[tuple[str, Any]]:
     """Yield the options between parentheses; values as in TOML, and bare words as text."""
-    for item in filter(None, map(str.strip, _COMMA.split(text))):
+    item, problem = "", AddressError()
+    for part in text.split(","):
+        item = f"{item},{part}" if item.strip() else part
         try:
-            yield parse_assignment(item)
-        except AddressError as error:
-            raise InputError(f"{given}: {item}: {error}") from error
+            yield parse_assignment(item.strip())
+        except AddressError as error:  # the comma may be one in the value
+            problem = error
+        else:
+            item = ""
+    if item.strip():
+        raise InputError(f"{given}: {item.strip()}: {problem}") from problem
 
 
 def _value_in_a_path(text: str) -> str:

@@ -184,6 +184,12 @@ def test_options_are_given_with_the_name_and_come_before_those_of_the_file(two_s
     assert PolicyChoice.parse(str(choice)) == choice
 
 
+@pytest.mark.parametrize("value", ["a, b", 'say "x", (y)', [[1, 2], [3]], {"low": 1, "high": [2, 3]}, -0.5, True])
+def test_options_of_all_kinds_are_read_as_they_are_written(value: object) -> None:
+    choice = PolicyChoice("fmore", options={"weight": value})
+    assert PolicyChoice.parse(str(choice)) == choice
+
+
 def test_runs_with_options_have_folders_of_their_own_and_are_played_again_by_them(
     two_services: str, tmp_path: Path
 ) -> None:
