@@ -53,9 +53,13 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html; it needs no server and no network."
 
-bench: $(VENV)/installed  ## Measure how fast it is (some minutes, on a quiet machine); docs/performance.md says what it means
-	$(BIN)/python benchmarks/engine.py
+bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about eight minutes, and put it into docs/performance.md
+	$(BIN)/python benchmarks/engine.py --rounds 2
 	$(BIN)/python benchmarks/market.py
+	$(BIN)/python benchmarks/lockstep.py
+	$(BIN)/python benchmarks/batch.py
+	$(BIN)/python benchmarks/tui_screens.py --presses 100
+	$(BIN)/python benchmarks/measure.py docs/performance.md
 
 PEERS := .venv-peers
 bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`

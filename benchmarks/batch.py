@@ -1,50 +1,75 @@
-"""The scaling of batches, and the costs of checkpoints, reports and Ray.
+"""The start of commands, the scaling of batches, and the costs of checkpoints, reports and Ray.
 
     python benchmarks/batch.py [--ray]
 
-Only ratios within one run are claimed; run it on an idle machine.
+Run it on an idle machine.
 """
 
 import argparse
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+
+from measure import Report
 
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.logs.integrity import seal
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
 # Each run takes some ten seconds, so that starting Python hardly counts, and no service leaves early.
 TARGETS = [f"--set=services.{name}.target_accuracy=1.0" for name in ("digits", "strokes", "scribbles")]
+CLI = [sys.executable, "-P", "-m", "flmarket.cli.main"]
 RUN = ["run", "quickstart", "--rounds", "300", *TARGETS, "--workers", "1", "-q"]
 
 
 def flmarket(*arguments: str) -> float:
     """Return how many seconds a command takes."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-P", "-m", "flmarket.cli.main", *arguments], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*CLI, *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begun
 
 
-def jobs(folder: Path, seeds: str, *, ray: bool) -> None:
+def starts(report: Report, repeat: int) -> None:
+    """Time commands by the CPU that they and their workers take."""
+    with tempfile.TemporaryDirectory() as folder:
+        contestants = {
+            "`flmarket --help`": [*CLI, "--help"],
+            "`import flmarket`": [sys.executable, "-P", "-c", "import flmarket"],
+            "`flmarket run quickstart --fresh`": [*CLI, "run", "quickstart", "--fresh", "--quiet", "--out", folder],
+        }
+        taken: dict[str, list[float]] = {name: [] for name in contestants}
+        for _ in range(repeat):
+            for name, command in contestants.items():
+                before = getrusage(RUSAGE_CHILDREN)
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+                after = getrusage(RUSAGE_CHILDREN)
+                taken[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    for name, seconds in taken.items():
+        report.figure(name, "s of CPU", seconds)
+
+
+def jobs(report: Report, folder: Path, seeds: str, *, ray: bool) -> None:
     one, two = (flmarket(*RUN, "--seeds", seeds, "--jobs", str(n), "--out", str(folder / f"j{n}")) for n in (1, 2))
-    print(f"{seeds} equal runs: --jobs 1 {one:.1f} s, --jobs 2 {two:.1f} s: {one / two:.2f} x")
+    report.times(f"{seeds} equal runs, `--jobs 2` against `--jobs 1`", [one], [two])
     if ray:
         far = flmarket(*RUN, "--seeds", seeds, "--engine", "ray", "--out", str(folder / "ray"))
-        print(f"{seeds} equal runs: --engine ray {far:.1f} s: {(far - two) / int(seeds):+.2f} s a run against --jobs 2")
+        report.figure(
+            f"{seeds} equal runs, `--engine ray` against `--jobs 2`", "s more a run", [(far - two) / int(seeds)]
+        )
 
 
-def checkpoints(folder: Path, scenario: str) -> None:
-    """Time each save of a checkpoint, against the round before it."""
-    shelf, rounds, saves = Shelf(), [], []
+def checkpoints(report: Report, folder: Path, scenario: str) -> None:
+    """Time each save of a checkpoint, one a round."""
+    shelf, saves = Shelf(), []
     save = checkpoint.save
 
     def timed(*arguments: object) -> None:
@@ -53,51 +78,44 @@ def checkpoints(folder: Path, scenario: str) -> None:
         saves.append(time.perf_counter() - begun)
 
     checkpoint.save, checkpoint.INTERVAL = timed, 0.0  # type: ignore[assignment]
-    last = [time.perf_counter()]
-
-    def observe(_: object) -> None:
-        now = time.perf_counter()
-        rounds.append(now - last[0])
-        last[0] = now
-
     [run] = plan([load(scenario, ["rounds=12"])], [], [0], folder, shelf)
-    execute(run, shelf, workers=2, observers=[observe])
+    execute(run, shelf, workers=2)
     checkpoint.save = save
-    cost, length = statistics.median(saves), statistics.median(rounds[1:]) - statistics.median(saves)
-    apart = max(length, 5.0)
-    print(
-        f"{scenario}: a checkpoint takes {1000 * cost:.1f} ms, a round {1000 * length:.0f} ms: "
-        f"{100 * cost / length:.1f} % if saved every round, {100 * cost / apart:.2f} % as saved (5 s apart)"
-    )
+    report.figure(f"a checkpoint of `{scenario}`", "ms", [1000 * it for it in saves])
 
 
-def reports(folder: Path, runs: int) -> None:
+def reports(report: Report, folder: Path, runs: int) -> None:
     """Copy one run of 80 rounds to many seeds, and report on all of them."""
     shelf = Shelf()
     overrides = ["rounds=80", "training.backend=surrogate"]
     [run] = plan([load("paper", overrides)], ["random"], [0], folder / "many", shelf)
     execute(run, shelf)
-    meta = (run.directory.path / "meta.json").read_text()
+    meta = run.directory.meta()
     for seed in range(1, runs):
         copy = run.directory.path.with_name(f"seed-{seed:04d}")
         shutil.copytree(run.directory.path, copy)
-        (copy / "meta.json").write_text(meta.replace('"seed": 0', f'"seed": {seed}'))
+        (copy / "meta.json").write_bytes(seal(copy, meta["files"], meta | {"seed": seed}))
     begun = time.perf_counter()
     make_report(read([folder / "many"]))
-    print(f"report on {runs} runs of {run.scenario.rounds} rounds: {time.perf_counter() - begun:.1f} s")
+    report.figure(f"a report on {runs:,} runs of {run.scenario.rounds} rounds", "s", [time.perf_counter() - begun])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ray", action="store_true", help="also measure with Ray")
-    parser.add_argument("--seeds", default="8", help="number of equal runs (default: 8)")
+    parser.add_argument("--seeds", default="4", help="number of equal runs (default: 4)")
+    parser.add_argument("--repeat", type=int, default=6, help="repetitions of short commands (default: 6)")
     parser.add_argument("--runs", type=int, default=1000, help="number of runs to report on (default: 1000)")
     parser.add_argument("--scenario", default="quickstart", help="scenario whose checkpoints are timed")
+    parser.add_argument("--no-save", dest="save", action="store_false", help="keep nothing in benchmarks/results/")
     chosen = parser.parse_args()
+    report = Report(save=chosen.save)
+    starts(report, chosen.repeat)
     with tempfile.TemporaryDirectory() as folder:
-        checkpoints(Path(folder), chosen.scenario)
-        reports(Path(folder), chosen.runs)
-        jobs(Path(folder), chosen.seeds, ray=chosen.ray)
+        checkpoints(report, Path(folder), chosen.scenario)
+        reports(report, Path(folder), chosen.runs)
+        jobs(report, Path(folder), chosen.seeds, ray=chosen.ray)
+    report.close()
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
 """Rounds per second of markets in lockstep and of the SimPy environment, with random actions on the surrogate.
 
-One process, one core: CPU time. Lockstep and SimPy take turns in every repeat, and medians are shown. "engine" plays
+One process, one core: CPU time. Lockstep and SimPy take turns in every repeat, and medians count. "engine" plays
 offers drawn at random, without observations as buffers; "vector_env" is the Gymnasium environment, and "parallel_env"
 the PettingZoo one, stepped with the same kind of actions.
 """
 
 import argparse
-import resource
 import time
 from collections.abc import Callable
-from statistics import median
 
 import numpy as np
+from measure import Report
 
 from learning.environments.parallel_env import MarketEnv
 from learning.lockstep.lockstep import Lockstep
@@ -82,26 +81,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenario", default="paper")
     parser.add_argument("--markets", type=int, nargs="+", default=[16, 64, 256, 1024])
-    parser.add_argument("--rounds", type=int, default=30000, help="rounds of lockstep in a repeat")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10000, help="rounds of lockstep in a repeat")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--no-save", dest="save", action="store_false", help="keep nothing in benchmarks/results/")
     given = parser.parse_args()
     scenario = load(given.scenario, {"training.backend": "surrogate", "sweep": {}, "runs": []})
     factory = market_factory(scenario)
     alone = simpy(factory, max(1, given.rounds // 50))
     alone()
-    size = f"{len(scenario.services)} services, {scenario.clients.count} clients"
-    print(f"{given.scenario}: {size}; rounds/s of one core, medians of {given.repeats}")
-    print("| markets | engine | vector_env | parallel_env | vector_env / parallel_env | memory, MB |")
-    print("|---|---|---|---|---|---|")
+    report = Report(save=given.save)
     for markets in given.markets:
         plays = engine(factory, markets, given.rounds), vector(factory, markets, given.rounds)
         for play in plays:
             play()
         found = [(timed(plays[0]), timed(plays[1]), timed(alone)) for _ in range(given.repeats)]
-        fast, rows, slow = (median(column) for column in zip(*found, strict=True))
-        ratio = median(it[1] / it[2] for it in found)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"| {markets} | {fast:,.0f} | {rows:,.0f} | {slow:,.0f} | {ratio:.0f} | {memory:.0f} |", flush=True)
+        fast, rows, slow = zip(*found, strict=True)
+        report.figure(f"{markets} markets of `{given.scenario}` in lockstep", "rounds a CPU second", fast)
+        report.figure(f"{markets} markets of `{given.scenario}` as `vector_env`", "rounds a CPU second", rows)
+        report.times(f"{markets} markets as `vector_env`, against the SimPy environment", rows, slow)
+    report.close()
 
 
 if __name__ == "__main__":

@@ -1,18 +1,23 @@
-"""The method of the benchmarks: contestants take turns in one process, and only ratios of medians are claimed.
+"""The method of the benchmarks: contestants take turns in one process, and ratios of neighbouring repetitions count.
 
 Taking turns spreads a disturbance of the machine over all contestants; a ratio of two figures from different runs means
-nothing on a shared machine.
+nothing on a shared machine. What is measured is kept in results/speed.jsonl, a line for each figure and machine, and
+
+    python benchmarks/measure.py docs/performance.md
+
+puts it into the page as tables, one for each machine.
 """
 
 import gc
 import json
+import math
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,15 +26,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
+from scipy.stats import quantile_test
 
-from des import allocation
-from fl.arithmetic import draws, elementary
 from fl.training import fused
 from flmarket.core.cores import usable_cores
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+Figure = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,20 +49,9 @@ class Timing:
         return statistics.median(self.seconds)
 
     @property
-    def best(self) -> float:
-        """The least disturbed repetition. It shows what shared cores may hide, such as two workers' gain."""
-        return min(self.seconds)
-
-    @property
     def cpu(self) -> float:
         """The middle repetition's computing time, which other programs disturb less than the clock."""
         return statistics.median(self.computing)
-
-    @property
-    def spread(self) -> float:
-        """(Third - first quartile) / median: how much the machine was disturbed."""
-        first, _, third = statistics.quantiles(self.seconds, n=4) if len(self.seconds) > 1 else (0.0, 0.0, 0.0)
-        return (third - first) / self.median
 
 
 @contextmanager
@@ -72,26 +65,12 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-@contextmanager
-def numpy_alone() -> Iterator[None]:
-    """Let NumPy draw the world, compute exp and log, and award cores, as where the extension was not built."""
-    modules = (draws, elementary, allocation)
-    kept = [module._native for module in modules]
-    for module in modules:
-        module._native = None
-    try:
-        yield
-    finally:
-        for module, native in zip(modules, kept, strict=True):
-            module._native = native
-
-
-def take_turns(contestants: Mapping[str, Callable[[], Any]], repeat: int) -> dict[str, Timing]:
+def take_turns(contestants: Mapping[Any, Callable[[], Any]], repeat: int) -> dict[Any, Timing]:
     """Time each contestant ``repeat`` times, in alternation, after one call each that does not count."""
     for call in contestants.values():
         call()
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    computing: dict[str, list[float]] = {name: [] for name in contestants}
+    seconds: dict[Any, list[float]] = {name: [] for name in contestants}
+    computing: dict[Any, list[float]] = {name: [] for name in contestants}
     for _ in range(repeat):
         for name, call in contestants.items():
             with no_garbage_collection():
@@ -120,39 +99,73 @@ def machine() -> dict[str, Any]:
 
 
 class Report:
-    """Prints tables, and appends one JSON line for each figure to ``benchmarks/results/<name>.jsonl``."""
+    """Keeps the figures of a script, and prints them as ``docs/performance.md`` has them."""
 
-    def __init__(self, name: str, *, save: bool) -> None:
-        self._path = RESULTS / f"{name}.jsonl"
-        self._lines: list[dict[str, Any]] = [{"machine": machine(), "command": " ".join(["python", *sys.argv])}]
-        self._save = save
-        self._console = Console()
+    def __init__(self, *, save: bool) -> None:
+        self._machine, self._save = machine(), save
+        self._figures: list[Figure] = []
+        self.part = ""  # of the script, which ``--only`` picks
 
-    def table(self, title: str, rows: list[dict[str, Any]]) -> None:
-        """Show rows of equal keys, and keep them."""
-        table = Table(title=title, title_justify="left")
-        for index, name in enumerate(rows[0]):
-            table.add_column(name, justify="right" if index else "left")
-        for row in rows:
-            table.add_row(*(_text(value) for value in row.values()))
-            self._lines.append({"table": title} | row)
-        self._console.print(table)
+    def figure(self, what: str, unit: str, samples: Sequence[float]) -> None:
+        """Keep the median of some samples, with the distribution-free 95 % interval that six and more have."""
+        ends = quantile_test(samples, p=0.5).confidence_interval(0.95) if len(samples) > 1 else (math.nan, math.nan)
+        low, high = (None if math.isnan(end) else float(end) for end in ends)
+        value = {"what": what, "value": statistics.median(samples), "unit": unit, "low": low, "high": high}
+        command = f"python benchmarks/{Path(sys.argv[0]).name}" + f" --only {self.part}" * bool(self.part)
+        self._figures.append(value | {"n": len(samples), "command": command})
+
+    def times(self, what: str, slow: Sequence[float], fast: Sequence[float]) -> None:
+        """Keep how many times as fast the second is, by pairs of neighbouring repetitions."""
+        self.figure(what, "times", [one / other for one, other in zip(slow, fast, strict=True)])
 
     def close(self) -> None:
-        """Write the JSON lines: a file holds one run, the latest."""
-        self._lines[0]["machine"]["load_at_end"] = [round(x, 2) for x in os.getloadavg()]
+        """Print the figures as the page has them, and replace those of this machine in ``RESULTS``."""
+        self._machine["load_at_end"] = [round(x, 2) for x in os.getloadavg()]
+        for figure in self._figures:
+            figure["machine"] = self._machine
+            print(row(figure))
         if self._save:
-            RESULTS.mkdir(exist_ok=True)
-            self._path.write_text("".join(json.dumps(line) + "\n" for line in self._lines), encoding="utf-8")
-            self._console.print(f"wrote {self._path}", markup=False, highlight=False, soft_wrap=True)
+            new = {(place(figure), figure["what"]): figure for figure in self._figures}
+            merged = {(place(figure), figure["what"]): figure for figure in kept()} | new
+            RESULTS.write_text("".join(json.dumps(figure) + "\n" for figure in merged.values()), encoding="utf-8")
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return str(value)
+def kept() -> list[Figure]:
+    """Return the figures of all machines."""
+    return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()] if RESULTS.exists() else []
+
+
+def place(figure: Figure) -> str:
+    """Return the machine that a figure is of."""
+    where = figure["machine"]
+    return f"{where['cpu']}, {where['cores']} cores, {where['kernel'].removeprefix('fused-')}, {where['system']}"
+
+
+def row(figure: Figure) -> str:
+    """Return a figure's line of the page's table."""
+    where = figure["machine"]
+    found = f"{_text(figure['value'])} {figure['unit']}".strip()
+    if figure["low"] is not None:
+        found += f" [{_text(figure['low'])}, {_text(figure['high'])}]"
+    begun, ended = where["load"][0], where["load_at_end"][0]
+    made = f"{where['time'][:10]}, {where['git']}, load {min(begun, ended):.0f} to {max(begun, ended):.0f}"
+    return f"| {figure['what']} | {found} | {figure['n']} | {made} | `{figure['command']}` |"
+
+
+def tables(figures: list[Figure]) -> str:
+    """Return a table for each machine."""
+    parts = []
+    for name in dict.fromkeys(map(place, figures)):
+        rows = [row(figure) for figure in figures if place(figure) == name]
+        parts += [
+            f"### {name}",
+            "\n".join(["| what | measured | n | when | command |", "|---|---|---|---|---|", *rows]),
+        ]
+    return "\n\n".join(parts)
+
+
+def _text(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _cpu_model() -> str:
@@ -169,3 +182,9 @@ def _revision() -> str | None:
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent, check=False)
     return done.stdout.strip() or None
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{tables(kept())}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")

@@ -54,7 +54,9 @@ def evaluate(model: nn.Module, images: Tensor, labels: Tensor, batch: int = 250)
     return hits / len(labels)
 
 
-def federated_round(model: nn.Module, clients: list[Client], test: Client, **local: float) -> float:
+def federated_round(
+    model: nn.Module, clients: list[Client], test: Client, *, evaluated: int = 250, **local: float
+) -> float:
     """Train the clients one after another, average them into ``model``, and return its accuracy."""
     start = {name: value.clone() for name, value in model.state_dict().items()}
     total = sum(len(labels) for _, labels in clients)
@@ -65,4 +67,4 @@ def federated_round(model: nn.Module, clients: list[Client], test: Client, **loc
         for name, value in model.state_dict().items():
             mean[name] += value * (len(client[1]) / total)
     model.load_state_dict(mean)
-    return evaluate(model, *test)
+    return evaluate(model, *test, evaluated)

@@ -7,7 +7,6 @@ The app is the real one, on surrogate markets, without a terminal: what a termin
 
 import argparse
 import asyncio
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -79,8 +78,8 @@ async def painted(screen: MarketScreen) -> None:
         await done.wait()
 
 
-def rounds(run: Path, repeat: int) -> dict[str, float]:
-    """Return the CPU milliseconds of a shown round: median, least and most of the repetitions."""
+def rounds(run: Path, repeat: int) -> list[float]:
+    """Return the CPU milliseconds of a shown round."""
     app = MarketApp()
     found: list[float] = []
 
@@ -96,7 +95,7 @@ def rounds(run: Path, repeat: int) -> dict[str, float]:
             found.append(1000 * (time.process_time() - start) / ROUNDS)
 
     asyncio.run(shown(app, lambda: app.runs.open(run), use))
-    return {"CPU ms": statistics.median(found), "least": min(found), "most": max(found)}
+    return found
 
 
 async def loaded(session: Session) -> None:
@@ -107,14 +106,13 @@ async def loaded(session: Session) -> None:
         raise RuntimeError(f"the run is {session.state}: {session.error}")
 
 
-def keys(clients: int, services: int, presses: int) -> dict[str, float]:
+def keys(clients: int, services: int, presses: int) -> list[float]:
     """Return the milliseconds from a key to its picture while a runner plays at full speed."""
     text = market(clients, services, 100_000)
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         app = MarketApp(out=Path(folder) / "runs", folder=Path(folder))
         start = Start(text, "benchmark", str(Path(folder) / "runs"))
-        received = []
 
         async def use(_: Pilot[None], screen: MarketScreen) -> None:
             session = screen.session
@@ -130,20 +128,13 @@ def keys(clients: int, services: int, presses: int) -> dict[str, float]:
                 app.call_later(lambda done=done: screen.call_after_refresh(done.set))
                 await done.wait()
                 found.append(1000 * (time.perf_counter() - began))
-            received.append(len(session.history))
 
         asyncio.run(shown(app, lambda: app.runs.start(start, "benchmark"), use))
-    found.sort()
-    return {
-        "median ms": statistics.median(found),
-        "95 %": found[int(0.95 * len(found))],
-        "worst": found[-1],
-        "rounds received": received[0],
-    }
+    return found
 
 
-def large(run: Path) -> dict[str, float]:
-    """Return the milliseconds of opening, seeking and scrolling in a large market."""
+def large(run: Path) -> dict[str, list[float]]:
+    """Return the milliseconds of opening a large market, and of seeking, scrolling and changing panels in it."""
     app = MarketApp()
     found: dict[str, list[float]] = {"seek": [], "scroll": [], "panel": []}
     began = time.perf_counter()
@@ -170,13 +161,10 @@ def large(run: Path) -> dict[str, float]:
                 found["scroll"].append(1000 * (time.perf_counter() - start))
 
     asyncio.run(shown(app, lambda: app.runs.open(run), use))
-    result = {"open ms": 1000 * opened[0]}
-    for name, times in found.items():
-        result |= {f"{name} ms": statistics.median(times), f"{name}, worst": max(times)}
-    return result
+    return {"open": [1000 * opened[0]]} | found
 
 
-def load(run: Path) -> dict[str, float]:
+def load(run: Path) -> float:
     """Return the seconds from a run's directory to its last round on the screen."""
     app = MarketApp()
     took: list[float] = []
@@ -190,8 +178,7 @@ def load(run: Path) -> dict[str, float]:
         took.append(time.perf_counter() - start)
 
     asyncio.run(shown(app, lambda: Session("nothing yet"), use))
-    size = sum(path.stat().st_size for path in run.glob("*.csv"))
-    return {"rounds": 0 if not run.exists() else ROUNDS_LOADED, "MB": size / 1e6, "seconds": took[0]}
+    return took[0]
 
 
 ROUNDS_LOADED = 20_000
@@ -210,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
     given = parser.parse_args(arguments)
     collect_rarely()  # as `flmarket tui` does
-    report = Report("tui_screens", save=not given.no_save)
+    report = Report(save=not given.no_save)
     with tempfile.TemporaryDirectory() as folder:
 
         def run_of(clients: int, services: int, played: int) -> Path:
@@ -218,19 +205,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             place.mkdir(exist_ok=True)
             return written(place, market(clients, services, played))
 
-        if "round" in given.only:
-            rows = []
-            for clients, services in SIZES:
-                run = run_of(clients, services, ROUNDS + 1)
-                rows.append({"clients x services": f"{clients} x {services}", **rounds(run, given.repeat)})
-            report.table(f"One shown round at {SIZE[0]} x {SIZE[1]}", rows)
-        if "keys" in given.only:
-            rows = [{"clients x services": f"{c} x {m}", **keys(c, m, given.presses)} for c, m in SIZES]
-            report.table("From a key to its picture, with a runner at full speed", rows)
-        if "large" in given.only:
-            report.table("10,000 clients x 50 services", [large(run_of(10_000, 50, 6))])
-        if "load" in given.only:
-            report.table("Loading a run", [load(run_of(20, 3, ROUNDS_LOADED))])
+        for report.part in given.only:
+            if report.part == "large":
+                for name, found in large(run_of(10_000, 50, 6)).items():
+                    report.figure(f"screen of 10,000 clients and 50 services: {name}", "ms", found)
+            elif report.part == "load":
+                seconds = load(run_of(20, 3, ROUNDS_LOADED))
+                report.figure(f"a run of {ROUNDS_LOADED:,} rounds, from its folder to the screen", "s", [seconds])
+            else:
+                for c, m in SIZES:
+                    if report.part == "round":
+                        shown_rounds = rounds(run_of(c, m, ROUNDS + 1), given.repeat)
+                        report.figure(f"a shown round, {c} x {m}", "ms of CPU", shown_rounds)
+                    else:
+                        what = f"from a key to its picture while a runner plays, {c} x {m}"
+                        report.figure(what, "ms", keys(c, m, given.presses))
     report.close()
 
 

@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-from measure import Report
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -120,14 +119,15 @@ def keys(bar: Widget, repeat: int) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9, help="repetitions (default 9)")
-    parser.add_argument("--no-save", action="store_true", help="write nothing to benchmarks/results/")
-    given = parser.parse_args(arguments)
-    report = Report("tui_widgets", save=not given.no_save)
-    rows = [{"rows": n, "own": own_table(n, given.repeat), "DataTable": data_table(n, given.repeat)} for n in ROWS]
-    report.table(f"CPU ms of a redraw in which all cells of {COLUMNS} columns change", rows)
-    moves = {"own": keys(KeyBar(), given.repeat), "Footer": keys(Footer(), given.repeat)}
-    report.table("CPU ms of moving the focus, with twelve keys", [moves])
-    report.close()
+    repeat = parser.parse_args(arguments).repeat
+    for n in ROWS:
+        print(
+            f"{n} rows, all cells of {COLUMNS} columns: own table {own_table(n, repeat):.1f} ms of CPU a redraw, ",
+            end="",
+        )
+        print(f"DataTable {data_table(n, repeat):.1f}")
+    own, footer = keys(KeyBar(), repeat), keys(Footer(), repeat)
+    print(f"moving the focus, twelve keys: own line {own:.1f} ms of CPU, Footer {footer:.1f}")
 
 
 if __name__ == "__main__":
