@@ -54,10 +54,10 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 	@echo "Open site/index.html; it needs no server and no network."
 
 bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about eight minutes, and put it into docs/performance.md
-	$(BIN)/python benchmarks/engine.py --rounds 2
+	$(BIN)/python benchmarks/engine.py --repeat 6 --rounds 2
 	$(BIN)/python benchmarks/market.py
 	$(BIN)/python benchmarks/lockstep.py
-	$(BIN)/python benchmarks/batch.py
+	$(BIN)/python benchmarks/batch.py --seeds 2
 	$(BIN)/python benchmarks/tui_screens.py --presses 100
 	$(BIN)/python benchmarks/measure.py docs/performance.md
 

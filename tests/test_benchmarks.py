@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fl.training import fused
-
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
 def test_peers_that_are_missing_or_fail_are_reported(tmp_path: Path) -> None:
     """From any directory: a table without them, and without a word, looked as if nobody had been asked."""
-    for name, program in (("fedlab", "echo '{\"rounds_per_second\": 0.25}'"), ("pfl", "echo out of luck >&2; exit 3")):
+    for name, program in (("fedlab", 'echo \'{"seconds": 4, "cpu": 4}\''), ("pfl", "echo out of luck >&2; exit 3")):
         python = tmp_path / name / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.write_text(f"#!/bin/sh\n{program}\n")
@@ -33,6 +31,5 @@ def test_peers_that_are_missing_or_fail_are_reported(tmp_path: Path) -> None:
     missing = tmp_path / "flower" / "bin" / "python"
     assert f"flower: skipped, there is no {missing} (`make bench-peers`, FLMARKET_PEERS)\n" in done.stdout
     assert "pfl: left out, it failed\nout of luck\n" in done.stdout
-    arithmetic = "fused" if fused.available() else "reference"
-    engines = [line.split("│")[1].strip() for line in done.stdout.splitlines() if "│" in line]
-    assert engines == [f"flmarket, {arithmetic}", "plain PyTorch", "fedlab"]
+    assert [line for line in done.stdout.splitlines() if line.startswith("|") and "against FedLab" in line]
+    assert done.stdout.count("| the reference workload, against") == 1

@@ -46,7 +46,7 @@ def suite(
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in its own process.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Play policies in the frozen suite of markets, and compare them: 0 is `random`, 1 a privileged best response.
+    """Play policies in the frozen suite of markets, and compare them: 0 is `random`, 1 a privileged reference.
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """

@@ -1,0 +1,124 @@
+"""`flmarket bench`, its table of claims, and the pages: what they state stands there, and has a source."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flmarket.cli.commands import bench
+from flmarket.cli.commands.bench import BRACES, Claim, claims, compare
+from support.benchmarks import benchmark
+from support.pages import parse
+
+Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).resolve().parents[4]
+PERFORMANCE = ROOT / "docs/performance.md"
+BOOK = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+PAGES = [ROOT / "README.md", *BOOK]
+UNIT = r"(?:times (?:as|the)|rounds/s|rounds a second|(?:s|ms|us|seconds?|minutes?|hours?|MB|GB|kB)\b(?! a\b))"
+MEASURED = re.compile(rf"[\d.,]*\d\**\s+{UNIT}|[+-]?[\d.]*\d \[[+-]?[\d.]+, [+-]?[\d.]+\]|[\d.]*\d ± [\d.]*\d")
+"""Times, rates, ratios, and estimates with an interval."""
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def prose(page: Path) -> str:
+    """Return a page without its code, its tables and what is generated from results."""
+    text = re.sub(r"<!-- figures: begin -->.*<!-- figures: end -->", "", page.read_text(), flags=re.S)
+    return flat(re.sub(r"^```.*?^```|^ *\|.*?\|$|^ {4}.*?$", "", text, flags=re.M | re.S))
+
+
+def stated(words: str) -> str:
+    return flat(BRACES.sub(r"\1", words))
+
+
+@pytest.mark.parametrize(("name", "claim"), claims().items())
+def test_the_words_of_a_claim_stand_in_its_page_and_its_commands_are_commands(name: str, claim: Claim) -> None:
+    page = flat((ROOT / claim.page).read_text())
+    assert [words for words in claim.words if stated(words) not in page] == []
+    assert all(BRACES.findall(words) for words in claim.words)
+    for line in claim.commands:
+        program, first, *_ = line.split()
+        assert (program == "python" and (ROOT / first).is_file()) or program == "flmarket"
+    for line in claim.commands:
+        if line.startswith("flmarket "):
+            parse(bench.shlex.split(line))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_figure_in_prose_has_a_source(page: Path) -> None:
+    """If this fails: add the figure to flmarket/cli/claims.toml, with the command that makes it, or leave it out."""
+    text = prose(page)
+    for claim in claims().values():
+        for words in claim.words if ROOT / claim.page == page else ():
+            text = text.replace(stated(words), "")
+    assert [text[max(0, it.start() - 40) : it.end() + 20] for it in MEASURED.finditer(text)] == []
+
+
+def test_the_tables_on_speed_are_those_of_the_stored_results() -> None:
+    """If this fails: python benchmarks/measure.py docs/performance.md"""
+    measure = benchmark("measure")
+    assert f"{measure.BEGIN}\n\n{measure.tables(measure.kept())}\n\n{measure.END}" in PERFORMANCE.read_text()
+
+
+def test_what_pages_say_of_speed_agrees_with_the_tables() -> None:
+    """Those of `make bench`, whose rows the commands print as they stand in the page."""
+    rows, checked = PERFORMANCE.read_text(), 0
+    for name, claim in claims().items():
+        if claim.prints[0].startswith("| the reference workload"):
+            checked += 1
+            assert [it for it in compare(claim, rows) if it.matters] == [], name
+    assert checked
+
+
+def one(words: str, prints: str | None = None, within: float = 0.0) -> Claim:
+    return Claim("README.md", ["flmarket --version"], [words], [prints or words], within)
+
+
+def test_figures_are_compared_to_their_last_digit_or_within_a_share() -> None:
+    def here(claim: Claim, output: str) -> tuple[list[str], bool]:
+        [figure] = compare(claim, output)
+        return figure.here, figure.matters
+
+    assert here(one("gain {.12} [{.10}, {.14}]"), "gain\n 0.1201 [0.0999, 0.14]") == (
+        ["0.1201", "0.0999", "0.14"],
+        False,
+    )
+    assert here(one("gain {.12}"), "gain 0.13") == (["0.13"], True)
+    assert here(one("takes {1,000} s", within=0.2), "takes 1,150.5 s") == (["1,150.5"], False)
+    assert here(one("takes {1,000} s", within=0.1), "takes 1,150.5 s") == (["1,150.5"], True)
+    assert here(one("{1} of {2}", "| a | ... | {1} {0} |"), "| a | b | 2 1 |") == (["1", "2"], False)
+    assert here(one("gain {.12}"), "nothing") == ([], True)
+
+
+def test_it_prints_the_page_beside_what_came_out_and_fails_where_it_matters(
+    flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = bench.command.__globals__["version"]()
+    monkeypatch.setattr(
+        bench, "claims", lambda: {"same": one(f"flmarket {{{release[:-2]}}}"), "other": one("flmarket {9}")}
+    )
+    done = flmarket("bench", "same")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "  the same")
+    done = flmarket("bench", "other")
+    assert done.returncode == 1
+    assert "README.md: flmarket 9\n  page: 9\n  here: " in done.stdout
+    assert done.stdout.splitlines()[-1] == "  matters"
+
+
+def test_it_lists_what_can_be_made_and_where(flmarket: Flmarket) -> None:
+    done = flmarket("bench", "--list")
+    assert "quickstart: docs/start.md\n    $ flmarket run quickstart --quiet\n" in done.stdout
+    assert "reproduction: README.md, in a checkout\n    $ python research/reproduction.py table\n" in done.stdout
+
+
+def test_what_needs_a_checkout_says_so(flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    done = flmarket("bench", "reproduction")
+    assert done.returncode == 2
+    assert f"reproduction: is made in a checkout of the repository; this flmarket is in {tmp_path}" in done.stderr
+    assert "did you mean 'reproduction'?" in flmarket("bench", "reproductio").stderr
