@@ -23,6 +23,7 @@ from flmarket.core.names import unknown
 
 CLAIMS = Path(__file__).parents[1] / "claims.toml"
 BRACES = re.compile(r"\{([^}]*)\}")
+CHECKOUT = ("benchmarks", "examples", "research")
 NUMBER = r"(\d[\d,]*(?:\.\d+)?|\.\d+)"
 
 
@@ -38,7 +39,7 @@ class Claim(NamedTuple):
     @property
     def portable(self) -> bool:
         """Whether the commands need nothing but an installed flmarket."""
-        return all(it.startswith("flmarket ") and "research/" not in it for it in self.commands)
+        return not any(f"{folder}/" in it for it in self.commands for folder in CHECKOUT)
 
 
 class Figure(NamedTuple):
@@ -107,15 +108,18 @@ def bench(
 
 
 def _output(claim: Claim) -> str:
-    """Run the commands, in a folder of their own where that will do; return what they print and how long they take."""
+    """Run the commands, in a folder of their own; return what they print and how long they take."""
     begun, before, output = time.perf_counter(), getrusage(RUSAGE_CHILDREN), ""
     with TemporaryDirectory() as folder:
+        for name in () if claim.portable else CHECKOUT:
+            Path(folder, name).symlink_to(ROOT / name)
         for line in claim.commands:
             note(f"$ {line}")
-            program, *words = shlex.split(line)
+            program, first, *words = shlex.split(line)
+            own = program == "flmarket"
             done = subprocess.run(  # noqa: S603 - our own commands
-                command("flmarket.cli.main", *words) if program == "flmarket" else [sys.executable, *words],
-                cwd=folder if claim.portable else ROOT,
+                command("flmarket.cli.main", first, *words) if own else [sys.executable, str(ROOT / first), *words],
+                cwd=folder,
                 env=os.environ | {"PYTHONPATH": str(ROOT)},
                 stdout=subprocess.PIPE,
                 text=True,
