@@ -28,6 +28,8 @@ class Palette(CommandPalette):
 def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Screen[object]) -> Iterator[SystemCommand]:
     """Yield the commands that make sense on a screen."""
     yield from _keys(app, screen)
+    for name in app.available_themes:
+        yield SystemCommand(f"Theme {name}", "colours", partial(setattr, app, "theme", name))
     if not isinstance(screen, ModalScreen):  # a dialog is answered first
         for session in navigator.runs.sessions:
             show = partial(navigator.show_market, session)

@@ -71,6 +71,16 @@ def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given
             yield name, f"needs a {name}" if name == _CHECKPOINT else f"needs the option {name!r}"
 
 
+def defaults(thing: Callable[..., Any] | None, given: int = 0) -> dict[str, Any]:
+    """Return the options of a plug-in that have defaults, but for its checkpoint."""
+    try:
+        parameters = list(signature(thing).parameters.values())[given:] if thing is not None else []
+    except ValueError:  # not written in Python
+        return {}
+    named = {it.name: it.default for it in parameters if it.kind in _NAMED and it.name != _CHECKPOINT}
+    return {name: value for name, value in named.items() if value is not Parameter.empty}
+
+
 def created(
     thing: Callable[..., Thing],  # its class
     options: Mapping[str, Any] | None,  # keyword arguments; None for none

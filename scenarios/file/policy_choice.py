@@ -43,13 +43,15 @@ class PolicyChoice:
             raise InputError(
                 f"{option} {text}: a plug-in file is named by itself: --plugin {name} {option} {checkpoint}"
             )
+        if "(" in name:
+            raise InputError(f"{option} {text}: options stand between parentheses: {name.partition('(')[0]}(KEY=VALUE)")
         if "," in name:
             raise InputError(f"{option} {text}: give {option} once for each")
         POLICIES.load(name)
         choice = cls(name, checkpoint, dict(_options(found[2] or "", f"{option} {text}") if found else ()))
-        for key in choice.options:
-            if not choice.takes(key):
-                raise InputError(f"{option} {text}: policy {name!r} takes no option {key!r}")
+        for key, problem in option_problems(POLICIES.load(name), choice.options, given=1):
+            if key in choice.options:
+                raise InputError(f"{option} {text}: policy {name!r} {problem}")
         return choice
 
     @classmethod

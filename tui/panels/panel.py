@@ -22,10 +22,14 @@ class Panel(Vertical):
 
     view: Moment | None = None  # what it shows; None before the first round
 
-    _title = ""
+    _title = _words = ""
 
     def on_mount(self) -> None:
         self.border_title = f"{self.NUMBER} {self.NAME}"
+
+    def on_resize(self) -> None:
+        if self._words:  # before the first layout there was no room for them
+            self.entitle(self._words)
 
     def show(self, view: Moment) -> None:
         """Show a moment of a run that has begun."""
@@ -47,6 +51,7 @@ class Panel(Vertical):
 
     def entitle(self, words: str) -> None:
         """Add to the panel's name in the title."""
+        self._words = words
         title = f"{self.NUMBER} {self.NAME}" + (f" · {words}" if words else "")
         title = shortened(plain(title), self.outer_size.width - FRAME).plain
         if title != self._title:

@@ -1,5 +1,7 @@
 """A scrolling view of many lines, of which only the visible ones are drawn: the base of grid, events and Gantt."""
 
+import re
+
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -130,8 +132,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.action_move(pages * max(1, self.size.height - 2))
 
     def copied(self, index: int) -> str:
-        """Return a line, or for -1 the header, as text for other programs."""
-        return "".join(part.plain for part in (self.head() if index < 0 else self.line(index))).rstrip()
+        """Return a line, or for -1 the header, as text for other programs: with tabs between what stands apart."""
+        line = "".join(part.plain for part in (self.head() if index < 0 else self.line(index)))
+        return re.sub(r"\s{2,}", "\t", line.strip())
 
     def action_copy(self) -> None:
         self._copy(range(self.cursor, min(self.cursor + 1, self.count)))

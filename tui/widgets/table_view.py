@@ -1,5 +1,6 @@
 """A table of which only the visible rows are made and painted, however many there are."""
 
+import re
 from collections.abc import Sequence
 
 from rich.text import Span, Text
@@ -9,6 +10,8 @@ from textual.message import Message
 from tui.style.columns import GAP, Column, laid_out
 from tui.style.formats import plain, shortened
 from tui.widgets.line_view import GUTTER, LineView
+
+BARS = re.compile("[━┄┃│]+")  # what is drawn is of no use to other programs
 
 
 class TableView(LineView):
@@ -111,7 +114,7 @@ class TableView(LineView):
     def copied(self, index: int) -> str:
         """Return a row, or for -1 the titles, as cells with tabs between them, which spreadsheets take."""
         cells = [column.label for column in self.columns] if index < 0 else [cell.plain for cell in self._row(index)]
-        return "\t".join(cell.strip() for cell in cells)
+        return "\t".join(BARS.sub("", cell).strip() for cell in cells)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row under the mouse, or notify the parent of the title under it."""

@@ -8,12 +8,14 @@ def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
 
+    from flmarket.core.options import defaults
     from flmarket.core.plugins import summary
     from learning.policy import POLICIES
 
     load_plugins(plugin)
-    table = Table("name", "privileged", "from", "what it does")
+    table = Table("name", "privileged", "from", "what it does", "options: --policy 'NAME(KEY=VALUE)'")
     for entry in POLICIES.listing():
         privileged = "yes" if entry.thing and entry.thing.privileged else ""
-        table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing))
+        options = ", ".join(f"{key}={value!r}" for key, value in defaults(entry.thing, given=1).items())
+        table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing), options)
     stdout().print(table)

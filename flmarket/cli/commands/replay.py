@@ -9,6 +9,7 @@ from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import result
 from flmarket.cli.launch import run_directory, start
 from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 
 
 def replay(
@@ -31,6 +32,8 @@ def replay(
         return
     from scenarios.logs.outside import require_place
 
+    if save.suffix != ".cast":
+        raise InputError(f"--save {save}: the file is for asciinema, whose files end in .cast")
     require_place(save)
     from tui.recording import record
 
