@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 
 from textual.screen import Screen
 from textual.timer import Timer
 
+from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.screens.go_to_round_dialog import ask_for_round
 from tui.screens.navigation import Navigator
@@ -128,8 +130,9 @@ class PlaybackScreen(Screen[None]):
         pace = self.session.speed
         still = "NO_MOTION" in os.environ or self.app.animation_level == "none" or not self._navigator.settings.motion
         if not (still or pace is None or pace > SLOW):
-            self._parts = iter(parts(self.session.history[self.head.round].events))
-            self._next_part()
+            with suppress(LogError):  # which is shown when the round is drawn
+                self._parts = iter(parts(self.session.history[self.head.round].events))
+                self._next_part()
 
     def _next_part(self) -> None:
         self._fold()

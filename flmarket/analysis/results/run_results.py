@@ -172,21 +172,26 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     return found
 
 
-def without_forks(runs: Sequence[RunResult]) -> list[RunResult]:
-    """Return the runs but those that are forks of others: the same run with more interventions."""
+def without_forks(runs: Sequence[RunResult], named: Iterable[Path] = ()) -> list[RunResult]:
+    """Return the runs but forks of others, the same run with further interventions; those that are named stay."""
 
     def same(run: RunResult) -> tuple[object, ...]:
         setting = run.setting
         return setting.name, values_text(setting.sweep), markets[setting.folder], run.policy, run.seed
 
-    def changes(run: RunResult) -> int:
-        return len(run.setting.scenario.interventions)
+    def changes(run: RunResult) -> frozenset[str]:
+        return frozenset(it.model_dump_json() for it in run.setting.scenario.interventions)
 
+    kept = {path.resolve() for path in named}
     markets = {folder: market_of(own[0].setting.scenario.model_dump()) for folder, own in by_setting(runs).items()}
-    fewest: dict[tuple[object, ...], int] = {}
+    alike: dict[tuple[object, ...], list[frozenset[str]]] = defaultdict(list)
     for run in runs:
-        fewest[same(run)] = min(changes(run), fewest.get(same(run), changes(run)))
-    return [run for run in runs if changes(run) == fewest[same(run)]]
+        alike[same(run)].append(changes(run))
+    return [
+        run
+        for run in runs
+        if run.directory.path.resolve() in kept or not any(other < changes(run) for other in alike[same(run)])
+    ]
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:

@@ -66,7 +66,7 @@ def report(
     damaged: list[str] = []
     found = everything = read(runs, damaged.append)
     if not forks:
-        found = without_forks(everything)
+        found = without_forks(everything, runs)
     if left := len(everything) - len(found):
         note(f"left out: {counted(left, 'fork')} of these runs; --forks shows forks, too")
     limits = None

@@ -76,6 +76,8 @@ def test_forks_come_behind_what_they_are_of_and_can_be_left_out(tmp_path: Path) 
     assert set(found[1:]) == {fork.path for fork in forks}
     assert [it.directory.path for it in without_forks(read([tmp_path]))] == [run]
     assert len(without_forks(read([forks[0].path]))) == 1, "one alone is shown"
+    named = [run, forks[0].path]
+    assert len(without_forks(read(named), named)) == 2, "and what is named"
 
 
 def test_scenarios_that_differ_in_who_plays_are_named_by_that(tmp_path: Path) -> None:
