@@ -30,13 +30,16 @@ from scenarios.file.schema import Scenario, Service
 
 def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Finding]:
     """Yield what cannot be created as the scenario asks. Data sets that are not here yet are none; see ``absent``."""
+    said: set[str] = set()  # what creates several parts fails with each
     for path, attempt in _parts(scenario, shelf, create):
         try:
             attempt()
         except AbsentError:
             pass
         except InputError as error:
-            yield Finding(path, str(error))
+            if str(error) not in said:
+                yield Finding(path, str(error))
+            said.add(str(error))
 
 
 def unreadable_agents(scenario: Scenario) -> Iterator[Finding]:
