@@ -43,7 +43,8 @@ class Choice(Widget, can_focus=True):
     async def action_open(self) -> None:
         await self.query_ancestor(FieldRow).open()
 
-    async def on_click(self) -> None:
+    async def on_mouse_down(self) -> None:
+        # A click would come too late: with the focus, the row above may lose lines, and the button goes up elsewhere.
         await self.action_open()
 
 
