@@ -166,7 +166,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         self.query_one(WhyTable).display, self.query_one(BestLines).display = not best, best
         if focused:
             self.target.focus()
-        self.redraw()
+        self.call_after_refresh(self.redraw)  # the bars are as long as there is room, which is known after the layout
 
     def action_turn(self) -> None:
         self.ask(best=not self.best)
