@@ -119,15 +119,15 @@ class Report:
         self.figure(what, "times", [one / other for one, other in zip(slow, fast, strict=True)])
 
     def close(self) -> None:
-        """Print the figures as the page has them, and replace those of this machine in ``RESULTS``."""
+        """Print the figures as the page has them; in ``RESULTS``, they replace those of its commands here."""
         self._machine["load_at_end"] = [round(x, 2) for x in os.getloadavg()]
         for figure in self._figures:
             figure["machine"] = self._machine
             print(row(figure))
         if self._save:
-            new = {(place(figure), figure["what"]): figure for figure in self._figures}
-            merged = {(place(figure), figure["what"]): figure for figure in kept()} | new
-            RESULTS.write_text("".join(json.dumps(figure) + "\n" for figure in merged.values()), encoding="utf-8")
+            made = {(place(figure), figure["command"]) for figure in self._figures}
+            others = [figure for figure in kept() if (place(figure), figure["command"]) not in made]
+            RESULTS.write_text("".join(json.dumps(it) + "\n" for it in [*others, *self._figures]), encoding="utf-8")
 
 
 def kept() -> list[Figure]:
@@ -179,9 +179,11 @@ def _cpu_model() -> str:
 
 
 def _revision() -> str | None:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent, check=False)
-    return done.stdout.strip() or None
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=RESULTS.parents[2], check=False)  # noqa: S607
+
+    changed = git("diff", "--quiet", "HEAD", "--", ":!docs", f":!{RESULTS.relative_to(RESULTS.parents[2])}").returncode
+    return git("describe", "--always").stdout.strip() + "-dirty" * bool(changed) or None
 
 
 if __name__ == "__main__":
