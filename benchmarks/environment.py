@@ -2,7 +2,8 @@
 
     python benchmarks/environment.py [--seconds 2]
 
-"market" is the bare market with all services playing the named policy; the environments play random actions.
+Times are of CPU. "market" is the bare market with all services playing the named policy; the environments play random
+actions.
 """
 
 import argparse
@@ -96,8 +97,8 @@ def single_steps(make: Callable[[int], Market], services: int) -> Callable[[], i
 
 def rate(episode: Callable[[], int], seconds: float) -> float:
     episode()  # warm
-    steps, start = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - start) < seconds:
+    steps, start = 0, time.process_time()
+    while (elapsed := time.process_time() - start) < seconds:
         steps += episode()
     return steps / elapsed
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[4]
 PERFORMANCE = ROOT / "docs/performance.md"
 BOOK = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tutorials").glob("*.md"))]
 PAGES = [ROOT / "README.md", *BOOK]
-UNIT = r"(?:times (?:as|the)|rounds/s|rounds a second|(?:s|ms|us|seconds?|minutes?|hours?|MB|GB|kB)\b(?! a\b))"
+UNIT = r"(?:times (?:as|the)|rounds/s|rounds a (?:CPU )?second|(?:s|ms|us|seconds?|minutes?|hours?|MB|GB|kB)\b(?! a\b))"
 MEASURED = re.compile(rf"[\d.,]*\d\**\s+{UNIT}|[+-]?[\d.]*\d \[[+-]?[\d.]+, [+-]?[\d.]+\]|[\d.]*\d ± [\d.]*\d")
 """Times, rates, ratios, and estimates with an interval."""
 
