@@ -23,6 +23,7 @@ from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session
+from tui.style.redraw import painted
 
 SIZE = (160, 48)
 SIZES = ((20, 3), (60, 12), (300, 3))
@@ -68,14 +69,6 @@ async def shown(
         app.push_screen(screen)
         await painted(screen)
         await use(pilot, screen)
-
-
-async def painted(screen: MarketScreen) -> None:
-    """Wait until everything that was asked for has been painted."""
-    for _ in range(2):  # what a first paint asks for is painted by the second
-        done = asyncio.Event()
-        screen.call_after_refresh(done.set)
-        await done.wait()
 
 
 def rounds(run: Path, repeat: int) -> list[float]:

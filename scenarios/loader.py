@@ -14,7 +14,7 @@ from flmarket.core.names import unknown, unknown_plugin
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed
-from scenarios.file.overrides import Overrides
+from scenarios.file.overrides import Overrides, put
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
 from scenarios.file.regimes import KEYS, Chosen
@@ -232,16 +232,18 @@ def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None 
     Raises:
         ScenarioError: the number is out of range, or the scenario sweeps it.
     """
-    swept = [key for key in _varied(scenario) if key == "rounds"]
-    return _changed(scenario, f"--rounds {rounds}", lambda data: data.update(rounds=rounds), swept, catalogue)
+    return _with(scenario, f"--rounds {rounds}", "rounds", rounds, catalogue)
 
 
 def with_backend(scenario: Scenario, backend: str) -> Scenario:
     """Return the scenario with another ``training.backend``. Errors as in ``with_rounds``."""
-    swept = [key for key in _varied(scenario) if key == "training.backend"]
-    return _changed(
-        scenario, f"--backend {backend}", lambda data: data["training"].update(backend=backend), swept, None
-    )
+    return _with(scenario, f"--backend {backend}", "training.backend", backend)
+
+
+def _with(scenario: Scenario, option: str, key: str, value: object, catalogue: Catalogue | None = None) -> Scenario:
+    """Return the scenario with what an option sets a key to."""
+    swept = [other for other in _varied(scenario) if other == key]
+    return _changed(scenario, option, lambda data: put(data, tuple(key.split(".")), value), swept, catalogue)
 
 
 def _varied(scenario: Scenario) -> list[str]:
@@ -252,7 +254,7 @@ def _varied(scenario: Scenario) -> list[str]:
 def _changed(
     scenario: Scenario,
     option: str,
-    change: Callable[[dict[str, Any]], None],
+    change: Callable[[dict[str, Any]], object],
     swept: Sequence[str],
     catalogue: Catalogue | None,
 ) -> Scenario:

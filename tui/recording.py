@@ -18,6 +18,7 @@ from scenarios.logs.directory import RunDirectory
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.seek import to_watch
+from tui.style.redraw import painted
 
 SIZE = (120, 36)  # columns and rows
 HIDDEN_CURSOR = "\x1b[?25l"
@@ -74,7 +75,7 @@ async def _play(app: RecordedApp) -> int:
         for number in tracked(range(1, rounds + 1), "recording"):
             app.clock = (number - 1) / to_watch(rounds)
             screen.show_round(number)
-            await _painted(screen)
+            await painted(screen)
     finally:
         app.exit()
         await running
@@ -87,13 +88,6 @@ async def _market(app: RecordedApp, running: asyncio.Task[None]) -> MarketScreen
         await asyncio.sleep(0.01)
         screen = app.screen_stack[-1] if app.screen_stack else None
         if isinstance(screen, MarketScreen) and screen.session.over:
-            await _painted(screen)
+            await painted(screen)
             return screen
     raise RuntimeError("the app has ended")
-
-
-async def _painted(screen: MarketScreen) -> None:
-    for _ in range(2):  # what a first painting asks for is painted by the second
-        done = asyncio.Event()
-        screen.call_after_refresh(done.set)
-        await done.wait()

@@ -32,13 +32,13 @@ class KernelError(InputError):
 
 def kernel_for(model: str, labels: int, shape: Shape, wanted: Kernel) -> str:
     """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``."""
-    hidden = None if wanted == "reference" else _hidden(model, labels, shape)
-    problem = "" if wanted == "reference" else fused.obstacle(model, shape, hidden)
-    if problem is None:
-        fused.kernel_name()
-        return fused.ARITHMETIC
-    if wanted == "fused":
-        raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
+    if wanted != "reference":
+        problem = fused.obstacle(model, shape, _hidden(model, labels, shape))
+        if problem is None:
+            fused.kernel_name()
+            return fused.ARITHMETIC
+        if wanted == "fused":
+            raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
     require_extra("torch", f"training model {model!r} without the compiled kernel", "PyTorch", "torch")
     return "reference"
 

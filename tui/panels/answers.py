@@ -40,7 +40,7 @@ Key = tuple[Session, int, int]  # a run, a round and a service
 
 @dataclass(frozen=True)
 class Best:
-    """What a service could have had in a round, beside what it got."""
+    """The best set that a service could have had in a round, beside the one that it got."""
 
     service: int
     got: float  # the DQI of what it got
@@ -71,7 +71,7 @@ class WhyTable(BookTable):
 
 
 class BestLines(LineView):
-    """What a service got, what it could have had, and with which clients."""
+    """The lines on the sets that a service got and could have had, and on their clients."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ CAME = {
     Verdict.OFFLINE: "{who} made client {client} no offer",
     Verdict.LEFT: "{who} made client {client} no offer",
 }
-"""What came of a bid, before the reason."""
+"""The outcome of a bid, before the reason."""
 
 SIGN = 2  # cells before a bar, for the sign of what came of the bid
 

@@ -1,5 +1,6 @@
 """Redraws that coalesce: however often something changes, most of the time is left to keys."""
 
+from asyncio import Event
 from collections.abc import Callable
 from time import monotonic
 
@@ -42,3 +43,11 @@ class Redraw:
         """Let the pause follow what the redraw took, now that it is on the screen."""
         now = monotonic()
         self._next = max(self._next, now + REST * (now - began))
+
+
+async def painted(screen: MessagePump) -> None:
+    """Wait until everything that was asked for has been painted."""
+    for _ in range(2):  # what a first painting asks for is painted by the second
+        done = Event()
+        screen.call_after_refresh(done.set)
+        await done.wait()

@@ -40,16 +40,16 @@ def _accuracy(runs: Sequence[RunResult]) -> float:
 
 
 def colour(index: int | None) -> str:
-    return _GREY if index is None else _COLOURS[index % len(_COLOURS)]
+    return _GREY if index is None else _COLOURS[index]
 
 
 def mark(index: int | None) -> str:
     """Return the mark of a style, as matplotlib names it."""
-    return "o" if index is None else _MARKS[index % len(_MARKS)]
+    return "o" if index is None else _MARKS[index]
 
 
 def style(index: int | None) -> dict[str, Any]:
     """Return colour, line and depth of a style, as matplotlib's keyword arguments."""
     if index is None:
         return {"color": _GREY, "linestyle": "-", "linewidth": 0.8, "zorder": 1.5}
-    return {"color": colour(index), "linestyle": _LINES[index % len(_LINES)], "zorder": 2}
+    return {"color": colour(index), "linestyle": _LINES[index], "zorder": 2}

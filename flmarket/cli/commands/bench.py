@@ -43,7 +43,7 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """What a page says, and what came out."""
+    """A figure as a page says it, and as it came out."""
 
     words: str
     said: list[str]
