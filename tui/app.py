@@ -61,6 +61,7 @@ class MarketApp(App[None]):
         *,
         scenario: str | None = None,  # a scenario file or built-in name; the app asks how to run it
         run: Path | None = None,  # a run directory to replay
+        round_: int = 0,  # the round of it to show first; 0 for the newest
         batch: Path | None = None,  # a folder of runs to follow
         trainings: Sequence[Path] = (),  # logs of trainings to follow
         out: Path = Path("runs"),  # folder for run directories, old and new
@@ -72,7 +73,7 @@ class MarketApp(App[None]):
         """Start with a scenario to run, a run to replay, a folder of runs or trainings to follow, or at home."""
         super().__init__()
         self.crashed = False  # whether an exception has ended the app
-        self._scenario, self._run_path = scenario, run
+        self._scenario, self._run_path, self._round = scenario, run, round_
         self._follow, self._trainings = batch, trainings
         self.out, self.batch, self.folder = out, batch or out, folder or Path()
         self._runner = runner
@@ -167,7 +168,7 @@ class MarketApp(App[None]):
 
     def _begin(self) -> None:
         if self._run_path is not None:
-            self.show_market(self.runs.open(self._run_path))
+            self.show_market(self.runs.open(self._run_path), round_=self._round)
         elif self._follow is not None:
             self.show_batch(self._follow)
         elif self._trainings:
@@ -181,11 +182,11 @@ class MarketApp(App[None]):
 
     # What screens ask for: see tui.screens.navigation.Navigator.
 
-    def show_market(self, session: "Session", *, replacing: bool = False) -> None:
-        """Watch one run, on top of the current screen or replacing it."""
+    def show_market(self, session: "Session", *, replacing: bool = False, round_: int = 0) -> None:
+        """Watch one run, on top of the current screen or replacing it, from a round on."""
         from tui.screens.market import MarketScreen
 
-        screen = MarketScreen(session, self)
+        screen = MarketScreen(session, self, round_)
         if replacing:
             self.switch_screen(screen)
         else:

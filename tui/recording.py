@@ -46,8 +46,8 @@ class RecordedApp(MarketApp):
         self.drawings = [(0.0, HIDDEN_CURSOR)]  # and what was drawn
 
 
-def record(run: Path, file: Path) -> int:
-    """Record a replay of a run, all its rounds; return how many.
+def record(run: Path, file: Path, first: int = 1) -> int:
+    """Record a replay of a run from a round on; return how many rounds that are.
 
     Raises:
         InputError: it is still played, or has no round that can be shown.
@@ -55,7 +55,7 @@ def record(run: Path, file: Path) -> int:
     if RunDirectory(run).being_played():
         raise InputError(f"{run}: is being played; record it once it is over")
     app = RecordedApp(run)
-    rounds = asyncio.run(_play(app))
+    rounds = asyncio.run(_play(app, first))
     app.drawings.append((app.clock + LAST, ""))
     columns, rows = SIZE
     head = {"version": 2, "width": columns, "height": rows, "title": f"flmarket: {run}"}
@@ -65,21 +65,22 @@ def record(run: Path, file: Path) -> int:
     return rounds
 
 
-async def _play(app: RecordedApp) -> int:
+async def _play(app: RecordedApp, first: int) -> int:
     running = asyncio.create_task(app.run_async(size=SIZE, mouse=False))
     try:
         screen = await _market(app, running)
         rounds = len(screen.session.history)
         if not rounds:
             raise InputError(screen.session.error or f"{screen.session.directory}: no round was played")
-        for number in tracked(range(1, rounds + 1), "recording"):
-            app.clock = (number - 1) / to_watch(rounds)
+        shown = range(first, rounds + 1)
+        for number in tracked(shown, "recording"):
+            app.clock = (number - first) / to_watch(len(shown))
             screen.show_round(number)
             await painted(screen)
     finally:
         app.exit()
         await running
-    return rounds
+    return len(shown)
 
 
 async def _market(app: RecordedApp, running: asyncio.Task[None]) -> MarketScreen:

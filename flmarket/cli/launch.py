@@ -2,6 +2,7 @@
 
 import codecs
 import gc
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +21,10 @@ TRAINING = ".training"  # what the name of the folder ends in that a training ke
 MOST_SHOWN = 10  # runs that a message lists
 
 
-def start(what: str | None, out: Path) -> None:
-    """Start the app with what an argument stands for, or at home."""
+def start(what: str | None, out: Path, round_: int = 0) -> None:
+    """Start the app with what an argument stands for, a run from one of its rounds on, or at home."""
     require_terminal()
-    if status := play(what, out):
+    if status := play(what, out, round_):
         sys.exit(status)
 
 
@@ -43,13 +44,13 @@ def require_terminal() -> None:
     hide()  # the terminal is the app's
 
 
-def play(what: str | None, out: Path) -> int:
+def play(what: str | None, out: Path, round_: int = 0) -> int:
     """Run the app with what an argument stands for, and return the exit status."""
     opening = resolve(what)._asdict()
     from tui.app import MarketApp
     from tui.settings import settings_file
 
-    return run(MarketApp(**opening, out=out, settings=settings_file()))
+    return run(MarketApp(**opening, round_=round_, out=out, settings=settings_file()))
 
 
 def run(app: "MarketApp") -> int:
@@ -127,3 +128,22 @@ def run_directory(path: Path) -> Path:
     shown = "\n".join(f"  {run}" for run in found[:MOST_SHOWN])
     more = f"\n  ({len(found) - MOST_SHOWN} more)" if len(found) > MOST_SHOWN else ""
     raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}{more}")
+
+
+def require_round(run: Path, number: int) -> None:
+    """Refuse a round that a run directory does not have."""
+    from scenarios.logs.reading import LogError, last_services
+
+    try:
+        newest, _ = last_services(run)
+    except LogError as error:
+        raise InputError(f"{run}: {error}") from error
+    if number > newest:
+        rounds = f"rounds 1 to {newest}" if newest else "no round"
+        raise InputError(f"unknown round {number}; the run has {rounds}")
+
+
+def on_the_screen(run: Path, round_: int, plugins: Sequence[Path]) -> str:
+    """Return what to type after the program's name to see a round of a run."""
+    loaded = (word for file in plugins for word in ("--plugin", str(file)))
+    return shlex.join(["replay", str(run), "--round", str(round_), *loaded])

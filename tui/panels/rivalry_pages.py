@@ -16,10 +16,10 @@ from textual.message import Message
 from des.mechanisms.mechanism import DEFAULT
 from flmarket.analysis.results.measures import MARKET, MEASURES, gini, values
 from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
 from tui.state.comparison import result_at
-from tui.state.decisive_rounds import decisive
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, sign, tint

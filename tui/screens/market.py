@@ -82,8 +82,9 @@ class MarketScreen(PlaybackScreen):
     CSS_PATH = "market.tcss"
     AUTO_FOCUS = "#services-table"
 
-    def __init__(self, session: Session, navigator: Navigator) -> None:
-        super().__init__(session, navigator)
+    def __init__(self, session: Session, navigator: Navigator, round_: int = 0) -> None:
+        """Show a run: its newest round, or the one that is asked for, as soon as it has been read."""
+        super().__init__(session, navigator, round_)
         self.selected = (0, 0)  # service and client
         self.labels: dict[str, str] = {}  # what keys do as things stand, by their actions
 

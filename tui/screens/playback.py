@@ -23,11 +23,11 @@ PART = 0.15  # seconds that a part of a round is shown as it unfolds
 class PlaybackScreen(Screen[None]):
     """Shows one moment of a run, and moves through its rounds and events."""
 
-    def __init__(self, session: Session, navigator: Navigator) -> None:
+    def __init__(self, session: Session, navigator: Navigator, round_: int = 0) -> None:
         super().__init__()
         self.session = session
         self._navigator, self._runs = navigator, navigator.runs
-        self.head = Playhead()
+        self.head = Playhead(awaited=round_)
         self._redraw = Redraw(self, self.draw)
         self._player: Timer | None = None
         self._unfolding: Timer | None = None

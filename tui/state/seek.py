@@ -23,9 +23,12 @@ class Playhead:
     round: int = 0  # the round that is shown; 0 while there is none
     event: int | None = None  # how many of its events are shown, or None for the whole round
     following: bool = True  # whether new rounds are shown as they come
+    awaited: int = 0  # the round that is shown as soon as it has been read; 0 for none
 
     def grown(self, history: History) -> bool:
-        """Move to the newest round if following; return whether it is another one."""
+        """Move to the newest round if following, or to the awaited one; return whether a new round is followed."""
+        if 0 < self.awaited <= len(history):
+            self.seek(history, self.awaited)
         if not (self.following or not self.round) or self.round == len(history):
             return False
         self.round, self.event = len(history), None
@@ -35,11 +38,11 @@ class Playhead:
         """Go to a round, or to the nearest one that exists."""
         self.event = None
         self.round = max(min(1, len(history)), min(len(history), number))
-        self.following = False
+        self.following, self.awaited = False, 0
 
     def follow(self, history: History) -> None:
         """Go to the newest round and stay there."""
-        self.event, self.following, self.round = None, True, len(history)
+        self.event, self.following, self.awaited, self.round = None, True, 0, len(history)
 
     def jump(self, history: History, what: str, direction: int) -> bool:
         """Go to the next or previous exit or conflict; return whether there is one."""

@@ -15,13 +15,21 @@ table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: a
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ccc; text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #555 }
 figure { margin: 2rem 0 } summary { cursor: pointer } pre { overflow-x: auto } svg { max-width: 100%; height: auto }
+code { user-select: all }
 """
+
+
+_DECISIVE = (
+    "Of the first seed of each policy: the rounds in which a service left or a shock began, and the worst of each "
+    "service. The command, started in the folder in which this page was made, shows the round in the terminal."
+)
 
 
 def html_page(
     report: Report,
     figures: Mapping[str, tuple[str, str]],  # by name, the caption and the SVG; see ``report_figures.svgs``
     made_by: Sequence[str] = (),  # what made it, a line each: the command, and versions
+    decisive: Mapping[str, Sequence[tuple[str, str]]] = {},  # by run: what decided it, and the command that shows that
 ) -> str:
     """Return the report as one self-contained page."""
     first, folded = [], dict(figures)
@@ -47,6 +55,9 @@ def html_page(
     if folded:
         drawn = "".join(_figure(caption, svg) for caption, svg in folded.values())
         parts.append(f"<details><summary>More figures</summary>{drawn}</details>")
+    if decisive:
+        lists = "".join(f"<h3>{html.escape(run)}</h3>{_commands(rounds)}" for run, rounds in decisive.items())
+        parts.append(f"<details><summary>Decisive rounds</summary><p>{_DECISIVE}</p>{lists}</details>")
     items = (f"<dt>{html.escape(it.name)}</dt><dd>{html.escape(it.meaning)}</dd>" for it in report.measures)
     parts.append(f"<details><summary>Measures</summary><dl>{''.join(items)}</dl></details>")
     if made_by:
@@ -72,6 +83,11 @@ def _tables(part: Part) -> Iterator[str]:
     yield f"<h3>{html.escape(part.title)}</h3>{html_table(part.table)}"
     if part.more:
         yield f"<details><summary>More measures</summary>{html_table(part.more)}</details>"
+
+
+def _commands(rounds: Sequence[tuple[str, str]]) -> str:
+    items = (f"<li>{html.escape(what)}<br><code>{html.escape(command)}</code></li>" for what, command in rounds)
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _figure(caption: str, svg: str) -> str:

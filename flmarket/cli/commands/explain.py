@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import result
-from flmarket.cli.launch import run_directory
+from flmarket.cli.console import program, result
+from flmarket.cli.launch import on_the_screen, run_directory
 
 
 def explain(
@@ -29,7 +29,8 @@ def explain(
     if csv is not None:
         require_place(csv)
     load_plugins(plugin)
-    found = Explanation(Logs.read_whole(RunDirectory(run_directory(run))), round_, service)
+    directory = run_directory(run)
+    found = Explanation(Logs.read_whole(RunDirectory(directory)), round_, service)
     if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         with asked_for(csv) as file:
             found.table().to_csv(file, index=False, lineterminator="\n")
@@ -37,3 +38,4 @@ def explain(
         result(sentence)
     if csv is not None:
         result(f"{csv}: all clients of the round")
+    result(f"On the screen: {program()} {on_the_screen(directory, round_, plugin or [])}")

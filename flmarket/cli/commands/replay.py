@@ -7,7 +7,7 @@ import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import result
-from flmarket.cli.launch import run_directory, start
+from flmarket.cli.launch import require_round, run_directory, start
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 
@@ -16,6 +16,9 @@ def replay(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A run directory: complete, interrupted or still running.")
     ],
+    round_: Annotated[
+        int | None, typer.Option("--round", "-n", metavar="N", help="The round to begin with, from 1.", min=1)
+    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -27,8 +30,10 @@ def replay(
     """Watch a run again, round by round, in the terminal user interface."""
     load_plugins(plugin)
     directory = run_directory(run)
+    if round_ is not None:
+        require_round(directory, round_)
     if save is None:
-        start(str(directory), Path("runs"))
+        start(str(directory), Path("runs"), round_ or 0)
         return
     from scenarios.logs.outside import require_place
 
@@ -37,5 +42,5 @@ def replay(
     require_place(save)
     from tui.recording import record
 
-    rounds = record(directory, save)
+    rounds = record(directory, save, round_ or 1)
     result(f"{save}: {counted(rounds, 'round')}")

@@ -11,6 +11,7 @@ import typer
 
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import draw, missing, note, result, silenced, stdout
+from flmarket.cli.launch import on_the_screen
 from flmarket.core.counting import counted
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def report(
     elif style == "html":
         from flmarket.analysis.figures.report_figures import svgs
 
-        result(html_page(whole, svgs(found, made.baseline), _made_by(found)), end="")
+        page = html_page(whole, svgs(found, made.baseline), _made_by(found), _decisive(found, plugin or []))
+        result(page, end="")
     elif style == "csv":
         result(csv_text(made), end="")
     elif style == "tex":
@@ -117,6 +119,22 @@ def _made_by(runs: "Sequence[RunResult]") -> list[str]:
         shlex.join(["flmarket", *sys.argv[1:]]),
         f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played)}",
     ]
+
+
+def _decisive(runs: "Sequence[RunResult]", plugins: Sequence[Path]) -> dict[str, list[tuple[str, str]]]:
+    """Return what decided the first run of each scenario and policy, and the commands that show it."""
+    from flmarket.analysis.results.run_results import by_policy, by_setting
+    from flmarket.analysis.what_if.decisive_rounds import decisive
+
+    first = [run for own in by_setting(runs).values() for run, *_ in by_policy(own).values()]
+    return {
+        f"{run.setting.label}, {run.policy}, seed {run.seed}": [
+            (f"Round {it.round}: {it.words}", f"flmarket {on_the_screen(run.directory.path, it.round, plugins)}")
+            for it in found
+        ]
+        for run in first
+        if (found := decisive(run))
+    }
 
 
 def _draw(made: "Report", console: "Console") -> None:

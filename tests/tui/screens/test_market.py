@@ -10,7 +10,9 @@ from textual.widgets import Input, Static
 
 import flmarket
 from des.log_records import Kind
+from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
+from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
@@ -43,6 +45,17 @@ async def test_a_finished_run_shows_its_last_round(app: MarketApp, play_small: P
         assert table.count == 3
         assert [str(table.cell(m, "service")) for m in range(3)] == ["alpha", "beta", "gamma"]
         assert "left" in str(table.cell(0, "status"))
+
+
+async def test_a_run_opens_at_the_round_that_is_asked_for(app: MarketApp, two_services: str, tmp_path: Path) -> None:
+    app._run_path, app._round = played(parse(two_services), tmp_path).path, 2
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen.session.over, "the run")
+        await pilot.pause()
+        assert isinstance(app.screen, MarketScreen)
+        assert "round 2/" in status(app.screen)
+        await pilot.press("f")
+        assert app.screen.head.round == len(app.screen.session.history) > 2
 
 
 async def test_seeking(app: MarketApp, play_small: Play) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from des.log_records import Outcome
+from flmarket.analysis.what_if.decisive_rounds import decisive
 from tui.state.bid_verdicts import Book
 from tui.state.comparison import result_at
-from tui.state.decisive_rounds import decisive
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 

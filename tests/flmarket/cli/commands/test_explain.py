@@ -19,6 +19,7 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Round 2, {service}: wanted ")
     assert "The best in DQI within its budget, " in done.stdout
+    assert done.stdout.endswith(f" replay {run} --round 2\n")  # the command that shows the round on the screen
     rows, offers = pd.read_csv(table), pd.read_csv(run / "offers.csv")
     mine = offers[(offers["round"] == 2) & (offers.service == service)].set_index("client")
     told = rows.dropna(subset=["offer"]).set_index("client")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from rich.console import Console
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.cli.commands.report import _draw
-from support.runs import reseal
+from scenarios.loader import parse
+from support.runs import played, reseal
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -35,6 +37,17 @@ def test_a_report_goes_to_stdout_and_its_figures_to_files(
     page = command("report", "runs", "--format", "html", cwd=batch).stdout
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 5
+
+
+def test_the_page_has_the_commands_that_show_what_decided_a_run(
+    two_services: str, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    played(parse(two_services), tmp_path / "runs")
+    page = flmarket("report", "runs", "--format", "html", cwd=tmp_path).stdout
+    what, command = re.findall(r"<li>(Round 1: beta [^<]+)<br><code>flmarket ([^<]+)</code>", page)[0]
+    assert what == "Round 1: beta reaches its target and leaves"
+    assert command.endswith("/as-configured/seed-0000 --round 1")
+    assert "needs a terminal" in flmarket(*command.split(), cwd=tmp_path).stderr  # that is all it lacks here
 
 
 def test_forks_are_shown_when_they_are_asked_for(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:

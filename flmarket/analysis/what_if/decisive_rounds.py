@@ -1,4 +1,4 @@
-"""The rounds that decided a run: exits, interventions, and the worst round of each service. Plain data."""
+"""The rounds that decided a run: exits, interventions, and the worst round of each service."""
 
 from dataclasses import dataclass
 
