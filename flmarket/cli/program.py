@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from flmarket.cli import commands
 from flmarket.cli.commands.tui import tui
@@ -53,8 +54,32 @@ trained, money is exact, and every bid, offer and payment is logged.
 All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""
 
+
+
+class _Command(TyperCommand):
+    """Its help shows flags without a type, as they take no value; Typer writes ``<bool>`` after each."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _untyped(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    """As ``_Command``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _untyped(super().get_params(ctx))
+
+
+def _untyped(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
 app = typer.Typer(
     name="flmarket",
+    cls=_Group,
     help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
     epilog=_EXAMPLES,
     rich_markup_mode="rich",
@@ -84,9 +109,11 @@ def _options(
 for _name in sorted(module.name for module in iter_modules(commands.__path__)):
     _command = getattr(import_module(f"{commands.__name__}.{_name}"), _name)
     if isinstance(_command, typer.Typer):
-        app.add_typer(_command, name=_name)
+        for _part in _command.registered_commands:
+            _part.cls = _Command
+        app.add_typer(_command, name=_name, cls=_Group)
     else:
-        app.command(epilog=_EXAMPLES if _name == "run" else None)(_command)
+        app.command(cls=_Command, epilog=_EXAMPLES if _name == "run" else None)(_command)
 
 
 def run_arguments() -> object:

@@ -15,7 +15,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.options import option_problems
-from learning.policy import POLICIES, agent_digest
+from learning.policy import AS_CONFIGURED, POLICIES, agent_digest
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.file.schema import Scenario, Service
 from scenarios.file.toml_text import value_text
@@ -59,7 +59,7 @@ class PolicyChoice:
         """Return the choice behind the label of a run, whose scenario says which checkpoint and options those were."""
         first, (choice, at, _) = scenario.services[0], label.partition("@")
         name, *options = choice.split("+")
-        keys = [option.partition("=")[0] for option in options]
+        keys = [option.partition("=")[0] for option in options if option != AS_CONFIGURED]
         return cls(name, first.checkpoint if at else None, {key: first.policy_options[key] for key in keys})
 
     def __str__(self) -> str:
@@ -79,6 +79,12 @@ class PolicyChoice:
         digest = agent_digest(self.name, self.checkpoint) or ""
         stem = _in_a_path(Path(self.checkpoint).stem)
         return f"{name}@{stem}-{digest[:8]}" if stem else f"{name}@{digest[:8]}"
+
+    def label_in(self, scenario: Scenario) -> str:
+        """Return its label for runs of a scenario, which says so if services keep options or checkpoints of theirs."""
+        given = self.options, self.checkpoint
+        kept = any((service.policy_options, service.checkpoint) != given for service in scenario.services)
+        return f"{self.label}+{AS_CONFIGURED}" if kept else self.label
 
     def apply(self, data: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Give the policy to every service."""

@@ -105,7 +105,8 @@ def plan(
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED
                 if policy != AS_CONFIGURED:
-                    chosen, label = with_policy(chosen, policy), PolicyChoice.parse(policy).label
+                    chosen = with_policy(chosen, policy)
+                    label = PolicyChoice.parse(policy).label_in(chosen)
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))

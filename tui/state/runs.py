@@ -52,7 +52,8 @@ def identity_of_start(start: Start) -> Identity | None:
     try:
         scenario, label = points(parse(start.scenario, start.file))[start.point].scenario, AS_CONFIGURED
         if start.policy is not None:
-            scenario, label = with_policy(scenario, start.policy), PolicyChoice.parse(start.policy).label
+            scenario = with_policy(scenario, start.policy)
+            label = PolicyChoice.parse(start.policy).label_in(scenario)
     except (InputError, IndexError):
         return None
     return Identity(Path(start.out).resolve(), scenario.name, dumps(settled(scenario)), label, start.seed)

@@ -70,12 +70,12 @@ def run(
         load_plugins(plugin)
         check_policies(policy or [])
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
-        scenarios = changed(load_all(sources, assignments or [], catalogue=catalogue), options)
-        markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+        scenarios = load_all(sources, assignments or [], catalogue=catalogue)
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, options)
             return
         if first:
+            markets = [point.scenario for scenario in changed(scenarios, options) for point in points(scenario)]
             first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:

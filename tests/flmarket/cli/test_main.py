@@ -31,6 +31,13 @@ def test_help_names_every_command_and_shows_examples() -> None:
         assert word in done.stdout
 
 
+@pytest.mark.parametrize("command", [[], ["fork"], ["calibrate", "dqi"]])
+def test_flags_are_shown_without_a_type(command: list[str]) -> None:
+    done = subprocess.run([*DOOR, *command, "--help"], capture_output=True, text=True)
+    assert "--help" in done.stdout
+    assert "<bool>" not in done.stdout
+
+
 def test_help_is_quick_because_it_imports_neither_torch_nor_textual() -> None:
     program = (
         "import sys\nsys.argv = ['flmarket', '--help']\nfrom flmarket.cli.main import main\n"

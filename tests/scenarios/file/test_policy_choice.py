@@ -198,6 +198,14 @@ def test_runs_with_options_have_folders_of_their_own_and_are_played_again_by_the
     assert str(PolicyChoice.again(four.policy, four.scenario)) == "fmore(weight=4.5)"
 
 
+def test_a_label_tells_where_services_keep_options_of_the_scenario(two_services: str, tmp_path: Path) -> None:
+    text = two_services.replace('policy = "random"', 'policy = "fmore"\npolicy_options = { weight = 2 }', 1)
+    kept, four, other = plan([parse(text)], ["fmore", "fmore(weight=4)", "hqfa"], [0], tmp_path, Shelf())
+    assert [run.policy for run in (kept, four, other)] == ["fmore+as-configured", "fmore+weight=4", "hqfa"]
+    again = PolicyChoice.again(kept.policy, kept.scenario)
+    assert again.label_in(with_policy(kept.scenario, str(again))) == kept.policy
+
+
 @pytest.mark.parametrize(
     ("one", "other"), [(4, -4), ("a/b", "a-b"), ([1, 2], [1, 3]), ("x" * 30 + "1", "x" * 30 + "2")]
 )

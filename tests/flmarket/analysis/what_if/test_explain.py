@@ -110,7 +110,11 @@ def test_a_draw_is_lost_against_the_last_that_won_a_core(tmp_path: Path) -> None
 def test_the_words_of_a_round(logs: Logs) -> None:
     row = next(logs.offers[logs.offers["outcome"] == Outcome.OUTBID].itertuples())
     sentences = list(Explanation(logs, row.round, row.service).sentences())
-    assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted ")
+    own = logs.offers_of(row.round, row.service)
+    clients = own["client"][own["outcome"] == Outcome.SERVED].tolist()
+    served = f"was served by {len(clients)} of them ({', '.join(map(str, clients))}), paid "
+    assert clients
+    assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted {len(own)} clients, {served}")
     assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
     assert any(sentence.startswith("The best in DQI within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
