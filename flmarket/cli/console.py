@@ -3,7 +3,6 @@
 Nothing else prints, so that every text is made printable in one place; a test holds all other modules to it.
 """
 
-import ctypes
 import os
 import shlex
 import shutil
@@ -55,6 +54,8 @@ def note(text: str) -> None:
 @contextmanager
 def silenced() -> Iterator[None]:
     """Drop what a compiled library prints meanwhile: HiGHS writes lines of its own among the results."""
+    import ctypes
+
     sys.stdout.flush()
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

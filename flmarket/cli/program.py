@@ -4,6 +4,7 @@ Results go to stdout, progress to stderr. Whatever is slow to import (torch, pan
 that needs it, when it runs.
 """
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -104,6 +105,8 @@ def _options(
     """Take the options that stand before a command; without one, say what this is."""
     if context.invoked_subcommand is None:
         result(_FIRST.format(program()))
+    else:
+        gc.enable()  # main has disabled it
 
 
 for _name in sorted(module.name for module in iter_modules(commands.__path__)):
@@ -122,6 +125,7 @@ def run_arguments() -> object:
     require_one_place()
     try:
         if arguments == ["tui"]:
+            gc.enable()
             tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
             return None
         with shown(live=sys.stderr.isatty()):

@@ -4,9 +4,7 @@ Exit status: 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupt
 """
 
 import os
-import platform
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -59,6 +57,9 @@ def outcome(error: Exception) -> tuple[str, int]:
 
 def defect(error: BaseException) -> str:
     """Return the traceback of a defect of flmarket, and what to do with it."""
+    import platform
+    import traceback
+
     what = printable_lines("".join(traceback.format_exception(error)))
     system = f"flmarket {version()}, Python {platform.python_version()}, {platform.platform()}"
     return f"{what}This is a defect of flmarket. Please report it with these lines: {system}"

@@ -6,12 +6,9 @@ import shlex
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
-from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
 
 import typer
@@ -53,6 +50,8 @@ class Figure(NamedTuple):
 
 def claims() -> dict[str, Claim]:
     """Return the claims by name."""
+    import tomllib
+
     found = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
     return {name: Claim(**{"prints": it["words"]} | it) for name, it in found.items()}
 
@@ -109,6 +108,9 @@ def bench(
 
 def _output(claim: Claim) -> str:
     """Run the commands, in a folder of their own; return what they print and how long they take."""
+    from resource import RUSAGE_CHILDREN, getrusage
+    from tempfile import TemporaryDirectory
+
     begun, before, output = time.perf_counter(), getrusage(RUSAGE_CHILDREN), ""
     with TemporaryDirectory() as folder:
         for name in () if claim.portable else CHECKOUT:

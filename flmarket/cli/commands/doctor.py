@@ -1,7 +1,6 @@
 """``flmarket doctor``: what runs on this machine, and what to do about what does not."""
 
 import os
-import platform
 import shutil
 import sys
 from collections import defaultdict
@@ -56,6 +55,8 @@ def _checkup() -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
+    import platform
+
     yield Finding("ok", "Python", f"{platform.python_version()} on {platform.platform()}, {sys.executable}")
     yield Finding("ok", "cores", f"{usable_cores()} of {os.cpu_count()} may be used by this process")
     yield _space("runs", Path.cwd() / "runs", "--out sets the folder")
