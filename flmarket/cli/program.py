@@ -56,7 +56,6 @@ All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""
 
 
-
 class _Command(TyperCommand):
     """Its help shows flags without a type, as they take no value; Typer writes ``<bool>`` after each."""
 
