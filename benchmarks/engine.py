@@ -52,7 +52,7 @@ PEERS = {
     "pfl": "pfl-research, by CPU time",
 }
 PEER_SECONDS = 600.0
-"""How long a peer may take for one repetition."""
+"""The time limit of one repetition of a peer."""
 
 
 @dataclass(frozen=True)

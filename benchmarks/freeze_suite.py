@@ -17,7 +17,7 @@ from flmarket.benchmark.suite.submission import Submission, continued
 from scenarios.suite.frozen import CONTENTS, FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, unfrozen
 
 GAP = 0.01
-"""What the reference of residents must be above `random`, so that scores say something."""
+"""The least difference between the reference of residents and `random`, by which scores are divided."""
 
 
 def main() -> None:

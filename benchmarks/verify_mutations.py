@@ -63,7 +63,7 @@ RUNS = {
 """By what there is in them: scenario, policy of all services, and changes."""
 FORKED = "a surrogate of the paper"
 FORK = {"clients.cores": 1, "services.mnist.budget": 12, "services.emnist.policy": "lcfa"}
-"""What is changed in the fourth round of that run, for a fork."""
+"""The changes in the fourth round of that run, for a fork."""
 DELETED, REPEATED, NEIGHBOURS, SWAPPED = "deleted", "repeated", "swapped with the next one", "swapped with another one"
 FREE = "of an outbid offer swapped with the next one of its service"
 ROW_CHANGES = dict.fromkeys(ALL_TABLES, (DELETED, REPEATED, NEIGHBOURS, SWAPPED))

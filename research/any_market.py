@@ -25,7 +25,7 @@ UNTOLD = " untold"
 """The end of the name of an agent that sees no learning curve."""
 
 DRAWN_SEED, FEW = 999, 3
-"""Which markets ``--drawn`` plays, and under how many market seeds."""
+"""The seed of the markets that ``--drawn`` plays, and their number of market seeds."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ PLAYERS: Mapping[str, Player] = {
 # services. `visitor`: the first service plays it, and all others `hqfa`; the score is that service's AUC. All policies
 # meet the same worlds under the same market seeds, so differences are paired. One line of the CSV is one run.
 RIVALS = ("hqfa", "dearest", "outbid", "pacing", "random", "lcfa")
-"""What the best unprivileged rival of the learned agents is chosen from, in each market by its mean."""
+"""Candidates for the best unprivileged rival of the learned agents, chosen in each market by its mean."""
 
 
 GAINS = ("best rival", "`mahdrl` - it", "the same, last round", "`mahdrl` - `random`", "`mahdrl` - itself at bids")

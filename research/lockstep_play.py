@@ -30,7 +30,7 @@ TOGETHER = 128
 """Markets that are played at once where there are more: enough for speed, and little memory."""
 
 MEASURES = 6
-"""What is kept of each service and round: accuracy, that on test images, reward, money spent, offers made, clients."""
+"""Values kept of each service and round: accuracy, that on test images, reward, money spent, offers made, clients."""
 
 Made = tuple[int, int, Decision, Offers]
 """The market, the service, what it observed and offered, and the same as the market takes it."""

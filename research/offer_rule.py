@@ -60,7 +60,7 @@ STARTS: dict[str, Weights] = {
     "uncontested": Weights(quality=0.5, rivals=1.0),
     "marked up": Weights(quality=1.0, markup=0.1),
 }
-"""Where the search begins: rules that somebody would try."""
+"""The first candidates of the search: simple rules."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ STARTS: dict[str, Options] = {
     "mirror": {**LEARNED, "rate": 0.1},
     "bwk": {**LEARNED, "rate": 0.1, "exploration": 0.1},
 }
-"""Where the search starts, and `hqfa`, which is compared with."""
+"""The start of the search, and `hqfa` for comparison."""
 
 # One option at a time is moved away from a start that is the same for all, so the search is a star and no grid: its
 # score is the AUC less that of the start in the same seats of the same market under the same seed; the score of the

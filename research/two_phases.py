@@ -23,7 +23,7 @@ BASELINE, RULE = "dearest", "two-phases"
 NEAR = 0.0003
 
 TUNED: Mapping[str, float] = {"until": 30, "early": 1.0, "late": 1.5, "price": 0.6}
-"""What came out best of ``GRID`` in the markets of ``TUNING``."""
+"""The best of ``GRID`` in the markets of ``TUNING``."""
 
 GRID = tuple(
     {"until": until, "early": early, "late": late, "price": price}
@@ -46,7 +46,7 @@ ENTRANTS: Entrants = {
 """Policies and their options, by their names in the table."""
 
 CANDIDATES: Entrants = {" ".join(f"{key}={value:g}" for key, value in it.items()): (RULE, it) for it in GRID}
-"""What the rule's numbers are chosen from."""
+"""Candidates for the rule's numbers."""
 
 
 # In `paper` a bid tells D and EMD, so that the rule could do without the privilege.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 CLIPS = re.compile(r'\s*<clipPath.*?</clipPath>| clip-path="[^"]*"', re.S)
-"""Where text ends: in a terminal it does so by itself, and a recording is a fifth smaller without."""
+"""Clips of text at its end; nothing overflows in a terminal, and a recording is a fifth smaller without them."""
 ROOT = re.compile(r"\s*(<svg[^>]*>)(.*)</svg>\s*", re.S)
 
 
