@@ -40,10 +40,12 @@ def test_the_readme_is_short() -> None:
     assert len(text.split()) <= 1_100
 
 
-def test_the_citation_is_of_this_version() -> None:
+def test_citation_and_changelog_are_of_this_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r"^(\w[\w-]*): (.+)$", citation, re.M))
     assert (fields["title"], fields["version"], fields["license"]) == (
         project["name"], project["version"], project["license"]
     )  # fmt: skip
+    released = re.findall(r"^## \[(.+)\](?: - (.+))?$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert released[:2] == [("Unreleased", ""), (fields["version"], fields["date-released"])]
