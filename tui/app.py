@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding
-from textual.events import InputEvent
+from textual.events import Event, InputEvent, Key
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.notifications import SeverityLevel
@@ -23,8 +23,10 @@ from textual.scrollbar import ScrollBar
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
 from tui.screens.home import HomeScreen
+from tui.screens.search_line import Listing, SearchLine, place, seek
 from tui.settings import Memory, SettingsError
 from tui.style.contrast import with_legible_text
+from tui.style.key_bindings import SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
@@ -54,6 +56,7 @@ class MarketApp(App[None]):
         Binding("colon", "command_palette", "Command", show=False, tooltip="Type a command"),
         Binding("ctrl+p", "command_palette", "Command", show=False, priority=True, tooltip="Type a command"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
+        *SEARCH,
     ]
 
     def __init__(
@@ -72,6 +75,8 @@ class MarketApp(App[None]):
     ) -> None:
         """Start with a scenario to run, a run to replay, a folder of runs or trainings to follow, or at home."""
         super().__init__()
+        self._before = ""  # the key before
+        self.sought: Sequence[str] = ()
         self.crashed = False  # whether an exception has ended the app
         self._scenario, self._run_path, self._round = scenario, run, round_
         self._follow, self._trainings = batch, trainings
@@ -110,6 +115,15 @@ class MarketApp(App[None]):
     async def _dispatch_message(self, message: Message) -> None:
         if self.screen_stack or not isinstance(message, InputEvent):  # else a key that was pressed as the app ended
             await super()._dispatch_message(message)
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key) and not event.is_forwarded:
+            before, self._before = self._before, event.key
+            if meant := stands_for(self.screen, event.key):
+                if event.key == "g" != before:
+                    return  # gg is one key
+                event, self._before = Key(meant, None), ""
+        await super().on_event(event)
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
@@ -285,6 +299,23 @@ class MarketApp(App[None]):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen.on(self))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key is of use: only lists are searched."""
+        return isinstance(self.focused, Listing) if action in {"search", "next_hit"} else True
+
+    def action_search(self) -> None:
+        def keep(words: Sequence[str] | None) -> None:
+            self.sought = self.sought if words is None else words
+
+        assert isinstance(self.focused, Listing)  # noqa: S101 - else the key is not in use
+        self.push_screen(SearchLine(self.focused, self.sought), keep)
+
+    def action_next_hit(self, step: int) -> None:
+        """Go to the next line that was searched for, or if there was no search to the next line."""
+        assert isinstance(self.focused, Listing)  # noqa: S101
+        if not seek(self.focused, self.sought, place(self.focused) + step, step):
+            self.notify(f"No line here has {' '.join(self.sought)}.", timeout=3)
 
     def action_help_quit(self) -> None:
         self.notify("Press q to quit, or ctrl+q while you type.", title="Do you want to quit?")

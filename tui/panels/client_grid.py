@@ -158,9 +158,8 @@ class ClientGrid(LineView):
         self.post_message(PanelWanted(BookPanel.NUMBER))
 
     def on_click(self, event: events.Click) -> None:
-        index = self.index_at(event.y)
-        if index is not None:
-            self.cursor = index
+        super().on_click(event)
+        if self.index_at(event.y) is not None:
             if (x := event.x - GUTTER - LABEL) >= 0:
                 column = (x + self.scroll_offset.x) // self._cell
                 self.action_across(column - self.column)

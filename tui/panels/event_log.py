@@ -13,7 +13,7 @@ from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
 from tui.style.columns import fit, wrapped
-from tui.style.formats import plain
+from tui.style.formats import matches, plain
 from tui.style.market_words import event_words
 from tui.widgets.line_view import LineView
 
@@ -101,16 +101,11 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
     def draw(self, view: Moment) -> None:
         found = view.events if view.event is None else view.events[: view.event]
         if self.wanted:
-            found = tuple(event for event in found if self._matches(event))
+            found = tuple(it for it in found if matches(f"{it.event.value} {event_words(it)}", self.wanted))
         names = [row.service for row in view.logged.services]
         self.target.show(found, names, None if view.event is None else len(found) - 1)
         count = f"{len(found)} of {len(view.events)}" if len(found) < len(view.events) else str(len(found))
         self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
-
-    def _matches(self, event: MarketEvent) -> bool:
-        text = f"{event.event.value} {event_words(event)}".lower() + " "
-        # "client 4" is not client 40.
-        return all(f"{word} " in text if word.isdigit() else word in text for word in self.wanted)
 
     def open_filter(self) -> None:
         """Show the field for the filter's words."""

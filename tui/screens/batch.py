@@ -47,7 +47,8 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
             Binding("enter", "open", "Open: Open the run; of a group of seeds, its runs", key_display="enter"),
             Binding("s", "sort", "Sort: Sort by scenario, state, time left, accuracy or change"),
             Binding("g", "group", "Group seeds: One line for all seeds of a scenario and policy"),
-            Binding("n", "next_problem", "Next problem: Go to the next run that failed or was interrupted"),
+            Binding("n", "next_problem(1)", "Next problem: Go to the next run that failed or was interrupted"),
+            Binding("N", "next_problem(-1)", "Previous problem: Go to the one before", show=False),
             Binding("space", "mark", "Mark: Mark the run, to compare it"),
             Binding("c", "compare", "Compare: Compare the marked runs"),
             Binding("escape", "back", "Back: Go back"),
@@ -211,14 +212,15 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.groups, self.only = not self.groups, None
         self.draw()
 
-    def action_next_problem(self) -> None:
+    def action_next_problem(self, step: int) -> None:
         table = self.query_one(BatchTable)
         bad = {RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED}
         places = [i for i, line in enumerate(table.lines) if bad & _states_of(line)]
         if not places:
             self.notify("No run has failed or been interrupted.", timeout=3)
             return
-        table.cursor = next((place for place in places if place > table.cursor), places[0])
+        beyond = [place for place in places[::step] if step * place > step * table.cursor]
+        table.cursor = [*beyond, *places[::step]][0]
 
     def action_mark(self) -> None:
         line = self.query_one(BatchTable).chosen

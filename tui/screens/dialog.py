@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 from textual.widgets.button import ButtonVariant
 
+from tui.style.key_bindings import SEARCH
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.tick_boxes import MarkList
 
@@ -39,6 +40,7 @@ class Dialog(ModalScreen[Result | None]):
     BINDINGS = [
         Binding("escape", "cancel", "Cancel"),
         Binding("question_mark,f1", "app.help", "Help", key_display="F1"),  # a text field takes the ? for itself
+        *SEARCH,
     ]
 
     def on_mount(self) -> None:

@@ -12,8 +12,9 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from flmarket.core.errors import InputError
+from tui.style.formats import matches
 from tui.style.key_bindings import named
-from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells, matches
+from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview_pane import PreviewPane
 from tui.widgets.worker_results import hand_over
@@ -148,7 +149,8 @@ or in the folder given with --out. The newest come first."""
             self._refill()
 
     @on(Input.Submitted, "#search")
-    def _searched(self) -> None:
+    def _searched(self, event: Input.Submitted) -> None:
+        self._navigator.sought = event.value.lower().split()
         self.query_one("#entries").focus()
 
     @on(OptionList.OptionSelected)

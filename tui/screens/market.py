@@ -70,7 +70,6 @@ class MarketScreen(PlaybackScreen):
             Binding(
                 "B", "ask(True)", "Best set: The best set that the service could have had", show=False, key_display="B"
             ),
-            Binding("slash", "filter_events", "Filter events: Filter the events by words", show=False),
             Binding("m", "maximise", "Max: Give the panel all the room, or put it back"),
             *[
                 Binding(str(panel.NUMBER), f"panel({panel.NUMBER})", f"Panel {panel.NAME}: Go to a panel", show=False)

@@ -18,6 +18,7 @@ class Navigator(Protocol):
     out: Path  # folder for run directories
     batch: Path  # folder of the batch screen: the one given at the start, else that for run directories
     folder: Path  # folder for scenario files
+    sought: Sequence[str]  # the words of the last search in a list
     settings: Settings  # what is remembered between starts
 
     @property

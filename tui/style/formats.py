@@ -1,5 +1,6 @@
-"""Numbers, bars and texts as screens write them."""
+"""Numbers, bars and texts as screens write them, and whether a text has the words that one looks for."""
 
+import re
 from collections.abc import Sequence
 
 from rich.style import Style
@@ -58,3 +59,9 @@ def shortened(text: Text, width: int) -> Text:
 def plain(content: str, style: Style | str = "") -> Text:
     """Return a text without markup: brackets in a scenario's names stay as they are."""
     return Text(content, style, no_wrap=True, overflow="ellipsis", end="")
+
+
+def matches(text: str, words: Sequence[str]) -> bool:
+    """Whether a text has all words that are looked for, which are in lower case; a whole number is not part of one."""
+    text = text.lower()
+    return all(re.search(rf"(?<![\d.]){word}(?!\.?\d)", text) if word.isdecimal() else word in text for word in words)

@@ -1,4 +1,4 @@
-"""The keys of a screen: their names, by which a user's settings change them, and which of them work now."""
+"""The keys of a screen: their names, by which a user's settings change them, which of them work now, and vim's."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -43,6 +43,31 @@ def label(screen: Screen[Any], binding: Binding) -> str:
     return getattr(screen, "labels", {}).get(binding.action, binding.description)  # type: ignore[no-any-return]
 
 
+VIM = (
+    {"k": ("up",), "j": ("down",)},
+    {"h": ("left",), "l": ("right",)},
+    {"g": ("ctrl+home", "home")},  # twice: gg
+    {"G": ("ctrl+end", "end")},
+)
+"""Keys of vim, each with the keys that it stands for; those of a pair work together, or neither does."""
+
+
+def stands_for(screen: Screen[Any], key: str) -> str:
+    """Return the key that a key of vim stands for on a screen now; empty if something else has it, or nothing does."""
+    pair = next((pair for pair in VIM if key in pair), {})
+    if not pair or any(screen.focused and screen.focused.check_consume_key(it, it) for it in pair):
+        return ""
+    bound = screen.active_bindings
+    return "" if any(it in bound for it in pair) else next((other for other in pair[key] if other in bound), "")
+
+
+SEARCH: list[BindingType] = [
+    Binding("slash", "app.search", "Search", show=False, tooltip="Search the list for words"),
+    Binding("n", "app.next_hit(1)", "Next hit", show=False, tooltip="Go to the next line that was searched for"),
+    Binding("N", "app.next_hit(-1)", "Previous hit", show=False, tooltip="Go to the one before"),
+]
+"""The keys with which lists are searched; those of the app do not reach a dialog, which has them, too."""
+
 _PURPOSES = {
     "Choose another line": "cursor_up cursor_down",
     "Go a page up or down": "page_up page_down",
@@ -63,6 +88,7 @@ WORDS = {action: words for words, actions in _PURPOSES.items() for action in act
 def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
     """Return what the keys that work now are for, each with its keys."""
     found: dict[str, list[str]] = {}
+    vim = {stands_for(screen, key): "gg" if key == "g" else key for pair in VIM for key in pair}
     for active in working(screen):
         binding = active.binding
         words = active.tooltip or WORDS.get(binding.action, "")
@@ -71,5 +97,5 @@ def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
         modifiers, key = binding.parse_key()
         if words and "super" not in modifiers:
             written = "enter" if key == "enter" else format_key(key)
-            found.setdefault(words, []).append("+".join([*modifiers, written]))
+            found.setdefault(words, []).extend(["+".join([*modifiers, written]), *filter(None, [vim.get(binding.key)])])
     return {words: list(dict.fromkeys(keys)) for words, keys in found.items()}

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from rich.cells import cell_len
 from rich.style import Style
+from textual import events
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
@@ -91,6 +92,15 @@ class EntryList(OptionList, Generic[Entry]):
     def render_line(self, y: int) -> Strip:
         return barred(self, y, super().render_line(y))
 
+    async def _on_click(self, event: events.Click) -> None:
+        """Choose the entry under the mouse, and open it only if it is clicked twice: one may want its preview."""
+        event.prevent_default()
+        place = event.style.meta.get("option")
+        if place is not None and not self.get_option_at_index(place).disabled:
+            self.highlighted = place
+            if event.chain == 2:
+                self.action_select()
+
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._list_again())
 
@@ -162,8 +172,3 @@ def _widths(listed: Sequence[Cells], columns: Sequence[Column], room: int) -> di
     heads = max((cell_len(found["name"].partition(" (")[0]) for found in listed), default=0)
     named = [replace(column, least=min(LEAST, heads)) if column.key == "name" else column for column in columns]
     return laid_out([column for column in named if wanted[column.key]], wanted, room, 1)
-
-
-def matches(title: str, words: Sequence[str]) -> bool:
-    """Whether an entry has all words that are searched for, which are in lower case."""
-    return all(word in title.lower() for word in words)

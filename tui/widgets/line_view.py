@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from textual import events
 from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.reactive import reactive
@@ -130,6 +131,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * max(1, self.size.height - 2))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the line under the mouse; twice is as good as enter."""
+        index = self.index_at(event.y)
+        if index is not None:
+            self.cursor = index
+            if event.chain == 2:
+                self.app.simulate_key("enter")
 
     def copied(self, index: int) -> str:
         """Return a line, or for -1 the header, as text for other programs: with tabs between what stands apart."""

@@ -118,9 +118,8 @@ class TableView(LineView):
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row under the mouse, or notify the parent of the title under it."""
-        index = self.index_at(event.y)
-        if index is not None:
-            self.cursor = index
+        super().on_click(event)
+        if event.y:
             return
         x = event.x - GUTTER
         for key, width in self._widths.items():

@@ -191,6 +191,11 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert states(screen) == {"complete": 2, "failed": 2}
         table = screen.query_one(BatchTable)
         await pilot.press("n")
+        assert table.cursor == 1
+        await pilot.press("N")
+        assert table.cursor == 0
+        await pilot.press("N")
+        assert table.cursor == 1
         assert "no luck in round 3" in text(screen, "#batch-detail")
         assert "policy 'breaks'" in text(screen, "#batch-table")
 

@@ -37,7 +37,7 @@ async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_s
             await pilot.press(str(number))
             lines = await listed(app)
             check(lines, f"panel {number}")
-            assert ("[ ←" in dict(lines)) == (number not in (3, 7)), number  # there, ← chooses or scrolls
+            assert ("[ ← h" in dict(lines)) == (number not in (3, 7)), number  # there, ← chooses or scrolls
             assert dict(lines)["space"] == "Pause or resume the run; play or stop a replay"
             assert "1 2 3 4 5 6 7 8" in dict(lines)
         others: list[Screen[None]] = [

@@ -258,7 +258,7 @@ async def test_who_has_nothing_yet_is_offered_three_beginnings(tmp_path: Path) -
         assert app.screen.own is None
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        assert await pilot.click("#entries", offset=(8, 2))  # the first
+        assert await pilot.double_click("#entries", offset=(8, 2))  # the first
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
         market = app.screen
         assert isinstance(market, MarketScreen)

@@ -306,7 +306,7 @@ async def test_events_are_filtered(app: MarketApp, play_small: Play) -> None:
         await pilot.press("home")
         lines = screen.query_one(EventLines)
         everything = lines.count
-        await pilot.press("slash")
+        await pilot.press("5", "slash")
         assert screen.query_one("#event-filter", Input).has_focus
         await pilot.press(*"client", "space", *"3")
         assert 0 < lines.count < everything
@@ -422,7 +422,7 @@ async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) 
 
 async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
-        await pilot.press("home", "right", "right", "slash", *"bid")
+        await pilot.press("home", "right", "right", "5", "slash", *"bid")
         field = screen.query_one("#event-filter", Input)
         await pilot.press("home")
         assert (screen.head.round, field.cursor_position) == (3, 0)

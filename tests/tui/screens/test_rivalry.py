@@ -68,7 +68,7 @@ async def test_it_takes_the_place_of_events_and_cores_while_it_is_shown(
         await pilot.press("6")
         assert not panel.display
         assert all(other.display for other in behind)
-        await pilot.press("7", "slash")
+        await pilot.press("7", "5")
         assert not panel.display
         assert behind[0].display
 

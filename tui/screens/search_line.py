@@ -1,0 +1,89 @@
+"""The line in which one searches the list that has the focus: the cursor goes to the first hit as one types."""
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+
+from tui.style.formats import matches
+from tui.widgets.line_view import LineView
+
+Listing = LineView | OptionList
+
+NO_HIT = "no line has these words"
+
+
+class SearchLine(ModalScreen[Sequence[str]]):
+    """Asks for words; the result is the words, or None to forget them."""
+
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    DEFAULT_CSS = """
+    SearchLine { background: transparent; }
+    SearchLine Horizontal { dock: bottom; height: 1; background: $panel; }
+    SearchLine Static { width: auto; padding: 0 1; }
+    SearchLine Input { width: 1fr; background: $boost; }
+    """
+
+    def __init__(self, listing: Listing, sought: Sequence[str]) -> None:
+        """Search a list; ``sought`` are the words of the last search, which are searched for again by enter alone."""
+        super().__init__()
+        self._listing, self._sought, self._began = listing, sought, place(listing)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static("/")
+            yield Input(placeholder=" ".join(self._sought), compact=True)
+            yield Static("", id="no-hit")
+
+    @on(Input.Changed)
+    def _look(self, event: Input.Changed) -> None:
+        words = event.value.lower().split()
+        found = seek(self._listing, words, self._began) if words else True
+        if not (words and found):
+            go_to(self._listing, self._began)
+        self.query_one("#no-hit", Static).update("" if found else NO_HIT)
+
+    @on(Input.Submitted)
+    def _keep(self, event: Input.Submitted) -> None:
+        words = event.value.lower().split()
+        if not words and self._sought:
+            seek(self._listing, self._sought, self._began + 1)
+        self.dismiss(words or self._sought)
+
+    def action_cancel(self) -> None:
+        go_to(self._listing, self._began)
+        self.dismiss(None)
+
+
+def place(listing: Listing) -> int:
+    """Return the place of the chosen line."""
+    return listing.cursor if isinstance(listing, LineView) else listing.highlighted or 0
+
+
+def go_to(listing: Listing, index: int) -> None:
+    """Choose a line."""
+    if isinstance(listing, LineView):
+        listing.cursor = index
+    else:
+        listing.highlighted = index
+
+
+def seek(listing: Listing, words: Sequence[str], begin: int, step: int = 1) -> bool:
+    """Go to the first line with all the words from a place on, past the end if need be; return whether there is one."""
+    count = listing.count if isinstance(listing, LineView) else listing.option_count
+    for index in ((begin + step * i) % count for i in range(count)):
+        if _has(listing, index, words):
+            go_to(listing, index)
+            return True
+    return False
+
+
+def _has(listing: Listing, index: int, words: Sequence[str]) -> bool:
+    if isinstance(listing, LineView):
+        return matches(listing.copied(index), words)
+    option = listing.get_option_at_index(index)
+    return not option.disabled and matches(str(option.prompt), words)
