@@ -15,6 +15,8 @@ from flmarket.core.tracking import tracked
 
 FORMATS = ("svg", "png", "pdf")
 
+DPI = 200  # of PNG files, and of dots that are too many to be drawn one by one in the others
+
 SETTINGS: Any = {
     "figure.dpi": 100, "font.size": 8, "axes.titlesize": "medium", "lines.linewidth": 1.2,
     "axes.grid": True, "grid.alpha": 0.3,
@@ -59,7 +61,7 @@ def images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
             # Without a date, the same runs give the same files.
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
             target = io.BytesIO()
-            drawn.savefig(target, format=suffix, metadata=metadata, dpi=200 if suffix == "png" else None)
+            drawn.savefig(target, format=suffix, metadata=metadata, dpi=DPI)
             found.append(target.getvalue())
             drawn.set_layout_engine(None)  # the other formats keep the first one's layout, which takes long to find
     return found

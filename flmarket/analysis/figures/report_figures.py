@@ -170,8 +170,9 @@ def _payments(runs: Sequence[RunResult]) -> Any:
         ):
             part = offers[chosen]
             axes.scatter(
-                part["bid"] / MICRO, part["payment"] / MICRO, s=10, marker=shape, color=tint, label=label, alpha=0.6
-            )
+                part["bid"] / MICRO, part["payment"] / MICRO, s=10, marker=shape, color=tint, label=label, alpha=0.6,
+                rasterized=True,  # tens of thousands of marks, of 150 bytes each as SVG
+            )  # fmt: skip
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
         axes.set(title=policy, xlabel="bid, money")
     panels[0].set_ylabel("payment, money")

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from flmarket.analysis.figures.drawing import images
@@ -381,6 +382,18 @@ def test_figures_are_written_in_three_formats_and_twice_the_same(tmp_path: Path)
     assert {path: path.read_bytes() for path in save(figures(runs), tmp_path / "figures")} == before
     page = html_page(make_report(runs), svgs(runs))
     assert page.count("<svg") == len(paths) / 3
+
+
+def test_a_picture_of_all_offers_does_not_grow_with_their_number(out: Path) -> None:
+    def size() -> int:
+        [payments] = [figure for figure in figures(runs) if figure.name.endswith("payments")]
+        return len(images(payments, ["svg"])[0])
+
+    runs = read([out])
+    few = size()
+    for run in runs:
+        run.__dict__["offers"] = pd.concat([run.offers] * 100)  # as a long run with many clients has them
+    assert size() < 1.1 * few
 
 
 def test_swept_whole_numbers_have_ticks_at_whole_numbers(tmp_path: Path) -> None:
