@@ -66,8 +66,9 @@ def details(standing: Standing) -> Table:
     return table
 
 
-def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
-    """Return what must be known to read the tables, one paragraph each."""
+def introduction(standings: Sequence[Standing], suite: Suite, part: str = "") -> list[str]:
+    """Return what must be known to read the tables, one paragraph each; ``part`` names what counts, if not all."""
+    compared = "this part" if part else "the suite"
     text = [
         f"Suite version {suite.version}, digest {suite.digest[:16]}. A score of 0 is random, 1 the privileged "
         "reference; means over markets with 95 % intervals over the seeds, training and market seeds crossed; fewer "
@@ -76,15 +77,17 @@ def introduction(standings: Sequence[Standing], suite: Suite) -> list[str]:
     ]
     if any(it.privileged for it in standings):
         text.append("Policies marked * see what the paper hides from services.")
-    whole = sum(bool(market.seats(mode)) for market in suite.markets.values() for mode in MODES)
+    if part:
+        text.append(f"Only a part of the suite is compared: {part}.")
+    whole = standings[0].wanted
     if partly := [it for it in standings if it.missing]:
         lacking = ", ".join(f"{it.method} lacks {it.missing}" for it in partly)
         text.append(
-            "Marked †: not all of the suite is played, so scores are of other markets or seeds. Of its "
+            f"Marked †: not all of {compared} is played, so scores are of other markets or seeds. Of its "
             f"{counted(whole, 'result')}, one for each market and mode with all seeds, {lacking}."
         )
     else:
-        text.append(f"All of the suite is played: {whole} of {whole} results, one for each market and mode.")
+        text.append(f"All of {compared} is played: {whole} of {whole} results, one for each market and mode.")
     return text
 
 
@@ -94,10 +97,10 @@ def tables(standings: Sequence[Standing]) -> list[tuple[str, Table]]:
     return [("Leaderboard", leaderboard(standings)), *(it for it in by_market if len(it[1]) > 1)]
 
 
-def page(standings: Sequence[Standing], suite: Suite, made_by: str) -> str:
+def page(standings: Sequence[Standing], suite: Suite, made_by: str, part: str = "") -> str:
     """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
     parts = ["<h1>flmarket suite</h1>"]
-    parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite)]
+    parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite, part)]
     parts += [f"<h2>{title}</h2>{html_table(table)}" for title, table in tables(standings)]
     parts.append("<h2>Each policy</h2>")
     for it in standings:

@@ -4,7 +4,7 @@ In one market and mode a policy's score is (AUC - random) / (reference - random)
 means over the seeds. It is not clipped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,8 @@ class Standing:
     privileged: bool  # whether it sees what the paper hides
     trainings: int  # T, how many submissions it has
     results: tuple[Result, ...]  # in the suite's order
-    missing: int  # markets and modes of the suite that not all its submissions have played with all seeds
+    wanted: int  # markets and modes in which methods are compared
+    missing: int  # those of them that not all its submissions have played with all seeds
 
     def chosen(self, mode: str | None = None, *, contested: bool = False) -> list[Result]:
         """Return the results of a mode, or of contested markets alone."""
@@ -78,14 +79,19 @@ class Standing:
         return min(self.chosen(mode), key=lambda it: float(it.differences.mean()), default=None)
 
 
-def standings(submissions: Iterable[Submission], suite: Suite) -> list[Standing]:
+def standings(
+    submissions: Iterable[Submission],
+    suite: Suite,
+    cells: Sequence[Cell] | None = None,  # the runs that count; all of the suite's if not given. See ``Suite.cells``.
+) -> list[Standing]:
     """Return what each method reached: those that have played most first, by their scores. Errors as ``by_method``."""
 
     def place(standing: Standing) -> tuple[int, float]:
         score = standing.score()
         return standing.missing, float("inf") if score is None else -score.estimate
 
-    return sorted((_standing(method, own, suite) for method, own in by_method(submissions).items()), key=place)
+    chosen = frozenset(suite.cells() if cells is None else cells)
+    return sorted((_standing(method, own, suite, chosen) for method, own in by_method(submissions).items()), key=place)
 
 
 def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
@@ -108,16 +114,20 @@ def against_zero(values: FloatArray) -> Interval:
     return paired_interval(values, np.zeros_like(values))
 
 
-def _standing(method: str, submissions: Sequence[Submission], suite: Suite) -> Standing:
-    wanted = [(market, mode) for mode in MODES for market in suite.markets.values() if market.seats(mode)]
-    found = [_result(market, mode, submissions, suite) for market, mode in wanted]
+def _standing(method: str, submissions: Sequence[Submission], suite: Suite, chosen: frozenset[Cell]) -> Standing:
+    places, seeds = {(it.market, it.mode) for it in chosen}, {it.seed for it in chosen}
+    wanted = [(it, mode) for mode in MODES for it in suite.markets.values() if (it.name, mode) in places]
+    found = [_result(market, mode, submissions, suite, seeds) for market, mode in wanted]
     results = tuple(it for it in found if it is not None)
-    missing = len(wanted) - sum(it.seeds == suite.seeds for it in results)
-    return Standing(method, any(it.privileged for it in submissions), len(submissions), results, missing)
+    missing = len(wanted) - sum({*it.seeds} == seeds for it in results)
+    privileged = any(it.privileged for it in submissions)
+    return Standing(method, privileged, len(submissions), results, len(wanted), missing)
 
 
-def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], suite: Suite) -> Result | None:
-    """Return the result over the seeds that all submissions have played in all seats, or None if there are none."""
+def _result(
+    market: SuiteMarket, mode: str, submissions: Sequence[Submission], suite: Suite, wanted: Collection[int]
+) -> Result | None:
+    """Return the result over the wanted seeds that all submissions have played in all seats; None if there are none."""
 
     def cells(seeds: Sequence[int]) -> list[list[Cell]]:  # by seat and seed
         return [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in market.seats(mode)]
@@ -129,7 +139,9 @@ def _result(market: SuiteMarket, mode: str, submissions: Sequence[Submission], s
         return max(policies, key=lambda policy: float(references(policy, suite.seeds).mean()))
 
     seeds = tuple(
-        seed for seed in suite.seeds if all(cell in it.results for it in submissions for (cell,) in cells([seed]))
+        seed
+        for seed in suite.seeds
+        if seed in wanted and all(cell in it.results for it in submissions for (cell,) in cells([seed]))
     )
     if not seeds:
         return None

@@ -39,7 +39,12 @@ def suite(
     fresh: Annotated[bool, typer.Option("--fresh", help="Score again what has been scored.")] = False,
     board: Annotated[
         list[Path] | None,
-        typer.Option("--leaderboard", metavar="PATH", help="Compare submissions, in a file or folder. Repeatable."),
+        typer.Option(
+            "--leaderboard",
+            metavar="PATH",
+            help="Compare submissions, in a file or folder: in all of the suite, or where --mode, --markets and "
+            "--seeds say. Repeatable.",
+        ),
     ] = None,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as an HTML page.")] = None,
     plugin: Plugins = None,
@@ -62,19 +67,17 @@ def suite(
 
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
-    if not policies and (mode or markets or seeds or seed):
-        raise InputError("--mode, --markets, --seeds and --seed choose what is played; name a policy")
     load_plugins(plugin)
     frozen = read()
     played: list[Submission] = []
+    cells = frozen.cells(
+        (mode,) if mode else MODES,
+        None if markets is None else [name.strip() for name in markets.split(",")],
+        seeds_of(seeds, seed, frozen.seeds),
+    )
+    if not cells:
+        raise InputError(f"nothing to {'play' if policies else 'compare'}: a market with one service has no visitors")
     if policies:
-        cells = frozen.cells(
-            (mode,) if mode else MODES,
-            None if markets is None else [name.strip() for name in markets.split(",")],
-            seeds_of(seeds, seed, frozen.seeds),
-        )
-        if not cells:
-            raise InputError("nothing to play: a market with one service has no visitors")
         begun: dict[Path, tuple[str, Submission]] = {}
         for policy in dict.fromkeys(policies):
             label = PolicyChoice.parse(policy, "policy").label
@@ -94,14 +97,16 @@ def suite(
             played.append(_play(policy, submission, path, frozen, cells, jobs))
             if not quiet:
                 note(f"{path}: {counted(len(played[-1].results), 'run')}")
-    shown = standings(read_all(board, frozen) if board else played, frozen)
+    shown = standings(read_all(board, frozen), frozen, cells) if board else standings(played, frozen)
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
     if not board:
         parts.append(("All markets", leaderboard(shown)))
-    _print(introduction(shown, frozen), parts)
+    chosen = {"mode": mode, "markets": markets, "seeds": seeds or ",".join(map(str, seed or []))}
+    part = "; ".join(f"{key} {value}" for key, value in chosen.items() if value) if board else ""
+    _print(introduction(shown, frozen, part), parts)
     if page is not None:
         with asked_for(page) as file:
-            file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]])))
+            file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]]), part))
 
 
 def _play(

@@ -86,6 +86,19 @@ def test_the_leaderboard_is_in_the_order_of_scores_and_partial_submissions_come_
     assert [title for title, _ in tables(shown)] == ["Leaderboard", "Scores as residents", "Scores as visitors"]
 
 
+def test_methods_are_compared_in_the_part_that_is_asked_for(small: Suite) -> None:
+    oracle, partly = reference("oracle", small), reference("d-first", small)
+    cells = small.cells((RESIDENT,), ("pair",), small.seeds[:2])
+    partly = replace(partly, results={cell: partly.results[cell] for cell in cells})
+    shown = standings([oracle, partly], small, cells)
+    assert [(it.wanted, it.missing) for it in shown] == [(1, 0)] * 2
+    assert {result.seeds for it in shown for result in it.results} == {small.seeds[:2]}
+    lacking = standings([oracle, partly], small, small.cells((RESIDENT,), ("pair",)))
+    assert [(it.method, it.wanted, it.missing) for it in lacking] == [("oracle", 1, 0), ("d-first", 1, 1)]
+    text = " ".join(introduction(shown, small, "mode resident"))
+    assert "Only a part of the suite is compared: mode resident. All of this part is played: 1 of 1 results" in text
+
+
 def test_a_page_of_the_whole_suite_says_so_and_shows_no_marks_of_markdown_and_no_negative_zero(small: Suite) -> None:
     nearly = shifted(reference("random", small), -1e-12, "a")
     made = page(standings([nearly], small), small, "flmarket suite --leaderboard submissions")

@@ -78,6 +78,10 @@ def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: P
     assert rows[0].startswith("| oracle*†")
     assert rows[1].startswith("| random† | 0.000 [0.000, 0.000] |")
     assert "Marked †: not all of the suite is played" in done.stdout
+    part = flmarket("suite", "--leaderboard", "all", *FEW, "--mode", "resident", cwd=tmp_path)
+    assert "Only a part of the suite is compared: mode resident; markets alone,starved; seeds 7101," in part.stdout
+    assert "All of this part is played: 2 of 2 results" in part.stdout
+    assert "†" not in part.stdout
 
 
 @pytest.mark.slow
@@ -124,7 +128,7 @@ def test_what_cannot_be_one_method_is_not_played(
     ("arguments", "problem"),
     [
         ([], "name a policy to play, or submissions to compare with --leaderboard"),
-        (["--leaderboard", ".", "--seed", "7101"], "--mode, --markets, --seeds and --seed choose what is played; name"),
+        (["--leaderboard", ".", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
         (["hqfa", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
