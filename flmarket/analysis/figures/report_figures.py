@@ -14,6 +14,7 @@ from des.money import MICRO
 from fl.arrays import FloatArray
 from flmarket.analysis.figures.drawing import Figure, images
 from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
@@ -25,6 +26,8 @@ _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; m
 
 _COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have them: figures are printed as they are
 _PER_ROW = 4  # panels
+
+_AUC = next(it for it in MEASURES if it.name == "AUC")
 
 _NO_LESS_THAN_ZERO, _PERCENT = (0.0, inf), (0.0, 100.0)  # limits of what curves show
 
@@ -234,12 +237,44 @@ def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Fig
             if isinstance(value, int | float) and not isinstance(value, bool):
                 others = values_text({other: at for other, at in setting.sweep.items() if other != key})
                 points[setting.name, key, others].append(runs)
+    swept: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for runs in settings:
+        for key, value in runs[0].setting.sweep.items():
+            swept[runs[0].setting.name][key].add(repr(value))
+    for name, values in swept.items():
+        varied = [key for key, found in values.items() if len(found) > 1]
+        if len(varied) > 1:
+            caption = f"{name}: AUC of the whole market at each value of a swept key, averaged over the other keys"
+            runs = [run for own in settings if own[0].setting.name == name for run in own]
+            yield Figure(f"{name}-sweep-effects", caption, lambda keys=varied, of=runs: _effects(keys, of, styles))  # type: ignore[misc]
     for (name, key, others), found in points.items():
         if len(found) > 1:
             at = f" ({others})" if others else ""
             caption = f"{name}{at}: normalised reward, mean over services and rounds, against {key}"
             place = re.sub(r"[^A-Za-z0-9._=-]+", "-", f"-{others}") if others else ""
             yield Figure(f"{name}-sweep-{key}{place}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
+
+
+def _effects(keys: Sequence[str], runs: Sequence[RunResult], styles: Styles) -> Any:
+    figure, panels = new_panels(len(keys))
+    for axes, key in zip(panels, keys, strict=True):
+        places: dict[str, int] = {}  # of the key's values, which are as far apart as they are many
+        for policy, own in by_policy(runs).items():
+            scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by value and seed
+            for run in own:
+                if key in run.setting.sweep:
+                    value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
+                    scores[value][run.seed].append(_AUC.market(run))
+            x = [places.setdefault(value, len(places)) for value in scores]
+            found = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
+            mean = np.array([it.estimate for it in found])
+            spread = [mean - [it.low for it in found], [it.high for it in found] - mean]
+            index = styles[policy]
+            axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
+        axes.set(xticks=list(places.values()), xticklabels=list(places), xlabel=key)
+    panels[0].set_ylabel("AUC, %")
+    add_legend(figure, styles)
+    return figure
 
 
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
-from flmarket.analysis.results.sentences import ranked, sentences, sweep_sentences
+from flmarket.analysis.results.sentences import effect_sentences, ranked, sentences, sweep_sentences
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -152,7 +152,8 @@ def _sweeps(report: Report) -> Iterator[Part]:
     """Yield the tables of sweeps: a row for each point, and what the points come to in front of the first table."""
     for name, of_sweep in groupby(report.points, key=lambda row: row.setting.name):
         sweep = list(of_sweep)
-        heading, found = f"Sweep of {name}", list(sweep_sentences(report, sweep))
+        effects = [row for row in report.effects if row.setting.name == name]
+        heading, found = f"Sweep of {name}", [*sweep_sentences(report, sweep), *effect_sentences(effects)]
         for policy, points in groupby(sweep, key=lambda row: row.policy):
             title = f"Sweep of {name}, policy {policy}: whole market"
             means = [
@@ -163,8 +164,11 @@ def _sweeps(report: Report) -> Iterator[Part]:
             part = _part(title, means, report.measures, "point", lambda row: row.setting.label)
             yield replace(part, heading=heading, answers=found)
             heading, found = "", []
-            title += ", against the first point"
-            yield _part(title, list(points), report.measures, "point", lambda row: row.setting.label)
+            against = f"{title}, against the first point"
+            yield _part(against, list(points), report.measures, "point", lambda row: row.setting.label)
+            if own := [row for row in effects if row.policy == policy]:
+                against = f"{title}, effect of each key, averaged over the others"
+                yield _part(against, own, report.measures, "key", lambda row: row.setting.label)
 
 
 def _part(

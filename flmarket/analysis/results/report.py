@@ -20,6 +20,7 @@ from flmarket.core.errors import InputError
 from learning.statistics.area_under_curve import probability_of_improvement
 from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
 from learning.statistics.time_to_target import RoundsToTarget
+from scenarios.file.differences import values_text
 from scenarios.file.policy_choice import PolicyChoice
 
 
@@ -91,11 +92,14 @@ class Report:
     notes: Sequence[str] = ()  # what must be known besides the numbers, a sentence each
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
+    # of sweeps of several keys, the market's measures at each further value of a key against its first one, averaged
+    # over the values of the other keys; the setting of each has the one value alone, and is labelled KEY=FIRST to VALUE
+    effects: Sequence[Difference] = ()
 
     @property
     def compared(self) -> Sequence[Difference]:
         """All differences."""
-        return [*self.differences, *self.points]
+        return [*self.differences, *self.points, *self.effects]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,36 @@ def differences(
             )
 
 
+def main_effects(groups: Sequence[Group], measures: Sequence[Measure]) -> Iterator[Difference]:
+    """Yield the main effects of a sweep's keys, of groups of one policy; none where less than two keys vary."""
+    by_key: dict[str, dict[str, dict[str, Group]]] = defaultdict(lambda: defaultdict(dict))  # by value, and the others
+    for group in groups:
+        for key, value in group.setting.sweep.items():
+            others = {other: at for other, at in group.setting.sweep.items() if other != key}
+            by_key[key][repr(value)][repr(others)] = group
+    varied = {key: list(values.values()) for key, values in by_key.items() if len(values) > 1}
+    for key, (first, *further) in varied.items() if len(varied) > 1 else ():
+        for points in further:
+            if shared := points.keys() & first.keys():
+                own, base = (
+                    _averaged([side[others] for others in side if others in shared]) for side in (points, first)
+                )
+                before, value = ({key: side.setting.sweep[key]} for side in (base, own))
+                label = f"{values_text(before)} to {values_text(value).removeprefix(f'{key}=')}"
+                setting = replace(own.setting, sweep=value, label=label)
+                yield from (replace(it, setting=setting) for it in differences(own, base, measures, MARKET))
+
+
+def _averaged(groups: Sequence[Group]) -> Group:
+    """Return groups as one, whose scores of the market are means over them, of the seeds that all of them have."""
+    scores: dict[str, dict[str, dict[int, float]]] = {}
+    for measure in groups[0].scores:
+        found = [group.scores[measure].get(MARKET, {}) for group in groups]
+        seeds = set(found[0]).intersection(*found)
+        scores[measure] = {MARKET: {seed: float(np.mean([own[seed] for own in found])) for seed in seeds}}
+    return Group([run for group in groups for run in group.runs], scores)
+
+
 def _bound(group: Group, base: Group, service: str, seeds: Sequence[int]) -> str:
     sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
     met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
@@ -196,8 +230,10 @@ def make_report(
         [row for other in others for row in differences(other, first, judged, MARKET)]
         for first, *others in sweeps.values()
     ]
+    effects = [list(main_effects(of_policy, judged)) for of_policy in sweeps.values()]
     means = [row for group in groups.values() for row in estimates(group, measures)]
-    return Report(runs, means, _corrected(tables.values()), baseline, measures, notes, _corrected(points))
+    compared = _corrected(tables.values()), _corrected(points), _corrected(effects)
+    return Report(runs, means, compared[0], baseline, measures, notes, *compared[1:])
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:

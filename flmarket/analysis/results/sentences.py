@@ -61,6 +61,19 @@ def _beyond(row: Difference, where: str) -> str:
     return f"{_amount(row)} points {where}" if clearly else f"({_signed(row)} points) not clearly {where}"
 
 
+def effect_sentences(effects: Sequence[Difference]) -> Iterator[str]:
+    """Yield a sentence for each policy of a sweep of several keys: how each key changes its AUC, the strongest first.
+
+    Of the values of a key, that with the largest effect is named.
+    """
+    for policy, rows in groupby(filter(_is_auc, effects), key=lambda row: row.policy):
+        strongest: dict[str, Difference] = {}
+        for row in sorted(rows, key=lambda row: -abs(row.interval.estimate)):
+            strongest.setdefault(next(iter(row.setting.sweep)), row)
+        found = (f"{_signed(row)} points from {row.setting.label}" for row in strongest.values())
+        yield f"Averaged over the other keys, {policy}'s AUC changes by {'; by '.join(found)}."
+
+
 def _is_auc(row: Estimate) -> bool:
     return row.service == MARKET and row.measure.name == AUC
 

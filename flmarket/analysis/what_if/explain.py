@@ -92,7 +92,7 @@ class Explanation:
         own = self._own.set_index("client")
         table = pd.DataFrame({"bid": self._world.bid[self._m] / MICRO, "dqi": self._world.dqi[self._m]})
         table.index.name = "client"
-        table["offer"], table["paid"], table["outcome"] = own["payment"] / MICRO, own["paid"] / MICRO, own["outcome"]
+        table["payment"], table["paid"], table["outcome"] = own["payment"] / MICRO, own["paid"] / MICRO, own["outcome"]
         table["critical_price"] = None if best is None else best.prices / MICRO
         table["in_best_set"] = None if best is None else table.index.isin(best.clients).astype(int)
         table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)

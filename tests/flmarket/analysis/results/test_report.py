@@ -411,6 +411,7 @@ def test_two_swept_keys_have_a_figure_for_each_and_a_table_of_all_points(tmp_pat
             write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4, sweep=sweep)
     runs = read([tmp_path])
     assert {figure.name for figure in figures(runs) if "sweep" in figure.name} == {
+        "hand-sweep-effects",
         *(f"hand-sweep-clients.cores-services.a.budget={budget}" for budget in (5, 6)),
         *(f"hand-sweep-services.a.budget-clients.cores={cores}" for cores in (1, 2)),
     }
@@ -418,6 +419,42 @@ def test_two_swept_keys_have_a_figure_for_each_and_a_table_of_all_points(tmp_pat
     assert [row[0] for row in points.table[1:]] == [
         f"hand (clients.cores={cores}, services.a.budget={budget})" for cores in (1, 2) for budget in (5, 6)
     ]
+
+
+def test_the_effect_of_a_key_is_paired_by_seed_and_averaged_over_the_points_that_differ_in_it_alone(
+    tmp_path: Path,
+) -> None:
+    for cores, budget, gain in ((1, 5, 0.0), (1, 6, 0.1), (2, 5, 0.02), (2, 6, 0.16), (1, 7, 0.5)):  # no (2, 7)
+        finals = [0.3 + gain, 0.35 + gain, 0.41 + gain]
+        write_three(tmp_path, "one", tuple(finals), sweep={"clients.cores": cores, "services.a.budget": budget})
+    report = make_report(read([tmp_path]))
+    final = {row.setting.label: row for row in report.effects if row.measure.name == "final accuracy"}
+    points = {label: row.interval.estimate for label, row in final.items()}  # of the market: service b never changes
+    assert points == pytest.approx(
+        {
+            "clients.cores=1 to 2": 100 * (0.02 + 0.06) / 2 / 2,
+            "services.a.budget=5 to 6": 100 * (0.1 + 0.14) / 2 / 2,
+            "services.a.budget=5 to 7": 100 * 0.5 / 2,
+        }
+    )
+    assert {row.seeds for row in report.effects} == {3}
+    [part] = [part for part in tables(report) if part.heading == "Sweep of hand"]
+    assert part.answers[-1] == (
+        "Averaged over the other keys, one's AUC changes by +6.25 [6.25, 6.25] points from services.a.budget=5 to 7; "
+        "by +0.50 [0.50, 0.50] points from clients.cores=1 to 2."
+    )
+    [effects] = [part for part in tables(report) if part.title.endswith("effect of each key, averaged over the others")]
+    assert [row[0] for row in effects.table[1:]] == list(final)
+    [drawn] = [figure.draw() for figure in figures(read([tmp_path])) if figure.name == "hand-sweep-effects"]
+    assert [axes.get_xlabel() for axes in drawn.axes] == ["clients.cores", "services.a.budget"]
+
+
+def test_a_sweep_of_one_key_has_no_effects_besides_its_points(tmp_path: Path) -> None:
+    for cores in (1, 2):
+        write_three(tmp_path, "one", (0.3, 0.35, 0.41), sweep={"clients.cores": cores})
+    report = make_report(read([tmp_path]))
+    assert report.points
+    assert not report.effects
 
 
 def test_signs_in_front_of_rounds_to_target_are_explained_where_they_stand(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
     assert done.stdout.endswith(f" replay {run} --round 2\n")  # the command that shows the round on the screen
     rows, offers = pd.read_csv(table), pd.read_csv(run / "offers.csv")
     mine = offers[(offers["round"] == 2) & (offers.service == service)].set_index("client")
-    told = rows.dropna(subset=["offer"]).set_index("client")
+    told = rows.dropna(subset=["payment"]).set_index("client")
     assert told.offer.to_dict() == mine.payment.to_dict()
     assert told.outcome.to_dict() == mine.outcome.to_dict()
 
