@@ -34,6 +34,8 @@ from learning.seats import MarketFactory, bounds
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.checks import check_supply
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
+from scenarios.file.partition import digests as partition_digests
+from scenarios.file.partition import partitions_of
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Scenario, Service
 
@@ -69,6 +71,7 @@ class Shelf:
                 )
         if (trace := trace_of(scenario)) is not None:
             files["availability"] = trace.sha256
+        files |= partition_digests(scenario)
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits}
 
 
@@ -137,9 +140,10 @@ def images_of(scenario: Scenario) -> list[str]:
 def recorded_of(scenario: Scenario) -> list[str]:
     """Return the names of the data sets whose digests a run records.
 
-    These are those whose images it needs, and a user's own files, whose labels decide the bids in any case.
+    These are those whose images it needs, a user's own files, whose labels decide the bids in any case, and those that
+    clients own, whose labels do, too.
     """
-    return sorted({*images_of(scenario), *filter(is_path, datasets_of(scenario))})
+    return sorted({*images_of(scenario), *(it for it in datasets_of(scenario) if is_path(it) or scenario.data.given)})
 
 
 def fits_of(scenario: Scenario) -> list[Fit]:
@@ -305,11 +309,13 @@ def known_curve(scenario: Scenario, service: Service) -> Curve | None:
 
 def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
     """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
-    clients, market = scenario.clients, scenario.market
+    clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
+    partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
+    sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes})
     return PopulationSpec(
         count=clients.count,
         cores=clients.cores,
-        data_sizes=tuple(clients.data_size),
+        data_sizes=tuple(sizes),
         emds=tuple(clients.emd),
         cost_per_sample=clients.cost.per_sample,
         cost_per_emd=clients.cost.per_emd,
@@ -320,6 +326,8 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
         concentration=clients.label_mix.dirichlet,
+        partitions=partitions,
+        everything=not clients.data_size,
     )
 
 

@@ -17,6 +17,7 @@ from fl.arithmetic.elementary import rounded
 from fl.arrays import FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
 from fl.data.emd import largest_emd, realised_emd
+from fl.data.partition import Partition
 from flmarket.core.errors import InputError
 
 _GRID = 65
@@ -43,6 +44,10 @@ class PopulationSpec:
     disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs
     concentration: float | None = None
+    # [M] how the images of each service's data set are divided among the clients, who hold what they own; None: images
+    # are drawn from all, and belong to nobody
+    partitions: tuple[Partition, ...] | None = None
+    everything: bool = False  # whether clients hold all that they own in each round
 
 
 @dataclass(frozen=True, slots=True)

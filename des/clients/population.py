@@ -18,12 +18,17 @@ from des.clients.client_data import FRESH, Holdings
 from des.clients.data_tables import PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.label_mixes import LabelMixes, MixedData
+from des.clients.owned_data import DrawnImages, OwnedData
 from des.money import Micro, MicroArray
 from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import FloatArray, IntArray
 from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
+
+# Where label mixes come from: the round in which each was drawn [M, C], or ``des.clients.client_data.FRESH``; a
+# Dirichlet distribution; or the images that clients own. None if all are drawn afresh.
+Mix = IntArray | LabelMixes | DrawnImages | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,7 @@ class Held:
     data_size: IntArray  # D, images
     emd: FloatArray  # the realised EMD (eq. 1)
     cost: MicroArray  # what training on them costs the client, in micro-units
-    # the round in which the label mix was drawn, or ``des.clients.client_data.FRESH``; None if all are fresh, or in
-    # ``labels``
-    mix: IntArray | None = None
-    labels: LabelMixes | None = None  # the label mixes, where they are drawn from a Dirichlet distribution
+    mix: Mix = None
 
     def jobs(
         self,
@@ -48,10 +50,17 @@ class Held:
         """Return the jobs of clients that train on what they hold, in their order."""
         sizes = self.data_size[m].take(clients).tolist()
         emds = self.emd[m].take(clients).tolist()
-        unknown = repeat(None)
-        mixes = unknown if self.mix is None else [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
-        counts = unknown if self.labels is None else self.labels.counts(m, clients, np.array(sizes))
-        columns = zip(repeat(service), clients, sizes, emds, claimed or unknown, mixes, counts, strict=False)
+        mixes: Iterable[int | None] = repeat(None)
+        counts: Iterable[tuple[int, ...] | None] = repeat(None)
+        images: Iterable[IntArray | None] = repeat(None)
+        if isinstance(self.mix, LabelMixes):
+            counts = self.mix.counts(m, clients, np.array(sizes))
+        elif isinstance(self.mix, DrawnImages):
+            images = [self.mix.images(m, client) for client in clients]
+        elif self.mix is not None:
+            mixes = [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
+        said = claimed or repeat(None)
+        columns = zip(repeat(service), clients, sizes, emds, said, mixes, counts, images, strict=False)
         return list(map(TrainingJob._make, columns))
 
 
@@ -82,13 +91,18 @@ class Population:
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
         valuation, a = Valuation(spec, labels, parameters), spec.concentration
-        pairs = len(spec.data_sizes) * (len(spec.emds) if a is None else 1)
+        listed = a is None and spec.partitions is None
+        pairs = len(spec.data_sizes) * (len(spec.emds) if listed else 1)
         self._holdings = Holdings(len(labels), spec.count, pairs, spec.lasting, seed)
-        self._data: Callable[[int], tuple[Table, IntArray, IntArray | LabelMixes | None]]
-        if a is None:
+        self._data: Callable[[int], tuple[Table, IntArray, Mix]]
+        if listed:
             self._table, self._ranges = valuation.listed()
             self._data = self._listed
-        else:
+        elif spec.partitions is not None:
+            self._ranges = valuation.continuous()
+            sizes, pools = (None if spec.everything else spec.data_sizes), [it.pools(seed) for it in spec.partitions]
+            self._data = OwnedData(self._holdings, valuation, sizes, pools, seed).at
+        elif a is not None:
             self._ranges = valuation.continuous()
             self._data = MixedData(self._holdings, valuation, spec.data_sizes, labels, a, seed).at
         self._moods = Moods(spec.cost_noise, spec.count, seed)
@@ -133,11 +147,11 @@ class Population:
         """Return what data clients hold in a round, whatever they say of it."""
         return self._held(round_, *self._data(round_))
 
-    def _held(self, round_: int, table: Table, at: IntArray, mix: IntArray | LabelMixes | None) -> Held:
+    def _held(self, round_: int, table: Table, at: IntArray, mix: Mix) -> Held:
         size, emd, cost = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
         for array in (size, emd, cost):
             array.setflags(write=False)
-        return Held(size, emd, cost, None, mix) if isinstance(mix, LabelMixes) else Held(size, emd, cost, mix)
+        return Held(size, emd, cost, mix)
 
     def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
         """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""

@@ -1,72 +1,161 @@
-"""Data sets of an exact size and EMD: integer label counts, and the images that fill them (eq. 1 inverted).
+"""Partitions of a data set: the training images that each client owns for a whole run.
 
-Which EMD a data set gets is ``fl.data.emd.realised_emd``; which labels have too many is a random draw.
+Sources: shards by McMahan et al., "Communication-efficient learning of deep networks from decentralized data", 2017;
+label mixes by Hsu, Qi and Brown, 2019 (``fl.data.dirichlet``): clients of equal size, each with a mix of its own, as
+far as images are left when its turn comes.
 """
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from fl.arithmetic.draws import subsets, uniforms
-from fl.arithmetic.elementary import log
-from fl.arrays import FloatArray, IntArray, UInt32Array
-from fl.data.emd import nearest_emd
+from fl.arithmetic.draws import draw_key, uniforms
+from fl.arrays import IntArray, UInt32Array
+from fl.data.dirichlet import label_mixes
+from fl.data.label_counts import apportioned
+from fl.data.registry import info, load
+from fl.data.validation_split import held_out, split
 
 
-def label_counts(size: int, emd: float, labels: int, key: UInt32Array, round_: int = 0, client: int = 0) -> IntArray:
-    """Draw the images per label [L] of a data set with exactly ``realised_emd(size, emd, labels)``.
+@dataclass(frozen=True, slots=True, eq=False)
+class Pools:
+    """The images that clients own, read-only: client c's are those from ``starts[c]`` to ``starts[c + 1]``."""
 
-    The direction (which labels have too many or too few, and by how much) is a draw from the Dirichlet distribution
-    with concentration 1, in which all directions are alike, rescaled to the EMD.
-    """
-    if size < 1 or labels < 2:
-        raise ValueError("a data set needs at least one image and two labels")
-    _, pairs = nearest_emd(size, emd, labels)
-    # Exponentially distributed numbers, in proportion to their sum, are such a draw.
-    share = -log(1.0 - uniforms(key, round_, 0, client, np.arange(labels))[0])
-    share /= math.fsum(share.tolist())
-    if pairs[0][0] == 0:
-        return np.full(labels, size // labels, dtype=np.int64)
-    # Of the possible numbers of over-full labels, the one nearest to the draw's own.
-    drawn = int((share > 1.0 / labels).sum())
-    over, total = min(pairs, key=lambda pair: (abs(pair[0] - drawn), pair[0]))
-    base = size // labels
-    order = np.argsort(-share, kind="stable")
-    above, below = order[:over], order[over:]
-    counts = np.empty(labels, dtype=np.int64)
-    # Excess over the least an over-full label holds, in proportion to the draw.
-    counts[above] = base + 1 + _apportion(total - over * (base + 1), share[above], None)
-    # Shortfall from the most an under-full label may hold, in proportion to how little was drawn.
-    gap = np.maximum(share[above].min() - share[below], 1e-12)
-    counts[below] = base - _apportion((labels - over) * base - (size - total), gap, base)
-    return counts
+    images: IntArray  # indices into the training split
+    label: IntArray  # of each image
+    starts: IntArray  # [C + 1]
+    labels: int  # L
+
+    @property
+    def sizes(self) -> IntArray:
+        """The images that each client owns, [C]."""
+        return np.diff(self.starts)
 
 
-def _apportion(total: int, weights: FloatArray, cap: int | None) -> IntArray:
-    """Split ``total`` into whole parts nearest to the proportions of ``weights``, none above ``cap``."""
-    parts = np.zeros(weights.size, dtype=np.int64)
-    limit = np.full(weights.size, total if cap is None else cap, dtype=np.int64)
-    while (left := total - int(parts.sum())) > 0:
-        open_ = parts < limit
-        ideal = np.where(open_, left * weights / math.fsum(weights[open_].tolist()), 0.0)
-        step = np.minimum(np.floor(ideal).astype(np.int64), limit - parts)
-        if not step.any():  # less than one whole image each: the largest remainders get one
-            step[np.argsort(-ideal, kind="stable")[: min(left, int(open_.sum()))]] = 1
-        parts += step
-    return parts
+class Division(ABC):
+    """A rule by which images are divided among clients."""
+
+    @abstractmethod
+    def sizes(self, images: int, clients: int) -> Sequence[int]:
+        """Return how many images each client gets: one number if all get as many."""
+
+    @abstractmethod
+    def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
+        """Return the images of each client, indices into the training split."""
 
 
-def draw_images(
-    counts: IntArray,  # [L] images wanted of each label
-    by_label: Sequence[IntArray],  # for each label, the indices of its images in the training split
-    key: UInt32Array,  # the stream of the service's images (``fl.arithmetic.draws``)
-    round_: int = 0,  # of the data set
-    client: int = 0,  # of the data set
-) -> IntArray:  # [D] indices into the training split
-    """Draw the training images of a data set, without replacement, in label order."""
-    for label, (count, pool) in enumerate(zip(counts, by_label, strict=True)):
-        if count > len(pool):
-            raise ValueError(f"label {label} has {len(pool)} images, {count} are wanted")
-    chosen = subsets(key, counts, np.array([len(pool) for pool in by_label]), round_, 1, client)
-    return np.concatenate([pool[own] for pool, own in zip(by_label, chosen, strict=True)])
+@dataclass(frozen=True, slots=True)
+class Iid(Division):
+    """Every client gets as many images, drawn from all."""
+
+    def sizes(self, images: int, clients: int) -> Sequence[int]:
+        return [images // clients]
+
+    def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
+        everything = np.concatenate(by_label)
+        [size] = self.sizes(len(everything), clients)
+        return list(_shuffled(everything, key, 0)[: clients * size].reshape(clients, size))
+
+
+@dataclass(frozen=True, slots=True)
+class Shards(Division):
+    """Images in the order of their labels are cut into shards, of which every client gets as many."""
+
+    each: int  # shards of a client
+
+    def sizes(self, images: int, clients: int) -> Sequence[int]:
+        return [self.each * (images // (self.each * clients))]
+
+    def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
+        ordered = np.concatenate([_shuffled(pool, key, 1 + label) for label, pool in enumerate(by_label)])
+        size = len(ordered) // (self.each * clients)
+        shards = ordered[: self.each * clients * size].reshape(-1, size)
+        return list(shards[_shuffled(np.arange(len(shards)), key, 0)].reshape(clients, self.each * size))
+
+
+@dataclass(frozen=True, slots=True)
+class Dirichlet(Division):
+    """Every client gets as many images, with a label mix of its own as far as images of its labels are left."""
+
+    concentration: float
+
+    def sizes(self, images: int, clients: int) -> Sequence[int]:
+        return [images // clients]
+
+    def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
+        left = np.array([len(pool) for pool in by_label])
+        [size] = self.sizes(int(left.sum()), clients)
+        # A share may be 0 to a float, and yet all that is left to a late client.
+        mixes = np.maximum(label_mixes(key, self.concentration, len(by_label), 0, 0, np.arange(clients)), 1e-12)
+        counts = np.empty((clients, len(by_label)), dtype=np.int64)
+        for client, mix in enumerate(mixes.T):
+            counts[client] = apportioned(size, mix, left)
+            left -= counts[client]
+        ends = counts.cumsum(axis=0)
+        pools = [_shuffled(pool, key, 1 + label) for label, pool in enumerate(by_label)]
+        return [
+            np.concatenate([pool[end - n : end] for pool, n, end in zip(pools, own, until, strict=True)])
+            for own, until in zip(counts, ends, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed(Division):
+    """Every client gets the images that a file lists."""
+
+    images: tuple[IntArray, ...]  # of each client
+    sha256: str  # of the file
+
+    def sizes(self, images: int, clients: int) -> Sequence[int]:
+        return [len(own) for own in self.images]
+
+    def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
+        return self.images
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A data set, divided among the clients of a market."""
+
+    dataset: str  # its name
+    division: Division
+    clients: int  # C
+    validation: float = 0.0  # the share of its training images that no client owns
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The images of each client, whatever the seed; one number if all have as many."""
+        images = info(self.dataset).train_size
+        return self.division.sizes(images - held_out(images, self.validation), self.clients)
+
+    def pools(self, seed: int) -> Pools:
+        """Return what each client owns under a run's seed. Errors as in ``registry.load``."""
+        return _pools(self, seed)
+
+
+@lru_cache(maxsize=8)
+def _pools(partition: Partition, seed: int) -> Pools:
+    by_label = split(_by_label(partition.dataset), partition.dataset, partition.validation, seed).by_label
+    images = partition.division.divide(by_label, partition.clients, draw_key(seed, "partition", partition.dataset))
+    label_of = np.empty(1 + max(int(pool.max(initial=0)) for pool in by_label), dtype=np.int64)
+    for label, pool in enumerate(by_label):
+        label_of[pool] = label
+    everything = np.concatenate(images)
+    starts = np.cumsum([0, *map(len, images)])
+    found = Pools(everything, label_of[everything], starts, len(by_label))
+    for array in (found.images, found.label, found.starts):
+        array.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _by_label(dataset: str) -> tuple[IntArray, ...]:
+    return load(dataset).by_label  # without the images, which are large and not needed
+
+
+def _shuffled(items: IntArray, key: UInt32Array, which: int) -> IntArray:
+    """Return items in a random order; ``which`` is the second word of the draw's counter, after that of label mixes."""
+    return items[np.argsort(uniforms(key, 0, 1 + which, 0, np.arange(len(items)))[0], kind="stable")]

@@ -5,6 +5,7 @@ the seed and the data set alone. It is stratified, to the image: so the number o
 known for every seed before anything is drawn, and a small split lacks no label by chance.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from fl.arithmetic.draws import draw_key, subsets
 from fl.arrays import IntArray
-from fl.data.dataset import Dataset
 
 LARGEST_SHARE = 0.5  # of the training images; clients need most of them
 
@@ -26,19 +26,19 @@ class Split:
 
 
 def split(
-    dataset: Dataset,  # the data set
+    pools: Sequence[IntArray],  # for each label, the indices of its training images
+    dataset: str,  # name of the data set
     share: float,  # the share of training images to hold out, 0 for none
     seed: int,  # the run's seed
 ) -> Split:
     """Return a run's split of a data set."""
-    pools = dataset.by_label
     if not share:
         return Split(np.empty(0, dtype=np.int64), tuple(pools))
     sizes = np.array([len(pool) for pool in pools])
     total = held_out(int(sizes.sum()), share)
     if not total:
         raise ValueError(f"a share of {share} of {sizes.sum()} training images is not one image")
-    chosen = subsets(draw_key(seed, "validation", dataset.info.name), _per_label(sizes, total), sizes)
+    chosen = subsets(draw_key(seed, "validation", dataset), _per_label(sizes, total), sizes)
     held = np.concatenate([pool[own] for pool, own in zip(pools, chosen, strict=True)])
     left = tuple(np.delete(pool, own) for pool, own in zip(pools, chosen, strict=True))
     return Split(np.sort(held), left)

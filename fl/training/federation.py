@@ -15,8 +15,8 @@ import numpy as np
 
 from fl.arithmetic.draws import draw_key, subsets
 from fl.arithmetic.streams import stream
-from fl.arrays import AnyArray, Float32Array, UInt32Array
-from fl.data.partition import draw_images, label_counts
+from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
+from fl.data.label_counts import draw_images, label_counts
 from fl.data.validation_split import split
 from fl.training.fedavg import fedavg
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
@@ -37,7 +37,7 @@ class _Learner:
         self.engine = Engine(task.dataset, task.regime, kernel)
         self.batched = None if device == "cpu" else self.engine.batched(device)
         self.parameters = self.engine.initial_parameters(seed, "model", task.service)
-        data, divided = task.dataset, split(task.dataset, task.validation, seed)
+        data, divided = task.dataset, split(task.dataset.by_label, task.dataset.info.name, task.validation, seed)
         self._pools, held = divided.by_label, divided.held_out
         evaluation = draw_key(seed, "evaluation", task.service)
         # the images of ``accuracy``, which the market acts on
@@ -52,16 +52,24 @@ class _Learner:
         self._idle: list[Trainer] = []
 
     def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
-        """Draw the images of one job and the order in which it visits them; every round has fresh images."""
+        """Return the images of one job and the order in which it visits them.
+
+        Where the job does not name them, every round has fresh images.
+        """
         dataset = self.task.dataset
-        # A mix that lasts has a stream of its own: it is not that of the data drawn afresh in the round it began.
-        mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
-        drawn = None if job.counts is None else np.array(job.counts)
-        counts = label_counts(job.size, job.emd, dataset.info.labels, *mix, job.client) if drawn is None else drawn
-        chosen = draw_images(counts, self._pools, self._images, round_, job.client)
+        chosen = self._drawn(round_, job) if job.images is None else job.images
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, self.task.regime.local_epochs, local)
         return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
+
+    def _drawn(self, round_: int, job: TrainingJob) -> IntArray:
+        # A mix that lasts has a stream of its own: it is not that of the data drawn afresh in the round it began.
+        mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
+        labels = self.task.dataset.info.labels
+        counts = (
+            label_counts(job.size, job.emd, labels, *mix, job.client) if job.counts is None else np.array(job.counts)
+        )
+        return draw_images(counts, self._pools, self._images, round_, job.client)
 
     @contextmanager
     def trainer(self) -> Iterator[Trainer]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from fl.arrays import AnyArray, FloatArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
 
 
@@ -24,6 +24,7 @@ class TrainingJob(NamedTuple):
     # the round in which its label mix was drawn, if that lasts (0: at the start); None for this round's
     mix: int | None = None
     counts: tuple[int, ...] | None = None  # images of each label; None: drawn to fit the EMD
+    images: IntArray | None = None  # [D] indices into the training split; None: drawn to fit the label counts
 
     @property
     def weight(self) -> int:

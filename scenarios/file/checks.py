@@ -24,6 +24,7 @@ from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
+from scenarios.file.partition import partition_of, partitions_of
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.schema import DATASET, Scenario
 from scenarios.file.wording import findings
@@ -122,7 +123,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
             except InputError as error:  # of a plug-in or files, which are loaded for them
                 yield Finding(("services", i, "dataset"), str(error))
     yield from _evaluation(scenario, used)
-    yield from _data(scenario, used)
+    yield from _data(scenario, used, played=catalogue.played)
     if catalogue.fits:
         yield from _fits(scenario, used)
 
@@ -272,12 +273,18 @@ def _names(
 def _data(
     scenario: Scenario,
     used: Mapping[str, DatasetInfo],  # the data sets that its services learn, by name
+    *,
+    played: bool,  # as in ``Catalogue``
 ) -> Iterator[Finding]:
     """Yield what is wrong with the data that clients are to hold."""
-    clients = scenario.clients
-    if clients.label_mix.dirichlet is None and not clients.emd:
-        yield Finding(("clients", "emd"), "is missing; list EMDs, or give a label_mix")
-    elif clients.label_mix.dirichlet is not None and clients.emd:
+    clients, mixed, owned = scenario.clients, scenario.clients.label_mix.dirichlet is not None, scenario.data.given
+    if owned:
+        yield from _owned(scenario, () if played else used)
+    elif not clients.data_size:
+        yield Finding(("clients", "data_size"), "is missing; list data sizes, or give a data.partition")
+    if not mixed and not clients.emd and not owned:
+        yield Finding(("clients", "emd"), "is missing; list EMDs, or give a label_mix or a data.partition")
+    elif mixed and clients.emd:
         yield Finding(
             ("clients", "label_mix"),
             "cannot be given together with clients.emd; remove one of them (emd = [] is none)",
@@ -287,6 +294,32 @@ def _data(
     for name, facts in used.items():
         yield from check_supply(scenario, name, facts)
     yield from _costs(scenario, used)
+
+
+def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
+    """Yield what does not fit to clients that own images, and what is wrong with how these are divided."""
+    clients = scenario.clients
+    for key, given in (
+        ("emd", bool(clients.emd)),
+        ("label_mix", clients.label_mix.dirichlet is not None),
+        ("lasting", bool(clients.lasting.persistence or clients.lasting.drift)),
+    ):
+        if given:
+            yield Finding(("clients", key), "cannot be given together with data.partition, from which it follows")
+    for name in used:
+        try:
+            partition_of(scenario, name)
+        except InputError as error:
+            override = scenario.data.by_dataset.get(name)
+            own = override is not None and override.partition is not None
+            yield Finding(("data", "by_dataset", name, "partition") if own else ("data", "partition"), str(error))
+
+
+def _owned_sizes(scenario: Scenario) -> Collection[int]:
+    try:
+        return {size for it in (partitions_of(scenario) or {}).values() for size in it.sizes}
+    except InputError:  # which ``_owned`` reports
+        return ()
 
 
 def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[Finding]:
@@ -299,6 +332,8 @@ def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[
             f"{share} of the {number(facts.train_size)} training images of {name} is not one image; set a larger "
             "share, or 0 to measure accuracy on the test images",
         )
+    if scenario.data.given:  # then EMDs are those of what there is
+        return
     left = left_at_least(facts.rarest_label, share)
     has = f"has {number(facts.rarest_label)}"
     if left < facts.rarest_label:
@@ -347,7 +382,7 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Find
     costs = [
         (cost.per_sample * size - cost.per_emd * real, size, real)
         for facts in used.values()
-        for size in scenario.clients.data_size
+        for size in scenario.clients.data_size or _owned_sizes(scenario)
         for emd in _emds_of(scenario, facts)
         for real in [realised_emd(size, emd, facts.labels)]
     ]

@@ -147,12 +147,13 @@ class Clients(Table):
     cores: int = Field(ge=1, le=1_024)
     """Services that a client can serve at once (K)."""
     data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
-        min_length=1, max_length=100, json_schema_extra={"unit": "images"}
+        default=(), max_length=100, json_schema_extra={"unit": "images"}
     )
-    """The set that a client's data size for a service (D, images) is drawn from each round."""
+    """The set that a client's data size for a service (D, images) is drawn from each round. Required, unless there is a
+    data.partition: then absent means all that the client owns."""
     emd: Several[Annotated[float, Field(ge=0, le=2)]] = Field(default=(), max_length=100)
     """The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. Required,
-    unless there is a label_mix, from which EMDs follow."""
+    unless there is a label_mix or a data.partition, from which EMDs follow."""
     label_mix: ClientLabelMix = ClientLabelMix()
     """The distribution of the labels of its data, in place of an EMD."""
     cost: Cost
@@ -172,8 +173,40 @@ class Clients(Table):
     """The persistence of a client's data from round to round."""
 
     def emds(self, labels: int) -> tuple[float, ...]:
-        """Return the EMDs that data sets with so many labels are to have; of a label mix, the least and the largest."""
-        return self.emd if self.label_mix.dirichlet is None else (0.0, largest_emd(labels))
+        """Return the EMDs that data sets with so many labels are to have; without a list, the least and the largest."""
+        return self.emd or (0.0, largest_emd(labels))
+
+
+PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
+
+
+class DataOverride(Table):
+    """The keys that differ for one data set; those that are absent are as in ``[data]``."""
+
+    partition: PartitionRule | None = None
+    """As data.partition, for this data set."""
+
+
+class Data(Table):
+    """The training images that each client owns, in place of images that are drawn from all in each round."""
+
+    partition: PartitionRule | None = None
+    """How training images are divided among the clients, for the whole run: iid, dirichlet(CONCENTRATION),
+    shards(NUMBER) of each client, or a CSV (client,image) or JSON file. In each round a client has as many of its own
+    as data_size says, or all. Absent: images belong to nobody."""
+    by_dataset: dict[DatasetName, DataOverride] = Field(default={})
+    """Tables [data.by_dataset.NAME]: what differs for one data set."""
+
+    @property
+    def given(self) -> bool:
+        """Whether clients own images."""
+        own = [it.partition for it in self.by_dataset.values()]
+        return any(it is not None for it in (self.partition, *own))
+
+    def partition_of(self, dataset: str) -> str | None:
+        """Return how the images of a data set are divided, as the file says it."""
+        override = self.by_dataset.get(dataset)
+        return self.partition if override is None or override.partition is None else override.partition
 
 
 class Market(Table):
@@ -324,6 +357,8 @@ class Scenario(Table):
     experiments."""
     clients: Clients
     """The clients."""
+    data: Data = Field(default=Data(), exclude_if=lambda it: it == Data())
+    """The training images that each client owns."""
     market: Market = Market()
     """The rules of the market."""
     training: Training = Training()

@@ -5,7 +5,7 @@ import pytest
 from scenarios.loader import ScenarioError, dumps, load, parse
 from support.worlds import MIXED, WORLDS
 
-NEITHER = "is missing; list EMDs, or give a label_mix"
+NEITHER = "is missing; list EMDs, or give a label_mix or a data.partition"
 
 
 def test_the_list_of_emds_makes_way_for_a_label_mix_on_the_command_line() -> None:

@@ -30,7 +30,8 @@ def story(scenario: Scenario) -> Iterator[str]:
         f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
         f"{counted(scenario.rounds, 'round')}."
     )
-    holds = f"In each round a client has {min(clients.data_size)} to {max(clients.data_size)} images for each service"
+    sizes = population_spec(scenario).data_sizes
+    holds = f"In each round a client has {min(sizes)} to {max(sizes)} images for each service"
     try:
         least, most = bid_range(scenario)
         yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
@@ -61,9 +62,10 @@ def _most_labels(scenario: Scenario) -> int:
 
 def bid_range(scenario: Scenario) -> tuple[float, float]:
     """Return the lowest and the highest bid to any service, whatever the labels; money."""
-    clients, behaviour = scenario.clients, population_spec(scenario).behaviour
+    clients, people = scenario.clients, population_spec(scenario)
+    behaviour = people.behaviour
     emds = clients.emds(_most_labels(scenario))
-    size, emd = (np.array(found).ravel() for found in np.meshgrid(clients.data_size, emds))
+    size, emd = (np.array(found).ravel() for found in np.meshgrid(people.data_sizes, emds))
     costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
     if behaviour.misreports:
         size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
@@ -84,9 +86,10 @@ def meanings(scenario: Scenario) -> Meanings:
     found |= dict.fromkeys(
         [("clients", "data_size"), ("clients", "cost", "per_sample"), ("clients", "cost", "per_emd")], asked
     )
-    sizes = [timeline.seconds_per_sample * size for size in (min(clients.data_size), max(clients.data_size))]
+    sizes = population_spec(scenario).data_sizes
+    times = [timeline.seconds_per_sample * size for size in (min(sizes), max(sizes))]
     found["timeline", "seconds_per_sample"] = (
-        f"a client of speed 1 trains {' to '.join(map(seconds, sizes))} in each epoch"
+        f"a client of speed 1 trains {' to '.join(map(seconds, times))} in each epoch"
     )
     for m, service in enumerate(services):
         of = ("services", m)

@@ -226,7 +226,8 @@ class Logs:
         """Return what the clients of a round's offers trained on, service by service, in the order of offers."""
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
         columns = [offers[name].tolist() for name in ("service", "client", "data_size", "emd")]
-        if not lies and not clients.lasting.persistence and clients.label_mix.dirichlet is None:
+        fresh = not clients.lasting.persistence and clients.label_mix.dirichlet is None and not self.scenario.data.given
+        if not lies and fresh:
             return [TrainingJob(*values) for values in zip(*columns, strict=True)]
         held, found = self.population.held(number), []
         for name in dict.fromkeys(columns[0]):

@@ -38,7 +38,7 @@ def prints(pixels: np.ndarray) -> set[str]:
 def test_each_label_gives_its_share(digits: Dataset) -> None:
     sizes = np.bincount(digits.train_labels)
     for share in (0.1, 0.25, 0.5):
-        found = split(digits, share, seed=3)
+        found = split(digits.by_label, digits.info.name, share, seed=3)
         given = np.bincount(digits.train_labels[found.held_out], minlength=10)
         assert len(found.held_out) == held_out(len(digits.train_labels), share)
         assert (np.abs(given - share * sizes) < 1).all()
@@ -54,7 +54,7 @@ def test_a_tenth_is_a_tenth() -> None:
 
 
 def test_every_image_is_held_out_or_given_to_clients(digits: Dataset) -> None:
-    found = split(digits, 0.1, seed=0)
+    found = split(digits.by_label, digits.info.name, 0.1, seed=0)
     everything = np.sort(np.concatenate([found.held_out, *found.by_label]))
     assert everything.tolist() == list(range(len(digits.train_labels)))
     for label, pool in enumerate(found.by_label):
@@ -62,26 +62,28 @@ def test_every_image_is_held_out_or_given_to_clients(digits: Dataset) -> None:
 
 
 def test_seeds_and_data_sets_have_splits_of_their_own(digits: Dataset) -> None:
-    one, again, other = (set(split(digits, 0.1, seed).held_out.tolist()) for seed in (0, 0, 1))
+    one, again, other = (
+        set(split(digits.by_label, digits.info.name, 0.1, seed).held_out.tolist()) for seed in (0, 0, 1)
+    )
     assert one == again
     assert 0 < len(one & other) < len(one) / 2  # about a tenth is in both
 
 
 def test_without_a_share_clients_have_all_images(digits: Dataset) -> None:
-    found = split(digits, 0.0, seed=0)
+    found = split(digits.by_label, digits.info.name, 0.0, seed=0)
     assert len(found.held_out) == 0
     assert [pool.tolist() for pool in found.by_label] == [pool.tolist() for pool in digits.by_label]
 
 
 def test_a_share_of_too_few_images_is_refused(digits: Dataset) -> None:
     with pytest.raises(ValueError, match=r"a share of 0\.0001 of 1438 training images is not one image"):
-        split(digits, 0.0001, seed=0)
+        split(digits.by_label, digits.info.name, 0.0001, seed=0)
 
 
 def test_no_client_is_ever_given_an_image_that_is_held_out(digits: Dataset) -> None:
     """Of both services, which share the split, whatever lasts of a client; images are told apart by their pixels."""
     learners = federation(digits, 0.3)._learners
-    validation = prints(digits.train_images[split(digits, 0.3, seed=0).held_out])
+    validation = prints(digits.train_images[split(digits.by_label, digits.info.name, 0.3, seed=0).held_out])
     assert [prints(learner.loop.pixels) for learner in learners.values()] == [validation, validation]
     seen: dict[str, set[str]] = {name: set() for name in SERVICES}
     for name, learner in learners.items():
@@ -109,7 +111,7 @@ def test_both_accuracies_are_what_torch_counts(digits: Dataset) -> None:
             guesses = network(torch.from_numpy(pixels.astype(np.float32) * digits.scale + digits.offset)).argmax(1)
         return float((guesses.numpy() == labels).mean())
 
-    held = split(digits, 0.1, seed=0).held_out
+    held = split(digits.by_label, digits.info.name, 0.1, seed=0).held_out
     assert outcome.accuracy == pytest.approx(counted(digits.train_images[held], digits.train_labels[held]))
     assert outcome.test_accuracy == pytest.approx(counted(digits.test_images, digits.test_labels))
     assert (trained.accuracy("alpha"), trained.test_accuracy("alpha")) == (outcome.accuracy, outcome.test_accuracy)

@@ -11,7 +11,7 @@ import torch
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
-from fl.data.partition import draw_images, label_counts
+from fl.data.label_counts import draw_images, label_counts
 from fl.training.fedavg import fedavg
 from fl.training.federation import RealFederation
 from fl.training.jobs import Diverged, TrainingJob

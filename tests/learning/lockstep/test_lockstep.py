@@ -19,6 +19,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.schedule import Intervention
+from fl.data.partition import Iid, Partition
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS, LockstepError
 from learning.lockstep.offers import LockstepOfferError, Offers
@@ -185,6 +186,10 @@ REFUSED = [
     (plain(behaviour=("ring", {})), "has clients that need not tell the truth (behaviour Ring)"),
     (with_clients(lasting=Lasting(0.5)), "has data that lasts from round to round (clients.lasting)"),
     (with_clients(concentration=1.0), "draws label mixes (clients.label_mix)"),
+    (
+        with_clients(partitions=(Partition("strokes", Iid(), 20),), everything=True, data_sizes=(600,)),
+        "has clients that own their images (data.partition)",
+    ),
     (with_clients(cost_noise=0.1), "has noise in its clients' costs (clients.cost.noise)"),
     (with_clients(disclosure=Disclosure(public_bids=False)), "hides bids or DQI from services"),
 ]

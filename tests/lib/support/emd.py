@@ -1,4 +1,4 @@
-"""Equation (1), for one data set: the reference of ``fl.data.dirichlet`` and ``fl.data.partition``."""
+"""Equation (1), for one data set: the reference of ``fl.data.dirichlet`` and ``fl.data.label_counts``."""
 
 from collections.abc import Sequence
 

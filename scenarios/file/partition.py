@@ -1,0 +1,158 @@
+"""``data.partition``: a rule, such as ``shards(2)``, or a file that lists the images of each client.
+
+A file is CSV with the header ``client,image``, or JSON: ``{"0": [17, 4], "1": [5]}``. Images are counted from 0, in the
+order of the data set's training split.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from fl.backends import BACKENDS
+from fl.data.dirichlet import LEAST, MOST
+from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shards
+from fl.data.registry import info
+from flmarket.core.errors import InputError
+from flmarket.core.home import expanded
+from flmarket.core.printable import printable
+from scenarios.file.problems import number
+from scenarios.file.schema import Scenario
+
+COLUMNS = ("client", "image")
+_RULE = re.compile(r"(iid|dirichlet|shards)(?:\(([^()]*)\))?")
+_RULES = "iid, dirichlet(CONCENTRATION), shards(NUMBER)"
+
+
+class PartitionError(InputError):
+    """A partition cannot be used; the message names the file, and the line where there is one."""
+
+
+def partitions_of(scenario: Scenario) -> dict[str, Partition] | None:
+    """Return how the images of each data set are divided among the clients; None where they belong to nobody."""
+    if not scenario.data.given:
+        return None
+    names = dict.fromkeys(service.dataset for service in scenario.services)
+    return {name: partition_of(scenario, name) for name in names}
+
+
+def digests(scenario: Scenario) -> dict[str, str]:
+    """Return the SHA-256 of each file that lists the images of clients."""
+    found = partitions_of(scenario) or {}
+    return {f"partition/{name}": it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
+
+
+def partition_of(scenario: Scenario, name: str) -> Partition:
+    """Return how the images of one data set are divided."""
+    text, clients = scenario.data.partition_of(name), scenario.clients.count
+    if text is None:
+        raise PartitionError(f"{name!r} has none, and other data sets have one; give all of them one, or none")
+    trains = BACKENDS[scenario.training.backend].trains
+    division = _division(text, clients, info(name).train_size)
+    found = Partition(name, division, clients, scenario.training.validation if trains else 0.0)
+    if isinstance(division, Listed):
+        if found.validation:
+            raise PartitionError(
+                f"{printable(text)}: all images of a file belong to clients; set training.validation = 0, which "
+                "measures accuracy on the test images"
+            )
+    elif not min(found.sizes):
+        raise PartitionError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
+    if short := [size for size in scenario.clients.data_size if size > min(found.sizes)]:
+        least = min(found.sizes)
+        at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
+        raise PartitionError(
+            f"{printable(text)}: {at} {number(least)} images of {name!r}, fewer than the {number(short[0])} of "
+            "clients.data_size"
+        )
+    return found
+
+
+def _division(text: str, clients: int, images: int) -> Division:
+    if match := _RULE.fullmatch(text.replace(" ", "")):
+        rule, value = match.groups()
+        try:
+            if rule == "iid" and value is None:
+                return Iid()
+            if rule == "dirichlet" and LEAST <= float(value) <= MOST:
+                return Dirichlet(float(value))
+            if rule == "shards" and int(value) >= 1:
+                return Shards(int(value))
+        except (TypeError, ValueError):
+            pass
+        limits = f"a CONCENTRATION is {LEAST:g} to {MOST:g}, a NUMBER at least 1"
+        raise PartitionError(f"{printable(text)}: must be one of {_RULES}, or a file; {limits}")
+    try:
+        content = expanded(text).read_bytes()
+    except OSError as error:
+        raise PartitionError(f"{printable(text)} is none of {_RULES}, and no file: {error.strerror}") from error
+    return _listed(printable(text), content, clients, images)
+
+
+@lru_cache(maxsize=8)
+def _listed(path: str, content: bytes, clients: int, images: int) -> Listed:
+    own: list[list[int]] = [[] for _ in range(clients)]
+    owner: dict[int, str] = {}
+    for where, client, image in _entries(path, content):
+        if client >= clients:
+            raise PartitionError(f"{where}: unknown client {number(client)}; clients are 0 to {number(clients - 1)}")
+        if image >= images:
+            raise PartitionError(f"{where}: there is no image {number(image)}; they are 0 to {number(images - 1)}")
+        if (before := owner.setdefault(image, where)) is not where:
+            raise PartitionError(f"{where}: image {image} stands there twice; see {before}")
+        own[client].append(image)
+    for client, listed in enumerate(own):
+        if not listed:
+            raise PartitionError(f"{path}: client {client} of {number(clients)} owns no image")
+    arrays = tuple(np.array(listed, dtype=np.int64) for listed in own)
+    return Listed(arrays, hashlib.sha256(content).hexdigest())
+
+
+def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield the place, the client and the image of each entry of a file."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PartitionError(f"{path}:{content.count(10, 0, error.start) + 1}: is not UTF-8 text") from error
+    if text.lstrip()[:1] in {"{", "["}:
+        yield from _entries_of_json(path, text)
+        return
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        if tuple(next(reader, ())) != COLUMNS:
+            raise PartitionError(f"{path}:1: must have the columns {','.join(COLUMNS)}, or be JSON")
+        for row in filter(None, reader):
+            where = f"{path}:{reader.line_num}"
+            if len(row) != len(COLUMNS):
+                raise PartitionError(f"{where}: has {len(row)} values, not {len(COLUMNS)}")
+            client, image = (_whole(f"{where}: {name}", value) for name, value in zip(COLUMNS, row, strict=True))
+            yield where, client, image
+    except csv.Error as error:
+        raise PartitionError(f"{path}:{reader.line_num}: is not CSV: {error}") from error
+
+
+def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PartitionError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise PartitionError(f"{path}: is nested too deeply") from error
+    if not isinstance(found, Mapping) or not all(isinstance(own, list) for own in found.values()):
+        raise PartitionError(f'{path}: must list the images of each client: {{"0": [17, 4], "1": [5]}}')
+    for client, own in found.items():
+        where = f"{path}: client {printable(client[:20])}"
+        index = _whole(f"{path}: client", client)
+        for image in own:
+            yield where, index, _whole(f"{where}: image", str(image) if type(image) is int else repr(image))
+
+
+def _whole(where: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise PartitionError(f"{where} must be a whole number below a billion, not {printable(text[:20])!r}")
+    return int(text)

@@ -1,0 +1,158 @@
+"""``data.partition``: rules and files that divide the images among clients, and what is wrong with others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fl.data.partition import Dirichlet, Iid, Shards
+from scenarios.file.partition import partition_of
+from scenarios.loader import ScenarioError, digest, load, parse
+from support.shell import flmarket
+
+TEXT = """
+name = "owned"
+rounds = 3
+data.partition = "PARTITION"
+[clients]
+count = 3
+cores = 1
+cost = { per_sample = 0.01, per_emd = 0 }
+[training]
+validation = 0
+[[services]]
+name = "a"
+dataset = "digits"
+budget = 10
+target_accuracy = 0.99
+reward_base = 30
+policy = "random"
+"""
+CSV = "client,image\n0,5\n0,7\n1,9\n2,0\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def text_with(partition: str, *, more: str = "") -> str:
+    return TEXT.replace("PARTITION", partition).replace("cores = 1", f"cores = 1{more}")
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ScenarioError) as error:
+        parse(text, "f")
+    return [str(problem) for problem in error.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "division"),
+    [("iid", Iid()), ("dirichlet(0.5)", Dirichlet(0.5)), ("shards( 2 )", Shards(2))],
+)
+def test_rules_are_written_as_calls(text: str, division: object) -> None:
+    assert partition_of(parse(text_with(text)), "digits").division == division
+
+
+@pytest.mark.parametrize("content", [CSV, "\ufeff" + CSV.replace("\n", "\r\n"), '{"1": [9], "0": [5, 7], "2": [0]}'])
+def test_a_file_lists_the_images_of_each_client(content: str, here: Path) -> None:
+    (here / "parts.csv").write_text(content)
+    pools = partition_of(parse(text_with("parts.csv")), "digits").pools(0)
+    assert [pools.images[a:b].tolist() for a, b in zip(pools.starts, pools.starts[1:], strict=False)] == [
+        [5, 7],
+        [9],
+        [0],
+    ]
+
+
+def test_one_data_set_may_be_divided_otherwise() -> None:
+    scenario = parse(text_with("iid") + '[data.by_dataset.digits]\npartition = "shards(1)"\n')
+    assert partition_of(scenario, "digits").division == Shards(1)
+
+
+def test_scenarios_without_a_partition_keep_their_hash() -> None:
+    paper = load("paper", [])
+    assert "partition" not in paper.model_dump_json()
+    assert digest(paper) != digest(load("paper", ["data.partition=iid", "clients.emd=[]"]))
+
+
+RULES = "iid, dirichlet(CONCENTRATION), shards(NUMBER)"
+
+
+FOLLOWS = "cannot be given together with data.partition, from which it follows"
+LIMITS = f"must be one of {RULES}, or a file; a CONCENTRATION is 0.001 to 1e+06, a NUMBER at least 1"
+
+
+@pytest.mark.parametrize(
+    ("partition", "more", "problem"),
+    [
+        ("parts", "", f"f:4: data.partition: parts is none of {RULES}, and no file: No such file or directory"),
+        ("shards(0)", "", f"f:4: data.partition: shards(0): {LIMITS}"),
+        ("iid(2)", "", f"f:4: data.partition: iid(2): {LIMITS}"),
+        (
+            "iid", "\ndata_size = [500]",
+            "f:4: data.partition: iid: each client owns 479 images of 'digits', "
+            "fewer than the 500 of clients.data_size",
+        ),
+        (
+            "shards(500)", "",
+            "f:4: data.partition: shards(500): the training images of 'digits' are too few for 3 clients",
+        ),
+        ("iid", "\nemd = [0.4]", f"f:8: clients.emd: {FOLLOWS}"),
+        ("iid", "\nlabel_mix.dirichlet = 1", f"f:8: clients.label_mix: {FOLLOWS}"),
+        ("iid", "\nlasting.persistence = 1", f"f:8: clients.lasting: {FOLLOWS}"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, problem: str) -> None:
+    assert problems(text_with(partition, more=more)) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "parts.csv:1: must have the columns client,image, or be JSON"),
+        ("client,image\n0\n", "parts.csv:2: has 1 values, not 2"),
+        ("client,image\n0,one\n", "parts.csv:2: image must be a whole number below a billion, not 'one'"),
+        ("client,image\n0,5\n3,6\n", "parts.csv:3: unknown client 3; clients are 0 to 2"),
+        ("client,image\n0,5\n1,1438\n", "parts.csv:3: there is no image 1,438; they are 0 to 1,437"),
+        ("client,image\n0,5\n1,6\n2,5\n", "parts.csv:4: image 5 stands there twice; see parts.csv:2"),
+        ("client,image\n0,5\n2,6\n", "parts.csv: client 1 of 3 owns no image"),
+        ('client,image\n0,"5\n', "parts.csv:2: is not CSV: unexpected end of data"),
+        ('{"0": [1],\n"1": [2}', "parts.csv:2: is not JSON: Expecting ',' delimiter"),
+        ('{"0": 1}', 'parts.csv: must list the images of each client: {"0": [17, 4], "1": [5]}'),
+        ('{"0": [1], "1": [2.5]}', "parts.csv: client 1: image must be a whole number below a billion, not '2.5'"),
+        ('{"a": [1]}', "parts.csv: client must be a whole number below a billion, not 'a'"),
+    ],
+)
+def test_a_wrong_file_is_said_with_its_line(content: str, problem: str, here: Path) -> None:
+    (here / "parts.csv").write_text(content)
+    assert problems(text_with("parts.csv")) == [f"f:4: data.partition: {problem}"]
+
+
+def test_a_file_leaves_no_images_to_validate_on(here: Path) -> None:
+    (here / "parts.csv").write_text(CSV)
+    [problem] = problems(text_with("parts.csv").replace("validation = 0", "validation = 0.1"))
+    assert problem.endswith(
+        "belong to clients; set training.validation = 0, which measures accuracy on the test images"
+    )
+
+
+@pytest.mark.parametrize("backend", ["real", "surrogate"])
+def test_a_run_trains_on_what_clients_own_and_is_verified(backend: str, here: Path) -> None:
+    (here / "parts.json").write_text(json.dumps({client: list(range(client, 1438, 3)) for client in range(3)}))
+    (here / "owned.toml").write_text(text_with("parts.json", more="\ndata_size = [50, 80]"))
+    played = flmarket("run", "owned.toml", "--backend", backend, "-q")
+    assert played.returncode == 0, played.stderr
+    verified = flmarket("verify", "runs", "--rerun")
+    assert verified.returncode == 0, verified.stderr
+    assert "same bytes again" in verified.stdout
+
+
+def test_a_changed_file_is_another_run(here: Path) -> None:
+    (here / "parts.csv").write_text(CSV)
+    (here / "owned.toml").write_text(text_with("parts.csv"))
+    assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
+    (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
+    assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
+    assert len(list((here / "runs").glob("owned-*"))) == 2
