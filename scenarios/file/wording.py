@@ -13,6 +13,7 @@ from scenarios.file.schema import OWN
 _HOMES = {
     (): "at the top of the file, above the first [table]",
     ("clients",): "in [clients]",
+    ("data",): "in [data]",
     ("market",): "in [market]",
     ("training",): "in [training]",
     ("timeline",): "in [timeline]",

@@ -45,6 +45,7 @@ PANES = {
 }
 
 MARKET = ("name", "description", "rounds", "dqi", "market")
+CLIENTS = ("clients", "data")
 CHANGES = ("sweep", "runs", "interventions")
 
 
@@ -107,6 +108,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         match head:
             case "market" | "changes":
                 yield from self._rows((), MARKET if head == "market" else CHANGES)
+            case "clients":
+                yield from self._rows((head,))
+                yield from self._rows((), ("data",))
             case "services":
                 if self.document.services:
                     yield from self._rows((head, self.service))
@@ -286,7 +290,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         form = self.query_one("#form", TabbedContent)
         for name, pane in PANES.items():
             head = pane.removeprefix("tab-")
-            shown = {"market": MARKET, "changes": CHANGES}.get(head, (head,))
+            shown = {"market": MARKET, "clients": CLIENTS, "changes": CHANGES}.get(head, (head,))
             count = sum(problem.key.partition(".")[0] in shown for problem in self.problems)
             tab, label = form.get_tab(pane), f"{name} ✘{count}" if count else name
             if str(tab.label) != label:  # else it would be laid out again

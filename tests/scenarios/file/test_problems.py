@@ -6,7 +6,7 @@ from scenarios.file.checks import Catalogue
 from scenarios.loader import ScenarioError, parse
 
 OWN = " (--plugin FILE loads your own)"
-TOP = "name, description, rounds, dqi, clients, market, training, timeline, services, sweep, runs, interventions"
+TOP = "name, description, rounds, dqi, clients, data, market, training, timeline, services, sweep, runs, interventions"
 
 # (case, text in the good scenario, what it becomes, the problems)
 BAD = [

@@ -81,7 +81,7 @@ def test_the_schema_ends_where_anything_or_nothing_may_stand() -> None:
         ("what fits decide", "| `momentum` | number |  | as fitted, else 0.0 | at least 0, less than 1 |"),
         ("a name that fits decide", "| `model` | name |  | as fitted, else cnn |  |"),
         ("a choice", '| `device` | `"cpu"` or `"cuda"` |  | `"cpu"` |  |'),
-        ("a list", "| `data_size` | list of integers | images | required | 1 to 100 items; each 1 to 1,000,000 |"),
+        ("a list", "| `data_size` | list of integers | images | `[]` | at most 100 items; each 1 to 1,000,000 |"),
         ("what may be absent", "| `slot` | number | seconds | absent | more than 0, at most 1,000,000,000,000 |"),
         ("a name", "| `name` | name |  | required |  |"),
         ("any text", "| `checkpoint` | text |  | absent | 1 to 4,096 letters |"),
