@@ -11,6 +11,7 @@ from PIL import Image
 from torch import nn
 
 from fl.data.dataset import Shape
+from fl.data.registry import BUILTIN
 from fl.training.networks import build
 from support.shell import flmarket, process
 
@@ -82,6 +83,15 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
     again = process("verify", "runs", "--rerun", cwd=folder, env={"FLMARKET_FITS": str(folder / "own")})
     assert again.returncode == 2
     assert "data set 'pets/:0.3' is not the one with which the run was played" in again.stdout + again.stderr
+
+
+def test_each_data_set_has_a_card_with_its_sizes_and_its_licence() -> None:
+    found = dict(re.findall(r"^\| `([\w-]+)` \| (\d.*?) \|", PAGE, re.MULTILINE))
+    assert found == {name: f"{it.info.train_size:,} + {it.info.test_size:,}" for name, it in BUILTIN.items()}
+    for name, source in BUILTIN.items():
+        assert re.search(
+            rf"^\| `{name}` \| \d.*(; {re.escape(source.info.licence)} \||as `emnist-digits`)", PAGE, re.MULTILINE
+        )
 
 
 @pytest.mark.parametrize("name", ["cnn", "mlp", "resnet8"])

@@ -40,12 +40,18 @@ def test_the_readme_is_short() -> None:
     assert len(text.split()) <= 1_100
 
 
-def test_citation_and_changelog_are_of_this_version() -> None:
+def test_citation_changelog_and_recipe_are_of_this_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r"^(\w[\w-]*): (.+)$", citation, re.M))
     assert (fields["title"], fields["version"], fields["license"]) == (
         project["name"], project["version"], project["license"]
     )  # fmt: skip
+    recipe = (ROOT / "conda/recipe.yaml").read_text(encoding="utf-8")
+    assert f"version: {project['version']}\n" in recipe
+    names = {"matplotlib": "matplotlib-base", "typing-extensions": "typing_extensions"}  # those of conda-forge
+    needed = [re.fullmatch(r"([\w-]+)(>=.+)", it) for it in project["dependencies"]]
+    run = re.findall(r"    - (\S+) (>=\S+)", recipe.partition("  run:\n")[2])
+    assert run == [("python", project["requires-python"]), *((names.get(it[1], it[1]), it[2]) for it in needed if it)]
     released = re.findall(r"^## \[(.+)\](?: - (.+))?$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     assert released[:2] == [("Unreleased", ""), (fields["version"], fields["date-released"])]
