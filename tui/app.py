@@ -33,6 +33,7 @@ from tui.terminal import heed
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
+    from tui.screens.help import Row
     from tui.screens.start_run_dialog import Choice
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
@@ -51,11 +52,18 @@ class MarketApp(App[None]):
     CSS_PATH = ["app.tcss", "screens/dialog.tcss", "screens/home.tcss"]
     BINDINGS = [
         Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="Help for what has the focus"),
-        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("colon", "command_palette", "Command", show=False, tooltip="Type a command"),
         Binding("ctrl+p", "command_palette", "Command", show=False, priority=True, tooltip="Type a command"),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True),
+        Binding(
+            "ctrl+z",
+            "suspend_process",
+            "Suspend",
+            show=False,
+            priority=True,
+            tooltip="Suspend flmarket (fg resumes it)",
+        ),
         *SEARCH,
     ]
 
@@ -292,13 +300,19 @@ class MarketApp(App[None]):
         from tui.palette import Palette
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette())
 
     def action_help(self) -> None:
         from tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen.on(self))
+            self.push_screen(HelpScreen.of_focus(self, self.every_key))
+
+    def every_key(self) -> "Iterable[Row]":
+        """Return the keys of all screens."""
+        from tui.key_names import every_key
+
+        return every_key(MarketApp, self.settings.keys)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key is of use: only lists are searched."""
@@ -326,11 +340,10 @@ class MarketApp(App[None]):
         return home
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield what the command palette offers."""
+        """Return what the command palette offers."""
         from tui.palette import commands
 
-        yield from super().get_system_commands(screen)
-        yield from commands(self, self, self.home, screen)
+        return commands(self, self, self.home, screen)
 
     async def action_quit(self) -> None:
         running = self._runs.running() if self._runs is not None else []

@@ -1,24 +1,43 @@
-"""The palette's commands in addition to Textual's own: every key of the screen, every scenario, every run."""
+"""The command line: every key of the screen, every scenario, every run and every theme, found by words."""
 
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SystemCommand
-from textual.command import CommandPalette
+from textual.command import CommandPalette, Hit, Hits, SearchIcon
 from textual.screen import ModalScreen, Screen
+from textual.system_commands import SystemCommandsProvider
 from textual.widgets import OptionList
 
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
-from tui.style.key_bindings import once, working
+from tui.style.formats import matches
+from tui.style.key_bindings import MOVES, label, once, purpose, working, written
 
 if TYPE_CHECKING:
     from tui.state.catalogue import Entry
 
 
+class Commands(SystemCommandsProvider):
+    """Finds commands by their names, as Textual does, and by what is said of them, too."""
+
+    async def search(self, query: str) -> Hits:
+        matcher, words = self.matcher(query), query.lower().split()
+        for name, said, run, _ in self.app.get_system_commands(self.screen):
+            # One that is named so comes before one of which it is said.
+            if score := matcher.match(name) or 0.1 * matches(f"{name} {said}", words):
+                yield Hit(score, matcher.highlight(name), run, help=said)
+
+
 class Palette(CommandPalette):
     """Textual's command palette; there, page up and page down fail while the list is not shown yet."""
+
+    def __init__(self) -> None:
+        super().__init__([Commands], placeholder="a command, scenario, run or theme …", id="--command-palette")
+
+    def on_mount(self) -> None:
+        self.query_one(SearchIcon).icon = ":"  # not every terminal has Textual's magnifying glass
 
     def _action_command_list(self, action: str) -> None:
         if self.query_one(OptionList).scrollable_content_region:
@@ -34,17 +53,18 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
         for session in navigator.runs.sessions:
             show = partial(navigator.show_market, session)
             yield SystemCommand(f"Go to {session.label}", session.state, show)
-        yield SystemCommand("Watch all runs", str(navigator.out), lambda: navigator.show_batch(navigator.out))
+        folder = navigator.batch
+        yield SystemCommand("Watch all runs", f"the batch in {folder}", lambda: navigator.show_batch(folder))
         for entry in home.entries:
             yield from _entry(navigator, home, entry)
 
 
 def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
     for active in once(working(screen)):
-        binding = active.binding
-        key = app.get_key_display(binding)
-        run = partial(app.run_action, binding.action, active.node)
-        yield SystemCommand(binding.description, f"key {key}", run)
+        binding, said = active.binding, purpose(screen, active)
+        if said and said not in MOVES and binding.action != "command_palette":
+            run = partial(app.run_action, binding.action, active.node)
+            yield SystemCommand(label(screen, binding), f"key {written(binding)} · {said}", run)
 
 
 def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[SystemCommand]:

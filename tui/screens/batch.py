@@ -48,7 +48,12 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
             Binding("s", "sort", "Sort: Sort by scenario, state, time left, accuracy or change"),
             Binding("g", "group", "Group seeds: One line for all seeds of a scenario and policy"),
             Binding("n", "next_problem(1)", "Next problem: Go to the next run that failed or was interrupted"),
-            Binding("N", "next_problem(-1)", "Previous problem: Go to the one before", show=False),
+            Binding(
+                "N",
+                "next_problem(-1)",
+                "Previous problem: Go to the previous run that failed or was interrupted",
+                show=False,
+            ),
             Binding("space", "mark", "Mark: Mark the run, to compare it"),
             Binding("c", "compare", "Compare: Compare the marked runs"),
             Binding("escape", "back", "Back: Go back"),

@@ -39,13 +39,13 @@ class CompareScreen(Screen[None]):
         [
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price"),
             Binding("tab,right", "service(1)", "Next service: Show the next service in the plot"),
-            Binding("shift+tab,left", "service(-1)", "Previous service: Show the one before", show=False),
+            Binding("shift+tab,left", "service(-1)", "Previous service: Show the service before", show=False),
             Binding("l", "align", "Same round/latest: Compare at the same round, or each run at its latest"),
             Binding("s", "seeds", "Means/each run: Show means over seeds, or each run"),
             Binding("b", "baseline", "Next baseline: Measure differences from the next run"),
             Binding("space", "pause", "Pause/resume all: Pause or resume the live runs"),
             Binding("enter", "open", "Open run: Open the run; of a mean, show its runs", key_display="enter"),
-            Binding("x", "picture", "Picture: Save a picture of the screen"),
+            Binding("x", "picture", "Picture: Export a picture of the screen"),
             Binding("escape", "back", "Back: Go back; the runs continue"),
         ],
     )

@@ -39,7 +39,8 @@ class Dialog(ModalScreen[Result | None]):
 
     BINDINGS = [
         Binding("escape", "cancel", "Cancel"),
-        Binding("question_mark,f1", "app.help", "Help", key_display="F1"),  # a text field takes the ? for itself
+        # A text field takes the ? for itself.
+        Binding("question_mark,f1", "app.help", "Help", key_display="F1", tooltip="Help for what has the focus"),
         *SEARCH,
     ]
 

@@ -1,29 +1,41 @@
-"""The help for the panel or screen that has the focus, and the keys that work there."""
+"""The help for the panel or screen that has the focus, with the keys that work there, and a search for any other."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.table import Table
+from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
+from tui.style.formats import matches
 from tui.style.key_bindings import purposes
+
+Row = tuple[str, str, str]  # keys, what they are for, and where
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows a help text, then the keys."""
+    """Shows a help text, then the keys; while one searches, of all screens those keys that are found."""
 
-    BINDINGS = [Binding("escape,question_mark,f1,q", "app.pop_screen", "Close", key_display="esc")]
+    BINDINGS = [
+        Binding("escape,question_mark,f1,q", "close", "Close", key_display="esc"),
+        Binding("slash", "search", "Search", tooltip="Search the keys of all screens"),
+    ]
+    AUTO_FOCUS = "VerticalScroll"
 
-    def __init__(self, title: str, words: str, keys: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, title: str, words: str, keys: Iterable[tuple[str, str]], every: Callable[[], Iterable[Row]]
+    ) -> None:
+        """Show help; ``every`` returns the keys of all screens, which takes imports."""
         super().__init__()
-        self._title, self.words, self._keys = title, flowing(words), list(keys)
+        self._title, self.words, self._keys, self._every = title, flowing(words), list(keys), every
+        self._all: Sequence[Row] = ()
 
     @classmethod
-    def on(cls, app: App[None]) -> "HelpScreen":
+    def of_focus(cls, app: App[None], every: Callable[[], Iterable[Row]]) -> "HelpScreen":
         """Return the help for what has the focus, or else for the screen."""
         title, words = "flmarket", ""
         around = app.focused.ancestors_with_self if app.focused else [app.screen]
@@ -31,19 +43,54 @@ class HelpScreen(ModalScreen[None]):
             if text := getattr(widget, "HELP", None):
                 title, words = str(getattr(widget, "NAME", "") or type(widget).__name__.removesuffix("Screen")), text
                 break
-        return cls(title, words, [(" ".join(keys), purpose) for purpose, keys in purposes(app.screen).items()])
+        return cls(title, words, [(" ".join(keys), it) for it, keys in purposes(app.screen).items()], every)
 
     def compose(self) -> ComposeResult:
-        keys = Table(box=None, show_header=False, pad_edge=False)
-        keys.add_column(style="bold", justify="right")
-        keys.add_column()
-        for key, words in self._keys:
-            keys.add_row(key, words)
         with VerticalScroll(classes="box help"):
-            yield Static(f"[b]{self._title}[/b]   (esc closes)")
-            yield Static(self.words)
-            yield Static("\n[b]Keys here[/b]")
-            yield Static(keys)
+            yield Static(f"[b]{self._title}[/b]   (esc closes, / searches the keys of all screens)")
+            yield Input(placeholder="words such as fork or pause, or a key such as O", compact=True)
+            yield Static(self.words, classes="of-focus")
+            yield Static("\n[b]Keys here[/b]", classes="of-focus")
+            yield Static(_table(self._keys), id="keys")
+
+    def action_search(self) -> None:
+        self._all = self._all or list(self._every())
+        self.add_class("-searching")
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        words = event.value.split()
+        self.query(".of-focus").set(display=not words)
+        found = [row for row in self._all if all(_has(row, word) for word in words)]
+        rows: Iterable[Sequence[str]] = (found or [("", "No key has these words.", "")]) if words else self._keys
+        self.query_one("#keys", Static).update(_table(rows))
+
+    @on(Input.Submitted)
+    def _searched(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        """Clear the search, or else close."""
+        if self.has_class("-searching"):
+            self.remove_class("-searching")
+            self.query_one(Input).value = ""
+            self._searched()
+        else:
+            self.dismiss()
+
+
+def _has(row: Row, word: str) -> bool:
+    """Whether a key is written as a word, or what is said of it has the word; that of one letter is a key."""
+    return word in row[0].split() or (len(word) > 1 and matches(" ".join(row), [word.lower()]))
+
+
+def _table(rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def flowing(words: str) -> str:

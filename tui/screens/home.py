@@ -47,7 +47,7 @@ class HomeScreen(Screen[None]):
             Binding("space", "mark", "Mark: Mark the run, to compare it"),
             Binding("c", "compare", "Compare marked: Compare the marked runs"),
             Binding("b", "batch", "Batch: Watch all runs of the folder"),
-            Binding("slash", "search", "Search: Search", key_display="/"),
+            Binding("slash", "search", "Search: Show only entries that have some words", key_display="/"),
             Binding("f5", "reload", "Reload: Look again what there is", show=False),
             Binding("escape", "leave_search", "List: Clear the search", show=False),
             Binding("q", "app.quit", "Quit"),

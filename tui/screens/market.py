@@ -39,12 +39,12 @@ class MarketScreen(PlaybackScreen):
         "market",
         [
             Binding("space", "play", "Pause: Pause or resume the run; play or stop a replay"),
-            Binding("question_mark,f1", "app.help", "Help", key_display="?"),
+            Binding("question_mark,f1", "app.help", "Help: Help for what has the focus", key_display="?"),
             Binding("s", "step", "Round: Play or show one round"),
             Binding("e", "walk(1)", "Event: Walk through the events of the round"),
             Binding("E", "walk(-1)", "Event back: Walk back through the events", show=False),
-            Binding("plus,equals_sign", "faster(1)", "Speed: Play faster", key_display="+ -"),
-            Binding("minus", "faster(-1)", "Slower: Play more slowly", show=False),
+            Binding("plus,equals_sign", "faster(1)", "Speed: Play at a higher speed", key_display="+ -"),
+            Binding("minus", "faster(-1)", "Slower: Play at a lower speed", show=False),
             Binding("F", "full_speed", "Full speed: Play at full speed", show=False),
             Binding("M", "motion", "Motion: Let slow rounds unfold, or show them as a whole", show=False),
             Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
@@ -61,11 +61,16 @@ class MarketScreen(PlaybackScreen):
                 "O", "jump('conflict', -1)", "Previous outbid: Previous round in which an offer is refused", show=False
             ),
             Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
-            Binding("i", "shock", "Shock: Change the market in a fork of the run"),
+            Binding("i", "shock", "Shock: Change the market by an intervention, in a fork of the run"),
             Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
-            Binding("x", "export", "Export: Export a table, or a picture of the screen"),
+            Binding("x", "export", "Export: Export a table as CSV, or a picture of the screen"),
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
-            Binding("b", "toggle_book", "Book of a service/client", show=False),
+            Binding(
+                "b",
+                "toggle_book",
+                "Book of a service/client: Show the order book of the service, or that of the client",
+                show=False,
+            ),
             Binding("W", "ask(False)", "Why: Why the client serves whom it serves", show=False, key_display="W"),
             Binding(
                 "B", "ask(True)", "Best set: The best set that the service could have had", show=False, key_display="B"

@@ -14,7 +14,7 @@ from tui.widgets.line_view import LineView
 
 Listing = LineView | OptionList
 
-NO_HIT = "no line has these words"
+HINT, NO_HIT = "enter stays there, esc goes back", "no line has these words"
 
 
 class SearchLine(ModalScreen[Sequence[str]]):
@@ -37,7 +37,7 @@ class SearchLine(ModalScreen[Sequence[str]]):
         with Horizontal():
             yield Static("/")
             yield Input(placeholder=" ".join(self._sought), compact=True)
-            yield Static("", id="no-hit")
+            yield Static(HINT, id="hint")
 
     @on(Input.Changed)
     def _look(self, event: Input.Changed) -> None:
@@ -45,7 +45,7 @@ class SearchLine(ModalScreen[Sequence[str]]):
         found = seek(self._listing, words, self._began) if words else True
         if not (words and found):
             go_to(self._listing, self._began)
-        self.query_one("#no-hit", Static).update("" if found else NO_HIT)
+        self.query_one("#hint", Static).update(HINT if found else NO_HIT)
 
     @on(Input.Submitted)
     def _keep(self, event: Input.Submitted) -> None:

@@ -63,12 +63,12 @@ def stands_for(screen: Screen[Any], key: str) -> str:
 
 SEARCH: list[BindingType] = [
     Binding("slash", "app.search", "Search", show=False, tooltip="Search the list for words"),
-    Binding("n", "app.next_hit(1)", "Next hit", show=False, tooltip="Go to the next line that was searched for"),
-    Binding("N", "app.next_hit(-1)", "Previous hit", show=False, tooltip="Go to the one before"),
+    Binding("n", "app.next_hit(1)", "Next hit", show=False, tooltip="Go to the next hit of the search"),
+    Binding("N", "app.next_hit(-1)", "Previous hit", show=False, tooltip="Go to the previous hit of the search"),
 ]
 """The keys with which lists are searched; those of the app do not reach a dialog, which has them, too."""
 
-_PURPOSES = {
+MOVES = {
     "Choose another line": "cursor_up cursor_down",
     "Go a page up or down": "page_up page_down",
     "Go to the first or the last line": "first last",
@@ -79,10 +79,23 @@ _PURPOSES = {
     "Open the list of choices": "show_overlay",
     "Go to the next or the previous part": "app.focus_next app.focus_previous",
     "Copy the text that is marked with the mouse": "screen.copy_text",
-    "Suspend flmarket (fg resumes it)": "suspend_process",
 }
-WORDS = {action: words for words, actions in _PURPOSES.items() for action in actions.split()}
-"""The purposes of Textual's own keys, by their actions; those of a text field are not listed."""
+"""The purposes of keys that move, mostly Textual's own, with their actions; those of a text field are not listed."""
+
+_WORDS = {action: words for words, actions in MOVES.items() for action in actions.split()}
+
+
+def purpose(screen: Screen[Any], active: ActiveBinding) -> str:
+    """Return what a key is for; empty for a key of Textual's that needs no words."""
+    binding = active.binding
+    words = active.tooltip or _WORDS.get(binding.action, "")
+    return words or (label(screen, binding) if binding.show or binding.id else "")
+
+
+def written(binding: Binding) -> str:
+    """Return how a key is written in help."""
+    modifiers, key = binding.parse_key()
+    return "+".join([*modifiers, "enter" if key == "enter" else format_key(key)])
 
 
 def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
@@ -90,12 +103,7 @@ def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     vim = {stands_for(screen, key): "gg" if key == "g" else key for pair in VIM for key in pair}
     for active in working(screen):
-        binding = active.binding
-        words = active.tooltip or WORDS.get(binding.action, "")
-        if not words and (binding.show or binding.id):  # else it is one of Textual's
-            words = label(screen, binding)
-        modifiers, key = binding.parse_key()
-        if words and "super" not in modifiers:
-            written = "enter" if key == "enter" else format_key(key)
-            found.setdefault(words, []).extend(["+".join([*modifiers, written]), *filter(None, [vim.get(binding.key)])])
+        if (words := purpose(screen, active)) and "super" not in active.binding.key:
+            keys = [written(active.binding), *filter(None, [vim.get(active.binding.key)])]
+            found.setdefault(words, []).extend(keys)
     return {words: list(dict.fromkeys(keys)) for words, keys in found.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from textual.screen import Screen
 
-from support.screens import watching
+from support.screens import painted, watching
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
@@ -19,7 +19,7 @@ RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "C
 
 async def listed(app: MarketApp) -> list[tuple[str, str]]:
     """The lines of keys in the help for what has the focus."""
-    screen = HelpScreen.on(app)
+    screen = HelpScreen.of_focus(app, app.every_key)
     return screen._keys
 
 
@@ -49,3 +49,34 @@ async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_s
             app.push_screen(other)
             await pilot.pause(0.2)
             check(await listed(app), type(other).__name__)
+
+
+async def test_the_keys_of_all_screens_are_searched(app: MarketApp, play_small: Play) -> None:
+    def found() -> list[tuple[str, str]]:
+        """The keys that are shown, each with where it works."""
+        region = app.screen.query_one("#keys").region
+        lines = [line[region.x : region.right].split() for line in painted(app).splitlines()]
+        return [(line[0], line[-1]) for line in lines[region.y : region.bottom]]
+
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("question_mark", "slash", *"fork")
+        await pilot.pause(0.2)
+        assert found() == [("i", "Market")]
+        assert "accuracy of its model" not in painted(app)  # the words on the panel
+        await pilot.press(*["backspace"] * 4, *"seeds", "enter")
+        await pilot.pause(0.2)
+        assert found() == [("s", "Compare"), ("enter", "Batch"), ("g", "Batch")]
+        await pilot.press("slash", *["backspace"] * 5, "O")  # a key, not any word with an o
+        await pilot.pause(0.2)
+        assert found() == [("O", "Market")]
+        await pilot.press("escape")
+        assert "accuracy of its model" in painted(app)
+        await pilot.press("escape")
+        assert app.screen is screen
+
+
+async def test_a_key_that_was_changed_is_listed_as_it_is_now(small: Path) -> None:
+    app = MarketApp(out=small / "runs", folder=small)
+    app.settings.keys = {"market.pause": "p,ctrl+t"}
+    [row] = [row for row in app.every_key() if row[1].startswith("Pause or resume the run")]
+    assert row[0] == "p ctrl+t"
