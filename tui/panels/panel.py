@@ -31,6 +31,11 @@ class Panel(Vertical):
         if self._words:  # before the first layout there was no room for them
             self.entitle(self._words)
 
+    def on_click(self) -> None:
+        """Take the focus where its frame, or what else does not take it itself, is clicked."""
+        if not self.has_focus_within:
+            self.target.focus()
+
     def show(self, view: Moment) -> None:
         """Show a moment of a run that has begun."""
         self.view = view

@@ -17,18 +17,19 @@ class PanelBar(Static):
     def show(self, panels: Sequence[Panel], active: int) -> None:
         """Show the panels' names, the active one in brackets."""
         line = Text(no_wrap=True)
-        self._starts: list[tuple[int, int]] = []
+        self._places: list[tuple[int, int, int]] = []  # where each begins and ends, and its number
         faint = tint(self.app, "foreground", dim=True)
         for panel in panels:
-            self._starts.append((len(line.plain), panel.NUMBER))
+            start = len(line)
             name = f"{panel.NUMBER} {panel.SHORT or panel.NAME}"
             chosen = active == panel.NUMBER
             line.append(
                 f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else faint
             )
+            self._places.append((start, len(line), panel.NUMBER))
         self.update(line, layout=False)
 
     def on_click(self, event: events.Click) -> None:
-        under = [number for start, number in self._starts if start <= event.x]
-        if under:
-            self.post_message(PanelWanted(under[-1]))
+        for start, end, number in self._places:
+            if start <= event.x < end:
+                self.post_message(PanelWanted(number))

@@ -54,7 +54,11 @@ class SeekBar(Widget):
         line = [Segment(cell, base + style) for cell, style in zip(cells, styles, strict=True)]
         return Strip([Segment(" ", base), *line, Segment(" ", base)], self.size.width).simplify()
 
-    def on_click(self, event: events.Click) -> None:
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if event.button:
+            self.on_click(event)
+
+    def on_click(self, event: events.MouseEvent) -> None:
         if self._view is not None and len(self._view.session.history):
             width = max(1, self.size.width - 2)
             wanted = 1 + round((event.x - 1) / max(1, width - 1) * (self._total - 1))

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.geometry import Size
+from textual.keys import _character_to_key
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -32,6 +33,11 @@ class Key(NamedTuple):
     @property
     def width(self) -> int:
         return cell_len(self.written) + cell_len(self.words) + 2
+
+    def under(self, x: int) -> str:
+        """Return the name of the key under the mouse, of those that are written together, such as ``[ ]``."""
+        character = self.written[x : x + 1].strip()
+        return _character_to_key(character) if character and " " in self.written else self.name
 
 
 MORE = Key("question_mark", "…", "", "")  # stands for keys that there is no room for; help lists them
@@ -90,7 +96,7 @@ class KeyBar(Widget):
     def on_click(self, event: events.Click) -> None:
         end = 0
         for key in self.shown:
-            end += key.width
+            begin, end = end, end + key.width
             if event.x < end:
-                self.app.simulate_key(key.name)
+                self.app.simulate_key(key.under(event.x - begin))
                 return
