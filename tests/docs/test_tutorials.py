@@ -32,7 +32,8 @@ def labels(table: str) -> list[list[str]]:
 def test_the_program_makes_a_table_and_a_figure_like_the_pages(
     name: str, shorter: str, columns: int, tmp_path: Path
 ) -> None:
-    """Of fewer runs, each shorter: the same rows and columns."""
+    """Of fewer runs, each shorter: the same rows and columns, also in a folder where README's commands have run."""
+    assert flmarket("run", "quickstart", "--backend", "surrogate", "--quiet", cwd=tmp_path).returncode == 0
     text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     *policy, program = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     for source in policy:
