@@ -28,7 +28,11 @@ TICK = 0.2  # seconds between two looks at whether processes are still there
 NOTE = 256  # bytes before a process's last words, in which it writes what it is about to do
 
 _LAST_WORDS = 400
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    # glibc returns a large array to the system when it is freed; the next round would pay for its pages again.
+    "MALLOC_MMAP_THRESHOLD_": f"{1 << 25}", "MALLOC_TRIM_THRESHOLD_": f"{1 << 28}",
+}  # fmt: skip
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>\S+)$', re.MULTILINE)
 
 Message = dict[str, Any]
@@ -61,7 +65,7 @@ class Process:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env=_ONE_THREAD | os.environ,
+                env=_ENVIRONMENT | os.environ,
                 # Ctrl-C is for this process, which ends the other one.
                 start_new_session=True,
             )
