@@ -1,4 +1,4 @@
-"""docs/licences.md lists the packages that flmarket needs; their licences, and those of what they need, are permissive."""
+"""docs/licences.md lists what flmarket needs; the licences of these, and of what they need, are permissive."""
 
 import re
 from importlib import metadata
