@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flmarket.api import load, parallel_env, read, run, service_env, spaces, train, vector_env
     from flmarket.core.errors import InputError, RunError
     from flmarket.core.plugins import PluginError
+    from flmarket.trackers import MLflow, TensorBoard, WandB
     from learning.client_selection.selection import fill_budget
     from learning.environments.agent_policy import policy_from
     from learning.policy import Policy, PolicyContext, policy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
     from scenarios.plugin_files import load_plugin
     from scenarios.running.batch import BatchFailed
+    from scenarios.running.observer import Tracker
 
     __version__: str
 
@@ -41,6 +43,7 @@ __all__ = [
     "Feedback",
     "Fork",
     "InputError",
+    "MLflow",
     "Mechanism",
     "Observation",
     "Offer",
@@ -54,6 +57,9 @@ __all__ = [
     "ScenarioError",
     "Setting",
     "Status",
+    "TensorBoard",
+    "Tracker",
+    "WandB",
     "allocate",
     "behaviour",
     "dataset",
@@ -84,6 +90,7 @@ _ELSEWHERE = {
     "Feedback": "des.observation",
     "Fork": "flmarket.analysis.what_if.fork",
     "InputError": "flmarket.core.errors",
+    "MLflow": "flmarket.trackers",
     "Mechanism": "des.mechanisms.mechanism",
     "Observation": "des.observation",
     "Offer": "des.observation",
@@ -97,6 +104,9 @@ _ELSEWHERE = {
     "ScenarioError": "scenarios.file.problems",
     "Setting": "des.behaviours.behaviour",
     "Status": "des.observation",
+    "TensorBoard": "flmarket.trackers",
+    "Tracker": "scenarios.running.observer",
+    "WandB": "flmarket.trackers",
     "allocate": "des.allocation",
     "behaviour": "des.behaviours.behaviour",
     "dataset": "fl.data.registry",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
     from scenarios.file.schema import Scenario
+    from scenarios.running.observer import Tracker
 
 
 @in_python()
@@ -68,6 +69,9 @@ class Batch(RunOptions):
     seeds: Annotated["int | Iterable[int]", Doc("One run each; a number N means the seeds 0 to N - 1.")] = 1
     _: KW_ONLY
     progress: Annotated[bool, Doc("Report progress, notes and failures on stderr.")] = True
+    trackers: Annotated[
+        "Sequence[Tracker]", Doc("Follow the runs that are played: ``[flmarket.TensorBoard('curves')]``.")
+    ] = ()
 
 
 @in_python()
@@ -103,6 +107,7 @@ def run(batch: Batch) -> "Results":
             progress=batch.progress,
             failures=batch.progress,
             words=pythonic,
+            trackers=batch.trackers,
         )
     except KeyboardInterrupt as error:
         error.add_note("the same call continues each interrupted run from its last checkpoint")

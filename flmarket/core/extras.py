@@ -15,7 +15,9 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "rl": "RL environments: `flmarket.parallel_env`, `service_env`, `vector_env`; `examples/train_sb3.py`",
         "ray": "`flmarket run --engine ray`",
         "parquet": "`flmarket export --parquet`",
-        "tensorboard": "`flmarket train --tensorboard`",
+        "tensorboard": "`flmarket train --tensorboard`, `flmarket run --track tensorboard`",
+        "mlflow": "`flmarket run --track mlflow`",
+        "wandb": "`flmarket run --track wandb` (Weights & Biases)",
         "web": "`flmarket tui --web`",
         "png": "pictures of the screen as PNG as well as SVG",
     }

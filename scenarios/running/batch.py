@@ -12,7 +12,7 @@ from scenarios.logs.directory import LOG
 from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
-from scenarios.running.observer import RunObserver
+from scenarios.running.observer import RunObserver, Tracker, Tracking
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, expand, planned
 from scenarios.running.pool import Pool
@@ -55,6 +55,7 @@ def play_batch(
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
     words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
     first: Process | None = None,  # see ``run_all``
+    trackers: Sequence[Tracker] = (),  # follow the runs that are played
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr."""
     from scenarios.running.notes import notes
@@ -70,10 +71,11 @@ def play_batch(
 
             cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
         observer = stack.enter_context(reporter(quiet=not progress, silent=not failures, words=words))
-        told = notes({run.digest: run.scenario for run in runs}.values(), shelf)
-        for note in (*left_out, *told) if progress else ():
+        about = notes({run.digest: run.scenario for run in runs}.values(), shelf)
+        for note in (*left_out, *about) if progress else ():
             observer.note(note)
-        result = run_all(runs, shelf, observer, options, cluster=cluster, first=first)
+        told = Tracking(observer, trackers) if trackers else observer
+        result = run_all(runs, shelf, told, options, cluster=cluster, first=first)
         for note in _caveats(result.complete) if progress else ():
             observer.note(note)
     if result.failed:

@@ -42,6 +42,13 @@ def run(
     seed: Seed = None,
     assignments: Assignments = None,
     plugin: Plugins = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=WHERE]",
+            help="Also send the rounds to tensorboard[=FOLDER], mlflow[=EXPERIMENT] or wandb[=PROJECT]. Repeatable.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would run and what is already complete.")
     ] = False,
@@ -60,6 +67,7 @@ def run(
         # It imports what it needs while this process reads and checks what to play.
         first = stack.enter_context(Process()) if options.engine == "local" and not dry_run else None
         from flmarket.cli.results import print_next_steps, print_results
+        from flmarket.trackers import named
         from scenarios.build import images_of
         from scenarios.file.checks import installed
         from scenarios.loader import points
@@ -67,6 +75,7 @@ def run(
         from scenarios.running.batch import BatchFailed, play_batch
         from scenarios.running.planning import changed
 
+        trackers = [named(text) for text in track or []]
         load_plugins(plugin)
         check_policies(policy or [])
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
@@ -86,6 +95,7 @@ def run(
                 options,
                 progress=not quiet,
                 first=first,
+                trackers=trackers,
             ).complete
         except BatchFailed as error:
             failed, complete = True, error.result.complete

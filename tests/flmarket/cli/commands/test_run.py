@@ -208,3 +208,14 @@ def test_a_mistake_is_named_with_status_2_and_no_traceback(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+def test_the_command_names_trackers(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    few = ("run", "quickstart", "--backend", "surrogate", "--rounds", "2")
+    done = flmarket(*few, "--track", "tensorboard=curves", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("curves/quickstart-*/as-configured/seed-0000/events.*"))) == 1
+    done = flmarket(*few, "--track", "tensorbord", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--track tensorbord: unknown tracker 'tensorbord'; did you mean 'tensorboard'?" in done.stderr

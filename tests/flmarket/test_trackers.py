@@ -1,0 +1,111 @@
+"""Trackers of experiments: told every round of every run, whatever plays it, and harmful to none."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import flmarket
+
+NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
+
+
+@pytest.fixture
+def scenario() -> flmarket.Scenario:
+    return flmarket.load("quickstart", {"training.backend": "surrogate", "rounds": 4})
+
+
+class Notebook(flmarket.Tracker):
+    def __init__(self) -> None:
+        self.told: dict[str, list[tuple[int, Mapping[str, float]]]] = {}
+        self.ended: dict[str, Exception | None] = {}
+
+    def begin(self, run: Any) -> None:
+        self.told[run.label] = []
+
+    def round(self, run: Any, number: int, values: Mapping[str, float]) -> None:
+        self.told[run.label].append((number, values))
+
+    def end(self, run: Any, error: Exception | None) -> None:
+        self.ended[run.label] = error
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_tracker_is_told_the_numbers_of_all_rounds(jobs: int, scenario: flmarket.Scenario, tmp_path: Path) -> None:
+    mine = Notebook()
+    options = {"jobs": jobs, "out": tmp_path, "progress": False, "trackers": [mine]}
+    results = flmarket.run(scenario, "hqfa", 2, **options)  # type: ignore[arg-type]
+    labels = [f"quickstart (hqfa) seed {seed}" for seed in (0, 1)]
+    assert mine.ended == dict.fromkeys(labels)
+    for seed, label in enumerate(labels):
+        rounds = results.rounds[results.rounds["seed"] == seed].set_index(["round", "service"])
+        assert [number for number, _ in mine.told[label]] == [1, 2, 3, 4]
+        for number, values in mine.told[label]:
+            for column in ("accuracy", "spent", "served", "mean_payment"):
+                found = {name: values.get(f"{name}/{column}") for name in ("digits", "strokes", "scribbles")}
+                logged = rounds.loc[number, column]
+                assert found == {name: None if pd.isna(value) else value for name, value in logged.items()}
+    again = Notebook()
+    flmarket.run(scenario, "hqfa", 2, **(options | {"trackers": [again]}))  # type: ignore[arg-type]
+    assert again.told == {}  # the runs are complete
+
+
+def test_a_run_that_fails_ends_with_its_error(scenario: flmarket.Scenario, tmp_path: Path) -> None:
+    class Failing(flmarket.Policy):
+        def act(self, observation: flmarket.Observation) -> flmarket.Offer:
+            raise ZeroDivisionError("on purpose")
+
+    mine = Notebook()
+    with pytest.raises(flmarket.BatchFailed):
+        flmarket.run(scenario, Failing, out=tmp_path, progress=False, trackers=[mine])
+    [error] = mine.ended.values()
+    assert "on purpose" in str(error)
+
+
+def test_a_tracker_that_raises_harms_no_run(
+    scenario: flmarket.Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(flmarket.Tracker):
+        def round(self, run: Any, number: int, values: Mapping[str, float]) -> None:
+            raise OSError("no network")
+
+    mine = Notebook()
+    results = flmarket.run(scenario, "hqfa", 2, out=tmp_path, trackers=[Broken(), mine])
+    assert len(results) == len(mine.ended) == 2
+    assert capsys.readouterr().err.count("note: Broken is told nothing more: OSError: no network") == 1
+
+
+def test_tensorboard_has_a_curve_for_each_number(scenario: flmarket.Scenario, tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=NO_BOARD)
+    for fresh in (False, True):  # a run that is started over takes the place of what is there
+        tracker = flmarket.TensorBoard(tmp_path / "curves")
+        results = flmarket.run(scenario, "hqfa", out=tmp_path / "runs", progress=False, trackers=[tracker], fresh=fresh)
+    [path] = results.paths
+    read = accumulator.EventAccumulator(str(tmp_path / "curves" / path.relative_to(tmp_path / "runs"))).Reload()
+    points = [(it.step, round(it.value, 6)) for it in read.Scalars("digits/accuracy")]
+    rounds = results.rounds[results.rounds["service"] == "digits"]
+    assert points == list(zip(rounds["round"], rounds["accuracy"], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_mlflow_has_a_run_for_each_run(scenario: flmarket.Scenario, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed (pip install 'flmarket[mlflow]')")
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    flmarket.run(scenario, "hqfa", 2, out=tmp_path, progress=False, trackers=[flmarket.MLflow("market", uri)])
+    client = mlflow.MlflowClient(uri)
+    found = client.search_runs([client.get_experiment_by_name("market").experiment_id])
+    assert sorted(it.data.params["seed"] for it in found) == ["0", "1"]
+    assert {it.info.status for it in found} == {"FINISHED"}
+    assert [it.step for it in client.get_metric_history(found[0].info.run_id, "digits/accuracy")] == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_weights_and_biases_has_a_run_for_each_run(scenario: flmarket.Scenario, tmp_path: Path) -> None:
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed (pip install 'flmarket[wandb]')")
+    tracker = flmarket.WandB("market", mode="offline", dir=str(tmp_path))
+    flmarket.run(scenario, "hqfa", 2, out=tmp_path, progress=False, trackers=[tracker])
+    wandb.teardown()  # its service, a process
+    assert len(list(tmp_path.glob("wandb/offline-run-*/*.wandb"))) == 2
