@@ -25,7 +25,7 @@ class TensorBoard(Tracker):
 
     def __init__(self, folder: Place = "tensorboard") -> None:
         """Track runs below a folder, which is made when the first one begins."""
-        require_extra("tensorboard", "TensorBoard", "TensorBoard and PyTorch", "tensorboard", "torch")
+        require_extra("tensorboard", "flmarket.TensorBoard", "TensorBoard and PyTorch", "tensorboard", "torch")
         self._folder, self._writers = expanded(folder), dict[Path, Any]()
 
     def begin(self, run: Run) -> None:
@@ -50,7 +50,7 @@ class MLflow(Tracker):
 
     def __init__(self, experiment: str = "flmarket", uri: str | None = None) -> None:
         """Track runs in an experiment, which is made if need be; ``uri`` as MLflow's own setting if not given."""
-        require_extra("mlflow", "MLflow", "MLflow", "mlflow")
+        require_extra("mlflow", "flmarket.MLflow", "MLflow", "mlflow")
         from mlflow import MlflowClient
 
         self._client, self._ids = MlflowClient(uri), dict[Path, str]()
@@ -87,7 +87,7 @@ class WandB(Tracker):
 
     def __init__(self, project: str = "flmarket", **settings: Any) -> None:
         """Track runs in a project; ``settings`` are for ``wandb.init``: ``mode="offline"``."""
-        require_extra("wandb", "WandB", "Weights & Biases", "wandb")
+        require_extra("wandb", "flmarket.WandB", "Weights & Biases", "wandb")
         self._settings, self._runs = {"project": project, **settings}, dict[Path, Any]()
 
     def begin(self, run: Run) -> None:
