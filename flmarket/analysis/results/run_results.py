@@ -16,7 +16,7 @@ from des.behaviours.behaviour import TRUTHFUL
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, IntArray
 from flmarket.analysis.results.setting import Setting, settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -55,7 +55,8 @@ class RunResult:
         """Return a run from its frames; its rounds may be fewer than N, as all services have left."""
         rounds, services, count = tables["rounds"], setting.services, setting.scenario.rounds
         played = len(rounds) // len(services)
-        if tuple(rounds["service"]) != services * played or not 0 < played <= count:
+        names = rounds["service"].to_numpy()
+        if tuple(names) != services * played or not 0 < played <= count:
             raise InputError(f"{directory.path}: rounds.csv does not have one row for each round and service")
         curves = {}
         for column in (*HELD, *_MONEY, *_COUNTS):
@@ -64,7 +65,8 @@ class RunResult:
             curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
             if column in _MONEY:
                 curves[column] /= MICRO
-        reached = rounds[rounds["status"] == Status.REACHED].set_index("service")["round"].to_dict()
+        left = rounds["status"].to_numpy() == Status.REACHED
+        reached = dict(zip(names[left], rounds["round"].to_numpy()[left].tolist(), strict=True))
         policies = tuple(rounds["policy"].iloc[: len(services)])
         exits = [reached.get(service) for service in services]
         return cls(setting, policy, policies, seed, directory, curves, exits, tables)
@@ -118,9 +120,13 @@ class RunResult:
 
     def by_service(self, values: "pd.Series[float]") -> FloatArray:
         """Return [M] sums of a column of ``earnings``, or of one like it."""
+        return np.bincount(self._paying, values, len(self.setting.services)).astype(np.float64)
+
+    @cached_property
+    def _paying(self) -> IntArray:
+        """The place of the service that each line of ``earnings`` is of."""
         places = {service: m for m, service in enumerate(self.setting.services)}
-        services = np.array(self.earnings["service"].map(places), dtype=np.int64)
-        return np.bincount(services, values, len(places)).astype(np.float64)
+        return np.array([places[service] for service in self.earnings["service"].to_numpy()], dtype=np.int64)
 
     @property
     def income(self) -> FloatArray:
@@ -131,10 +137,9 @@ class RunResult:
     def _known(self, name: str) -> "pd.DataFrame":
         """Return a table whose services and clients are the scenario's."""
         found = self.tables[name]
-        known = found["service"].isin(self.setting.services) & found["client"].between(
-            0, self.setting.scenario.clients.count - 1
-        )
-        if not known.all():
+        clients, count = found["client"].to_numpy(), self.setting.scenario.clients.count
+        known = set(found["service"].unique()) <= set(self.setting.services)
+        if not known or not ((clients >= 0) & (clients < count)).all():
             raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
         return found
 
