@@ -95,11 +95,11 @@ export([Path("runs")], Path("all.csv"))
 
 
 def test_a_column_of_rounds_is_added_in_two_files(tmp_path: Path) -> None:
-    """The changes are those of docs/logs.md, "Adding a column", made to a copy of the packages."""
+    """The changes are those of CONTRIBUTING.md, "Adding a column to a log", made to a copy of the packages."""
     house = tmp_path / "house"
     for package in ("flmarket", "fl", "des", "learning", "scenarios"):
         shutil.copytree(ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
-    note = PAGE.read_text().partition("## Adding a column")[2]
+    note = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a column to a log")[2]
     changed = set()
     for file, part in re.findall(r"^`([\w/]+\.py)`:(.*?)(?=^`[\w/]+\.py`:|\Z)", note, re.DOTALL | re.MULTILINE):
         for change in re.findall(r"```diff\n(.*?)```", part, re.DOTALL):
