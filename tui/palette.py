@@ -10,6 +10,7 @@ from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.widgets import OptionList
 
+from tui.screens.dialog import Closing
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
 from tui.style.formats import matches
@@ -30,7 +31,7 @@ class Commands(SystemCommandsProvider):
                 yield Hit(score, matcher.highlight(name), run, help=said)
 
 
-class Palette(CommandPalette):
+class Palette(CommandPalette, Closing[None]):
     """Textual's command palette; there, page up and page down fail while the list is not shown yet."""
 
     def __init__(self) -> None:

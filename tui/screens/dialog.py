@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
@@ -34,7 +35,14 @@ class Box(VerticalScroll, can_focus=False):
             options.styles.height = max(3, min(options.option_count, room - 1))  # below is the line of keys
 
 
-class Dialog(ModalScreen[Result | None]):
+class Closing(ModalScreen[Result]):
+    """A screen that closes itself, and not also the one below if enter, esc and clicks come faster than it goes."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_current else AwaitComplete()
+
+
+class Dialog(Closing[Result | None]):
     """A box in the centre of the screen; esc leaves it without a result."""
 
     BINDINGS = [
