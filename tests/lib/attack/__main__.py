@@ -5,12 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from attack import damage, disks, extensions, kills, options, pairs, plugins, runners, texts
+from attack import damage, disks, extensions, kills, options, pairs, plugins, runners, screens, texts
 from attack.campaign import Record, run, table, try_one
+from support.leftovers import prepare
 
 CAMPAIGNS = tuple(
     campaign
-    for module in (texts, options, damage, kills, runners, pairs, plugins, extensions, disks)
+    for module in (texts, options, damage, kills, runners, pairs, plugins, extensions, disks, screens)
     for campaign in module.CAMPAIGNS
 )
 
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=[campaign.name for campaign in CAMPAIGNS])
     parser.add_argument("--number", type=int, help="make this one attempt of --only again, without recording it")
     given = parser.parse_args()
+    prepare()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     chosen = [campaign for campaign in CAMPAIGNS if not given.only or campaign.name in given.only]
     if given.number is not None:

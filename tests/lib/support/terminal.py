@@ -25,6 +25,7 @@ class Terminal:
     """A process in a terminal of its own. As a context manager: no process of its session outlives it.
 
     Attributes:
+        written: what it has written.
         seen: what it has written since the last ``wait_for``.
     """
 
@@ -46,8 +47,8 @@ class Terminal:
         """
         self._master, self._slave = pty.openpty()
         self._before = termios.tcgetattr(self._slave)
-        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.seen = self._written = b""
+        self.resize(80, 24)
+        self.written, self.seen = bytearray(), bytearray()
 
         def begin() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -73,7 +74,7 @@ class Terminal:
 
     def wait_for(self, word: str) -> None:
         """Wait until it writes something."""
-        self.seen = b""
+        self.seen.clear()
         self.wait_until(lambda: word.encode() in self.seen)
 
     def wait_until(self, happened: Callable[[], object]) -> None:
@@ -86,6 +87,10 @@ class Terminal:
     def type(self, keys: str | bytes) -> None:
         """Type something."""
         os.write(self._master, keys if isinstance(keys, bytes) else keys.encode())
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size, which the kernel tells the process."""
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def hang_up(self) -> None:
         """Close the terminal, as one does with a window."""
@@ -102,7 +107,7 @@ class Terminal:
     def restored(self) -> bool:
         """Return whether the terminal is as it was: echo and all that, its main screen, its cursor, no mouse."""
         left = {1049: b"l", 1000: b"l", 1003: b"l", 25: b"h"}
-        set_to = {int(mode): to for mode, to in re.findall(rb"\x1b\[\?(\d+)([hl])", self._written)}  # the last time
+        set_to = {int(mode): to for mode, to in re.findall(rb"\x1b\[\?(\d+)([hl])", self.written)}  # the last time
         modes = all(set_to.get(mode, to) == to for mode, to in left.items())
         return modes and termios.tcgetattr(self._slave) == self._before
 
@@ -128,7 +133,7 @@ class Terminal:
             with suppress(OSError):  # nobody has it open any more
                 text = os.read(self._master, 65536)
                 self.seen += text
-                self._written += text
+                self.written += text
                 return True
         return False
 
