@@ -40,6 +40,7 @@ def _theme(path: Path) -> Theme:
 
 def _is_color(value: object) -> bool:
     try:
-        return isinstance(value, str) and bool(Color.parse(value))
+        color = Color.parse(value) if isinstance(value, str) else None
     except ColorParseError:
         return False
+    return color is not None and color.a == 1 and color.ansi is None  # what Rich draws, too

@@ -205,6 +205,8 @@ async def test_a_theme_of_the_users_own_is_there_and_a_broken_one_is_named(small
         ('prime = "red"', "prime: unknown key; the keys are dark, primary, "),
         ("dark = 1", "dark: must be true or false"),
         ('accent = "red"', "primary: is missing"),
+        ('primary = "transparent"', "primary: must be a colour"),
+        ('primary = "ansi_red"', "primary: must be a colour"),
         ("primary", "Expected '=' after a key"),
     ],
 )
