@@ -25,7 +25,7 @@ _WAITING = NOW | {
 class StatusLine(Static):
     """Two lines of text."""
 
-    def show(self, view: Moment, *, following: bool, playing: bool) -> None:
+    def show(self, view: Moment, *, following: bool, playing: bool, steerable: bool) -> None:
         """Show the state of the run at a moment, and whether new rounds are shown as they come."""
         session = view.session
         state = plain(f" {'▶ replaying' if playing else signed(session.state)} ", state_style(self.app, session.state))
@@ -37,7 +37,7 @@ class StatusLine(Static):
         first = Text.assemble(
             state,
             (place, "bold"),
-            f"  clock {seconds(view.clock)}  {_speed(session)}  ",
+            f"  clock {seconds(view.clock)}  {_speed(session, steerable=steerable)}  ",
             (session.label, faint),
             no_wrap=True,
         )
@@ -88,10 +88,12 @@ class StatusLine(Static):
         )
 
 
-def _speed(session: Session) -> str:
+def _speed(session: Session, *, steerable: bool) -> str:
     """Return how fast the run may be and is, and how long it will take at most: it ends early if all services leave."""
     words = "full speed" if session.speed is None else f"{per_second(session.speed)} rounds/s"
-    if session.speed is not None and not session.over:
+    if not (steerable or session.over):
+        words = "by another process"
+    elif session.speed is not None and not session.over:
         words += " (F: full speed)"
     rate = session.pace.rate() if session.state in {RunState.RUNNING, RunState.INCOMPLETE} else None
     if rate is None or session.scenario is None:

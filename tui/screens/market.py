@@ -147,7 +147,8 @@ class MarketScreen(PlaybackScreen):
             self.session.spoil(error)
 
     def _show(self, view: Moment) -> None:
-        self.query_one(StatusLine).show(view, following=self.head.following, playing=self.playing)
+        steerable = self._runs.steerable(self.session)
+        self.query_one(StatusLine).show(view, following=self.head.following, playing=self.playing, steerable=steerable)
         self.query_one(SeekBar).show(view)
         self._open_panels(view)
         if self.has_class(OPENING):

@@ -116,9 +116,10 @@ class PlaybackScreen(Screen[None]):
     def action_jump(self, what: str, direction: int) -> None:
         self._stop_playing()
         if not self.head.jump(self.session.history, what, direction):
-            where = "after" if direction > 0 else "before"
             words = "service leaves" if what == "exit" else "offer is outbid or dropped"
-            self.notify(f"No {words} {where} round {self.head.round}.", timeout=3)
+            where = f"{'after' if direction > 0 else 'before'} round {self.head.round}"
+            so_far = " so far" if direction > 0 and not self.session.over else ""
+            self.notify(f"No {words} {where}{so_far}.", timeout=3)
         self.draw()
 
     def _start_playing(self) -> None:

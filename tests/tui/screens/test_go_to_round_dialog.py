@@ -67,10 +67,11 @@ async def test_the_status_shows_the_real_speed_and_the_time_left_at_most(app: Ma
         now[0] += 0.5
         session.pace.add()
     async with watching(app, session) as (pilot, screen):
-        assert "full speed, now 2/s, at most 5 s left" in str(screen.query_one(StatusLine).render())  # 10 of 12 rounds
+        shown = screen.query_one(StatusLine)
+        assert "by another process, now 2/s, at most 5 s left" in str(shown.render())  # 10 of 12 rounds
         session.move(RunState.PAUSED)
-        await until(pilot, lambda: "paused" in str(screen.query_one(StatusLine).render()), "the pause")
-        assert "left" not in str(screen.query_one(StatusLine).render()).split("\n")[0]
+        await until(pilot, lambda: "paused" in str(shown.render()), "the pause")
+        assert "left" not in str(shown.render()).split("\n")[0]
 
 
 @pytest.mark.parametrize("state", [RunState.COMPLETE, RunState.INTERRUPTED])

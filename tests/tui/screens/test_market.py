@@ -93,6 +93,16 @@ async def test_jumps_to_exits_and_conflicts(app: MarketApp, play_small: Play) ->
         assert screen.head.round == 1  # there is none before
 
 
+@pytest.mark.parametrize(("state", "words"), [(RunState.COMPLETE, "round 12."), (RunState.RUNNING, "round 12 so far.")])
+async def test_where_there_is_nothing_to_jump_to_it_says_so(
+    app: MarketApp, play_small: Play, state: RunState, words: str
+) -> None:
+    async with watching(app, play_small(state=state)) as (pilot, _):
+        await pilot.press("n", "o")
+        said = {note.message for note in app._notifications}
+        assert said == {f"No service leaves after {words}", f"No offer is outbid or dropped after {words}"}
+
+
 async def test_walking_through_the_events_of_a_round(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("home", "e")
