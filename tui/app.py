@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.css.query import NoMatches
 from textual.events import Event, InputEvent, Key
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
+from textual.widgets import OptionList
 
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
@@ -30,6 +32,7 @@ from tui.style.key_bindings import SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
+from tui.widgets.option_clicks import on_click
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 _PRINTABLE = Printable()
 ScrollBar.renderer = ThinBar
+OptionList._on_click = on_click  # type: ignore[assignment, method-assign]
 
 
 class MarketApp(App[None]):
@@ -135,8 +139,10 @@ class MarketApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
-        self.crashed = True
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
+        if self._exit and isinstance(cause, NoMatches):  # a screen that was being drawn is taken down
+            return
+        self.crashed = True
         line = Text(defect(cause if isinstance(cause, BaseException) else error))
         error.__rich__ = lambda: line  # type: ignore[attr-defined]
         super()._handle_exception(error)

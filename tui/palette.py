@@ -1,11 +1,15 @@
 """The command line: every key of the screen, every scenario, every run and every theme, found by words."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
+from textual import work
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette, Hit, Hits, SearchIcon
+from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.widgets import OptionList
@@ -35,10 +39,15 @@ class Palette(CommandPalette, Closing[None]):
     """Textual's command palette; there, page up and page down fail while the list is not shown yet."""
 
     def __init__(self) -> None:
-        super().__init__([Commands], placeholder="a command, scenario, run or theme …", id="--command-palette")
+        super().__init__([Commands], placeholder="a command, scenario, run or theme …")
 
     def on_mount(self) -> None:
         self.query_one(SearchIcon).icon = ":"  # not every terminal has Textual's magnifying glass
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        with suppress(NoMatches):  # it has been closed meanwhile
+            await unwrap(CommandPalette._gather_commands)(self, search_value)
 
     def _action_command_list(self, action: str) -> None:
         if self.query_one(OptionList).scrollable_content_region:

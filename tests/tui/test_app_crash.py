@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual.css.query import NoMatches
 from textual.events import Key
 
 from support.screens import watching
@@ -26,6 +27,14 @@ async def test_an_exception_ends_the_app(
     assert app.crashed
     shown = str(caught.value.__rich__())  # type: ignore[attr-defined]
     assert "ZeroDivisionError: by a test\nThis is a defect of flmarket." in shown
+
+
+async def test_a_screen_that_is_drawn_while_the_app_ends_is_no_error(app: MarketApp) -> None:
+    async with app.run_test():
+        app.exit(return_code=143)
+        app._handle_exception(NoMatches("no nodes match '#go'"))
+    assert not app.crashed
+    assert app.return_code == 143
 
 
 async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp) -> None:

@@ -258,6 +258,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         data = self.document.data
         shown: set[Problem] = set()
         for row in self.query(FieldRow):
+            if row.path[0] == "services" and row.path[1] not in range(self.document.services):  # about to go
+                continue
             key = key_text(row.path, data)
             own = [p for p in self.problems if p.key and _concerns(p.key, key)]
             shown.update(own)

@@ -39,7 +39,7 @@ class Closing(ModalScreen[Result]):
     """A screen that closes itself, and not also the one below if enter, esc and clicks come faster than it goes."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        return super().dismiss(result) if self.is_current else AwaitComplete()
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
 
 class Dialog(Closing[Result | None]):

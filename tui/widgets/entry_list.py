@@ -95,8 +95,8 @@ class EntryList(OptionList, Generic[Entry]):
     async def _on_click(self, event: events.Click) -> None:
         """Choose the entry under the mouse, and open it only if it is clicked twice: one may want its preview."""
         event.prevent_default()
-        place = event.style.meta.get("option")
-        if place is not None and not self.get_option_at_index(place).disabled:
+        place = event.style.meta.get("option", self.option_count)
+        if place < self.option_count and not self.get_option_at_index(place).disabled:  # else it has gone since
             self.highlighted = place
             if event.chain == 2:
                 self.action_select()

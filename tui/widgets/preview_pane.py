@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -52,13 +53,13 @@ class PreviewPane(VerticalScroll, can_focus=True):
         if self._timer is not None:
             self._timer.stop()
         if self._entry is not None and self.size:
-            self._timer = self.set_timer(PAUSE, partial(self._make, self._entry))
+            self._timer = self.set_timer(PAUSE, partial(self._make, self._entry, self.size))
 
     @work(thread=True, exclusive=True, group="preview")
-    def _make(self, entry: "Entry") -> None:
+    def _make(self, entry: "Entry", room: Size) -> None:
         from tui.widgets.preview import preview
 
-        hand_over(self.app, self.show, preview(entry, self.app, self.size))
+        hand_over(self.app, self.show, preview(entry, self.app, room))
 
     def show(self, found: "Preview") -> None:
         if not self.is_attached:  # the app ends

@@ -103,6 +103,16 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.document.services == 1  # the last one stays
 
 
+async def test_a_check_may_end_while_the_rows_of_a_removed_service_are_still_there(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        await pilot.press("f3")
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
+        screen.document.remove_service(3)
+        screen._checked(screen.problems, None, {}, None)
+
+
 @pytest.mark.slow
 async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from shutil import copytree
-from threading import Event
+from threading import Event, current_thread, main_thread
 
 import pytest
 from rich.console import Console
+from rich.style import Style
+from textual.events import Click
 from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
@@ -72,6 +74,32 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> 
         assert screen.chosen is None
         await pilot.press("enter", "enter", "e", "p", "r", "space", "c")  # nothing is chosen, nothing happens
         assert pilot.app.screen is screen
+
+
+async def test_a_click_on_an_entry_that_has_gone_since_it_was_painted_does_nothing(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        screen = await home(pilot)
+        entries, begun = screen.query_one(OptionList), screen.chosen
+        entries.post_message(Click(entries, 1, 1, 0, 0, 1, False, False, False, style=Style(meta={"option": 1000})))
+        await pilot.pause()
+        assert screen.chosen == begun
+
+
+async def test_the_thread_of_a_preview_asks_no_widget_how_large_it_is(
+    app: MarketApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would lay widgets out while the app does."""
+    asked = set()
+
+    def size(pane: PreviewPane) -> Size:
+        asked.add(current_thread())
+        return pane.content_region.size
+
+    monkeypatch.setattr(PreviewPane, "size", property(size))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = await home(pilot)
+        await until(pilot, lambda: "digits" in text(screen.query_one("#preview", Static)), "a preview")
+    assert asked == {main_thread()}
 
 
 def text(widget: Static) -> str:
