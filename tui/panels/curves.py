@@ -1,5 +1,7 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
+from math import isnan
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
@@ -10,6 +12,7 @@ from tui.state.history import METRICS
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words
+from tui.widgets.line_view import copy
 from tui.widgets.plot import Plot
 
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
@@ -27,6 +30,10 @@ class CurveArea(Container, can_focus=True):
 class CurvesPanel(Panel):
     """One curve for each service, up to the round that is shown."""
 
+    BINDINGS = [
+        Binding("y", "copy(False)", "Copy", tooltip="Copy the numbers of the round", show=False),
+        Binding("Y", "copy(True)", "Copy all", tooltip="Copy the numbers of all rounds up to this one", show=False),
+    ]
     NUMBER = 2
     NAME = "Curves"
     HELP = """How each service has done, round by round, up to the round that is shown.
@@ -55,12 +62,24 @@ has gaps where a service hired no client."""
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
         self.redraw()
 
+    @property
+    def _scale(self) -> int:
+        return 100 if self.metric == "accuracy" else 1
+
+    def action_copy(self, every: bool) -> None:
+        """Copy what the curves show: the services' numbers in the round, or in every one, as a table."""
+        if self.view is None or not (last := _last(self.view)):
+            return
+        names = [row.service for row in self.view.logged.services]
+        values = self._scale * self.view.session.history.column(self.metric, last)
+        rounds = [[str(n), *("" if isnan(v) else f"{v:.6g}" for v in row)] for n, row in enumerate(values.tolist(), 1)]
+        copy(self.app, map("\t".join, [["round", *names], *rounds] if every else rounds[-1:]))
+
     def draw(self, view: Moment) -> None:
         # Runs that hold out no validation images go by the accuracy on test images.
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])
         self.entitle(CURVES.get(self.metric, f"{words} %, ┄ targets"))
-        # In a walk through a round, its results are not known yet.
-        last = view.round if view.event is None else view.round - 1
+        last = _last(view)
         drawn = (last, view.service, self.metric, self.app.theme)
         if drawn == self._drawn or not self.display:
             return
@@ -72,7 +91,6 @@ has gaps where a service hired no client."""
         plot.begin(room if view.scenario is None else min(view.scenario.rounds, room))
         if last:
             plot.playhead(last, tint(self.app, "accent"))
-        scale = 100 if self.metric == "accuracy" else 1
         for m in range(len(rows)):
             color = series_color(m)
             if self.metric == "accuracy" and (len(rows) <= MOST_TARGETS or m == view.service):
@@ -80,4 +98,9 @@ has gaps where a service hired no client."""
                 plot.level(target, f"{sign(m)} {target:.4g}", color)
             # A point to a cell is as fine as the eye tells; more would be computed and not seen.
             xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
-            plot.curve(xs, [scale * y for y in ys], color, sign(m), rows[m].service, chosen=m == view.service)
+            plot.curve(xs, [self._scale * y for y in ys], color, sign(m), rows[m].service, chosen=m == view.service)
+
+
+def _last(view: Moment) -> int:
+    """Return the last round whose results are known: in a walk through a round, the one before."""
+    return view.round if view.event is None else view.round - 1

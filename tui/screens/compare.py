@@ -215,7 +215,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
             self._navigator.show_market(self.sessions[runs[0]])
 
     def action_picture(self) -> None:
-        self.app.push_screen(ExportDialog(None))
+        self.app.push_screen(ExportDialog(None, self.query_one(CompareCurves), "Curves"))
 
     def action_back(self) -> None:
         self.app.pop_screen()

@@ -5,8 +5,11 @@ import io
 from importlib.util import find_spec
 from pathlib import Path
 
+from rich.console import Console
+from rich.segment import SegmentLines
 from textual import on
 from textual.app import App, ComposeResult
+from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.behaviours.behaviour import TRUTHFUL
@@ -15,23 +18,25 @@ from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog
 from tui.state.watched_run import Session
 
-PICTURES = {"svg": "picture of the screen, SVG", "png": "picture of the screen, PNG"}
+FORMATS = {"svg": "SVG", "png": "PNG"} if find_spec("resvg_py") else {"svg": "SVG"}
+PART = "-part"  # what the kinds end in that are pictures of a part of the screen
 
 
 class ExportDialog(Dialog[Path]):
     """Writes the chosen table or picture, and notifies the user of its path."""
 
-    def __init__(self, session: Session | None) -> None:
-        """Ask what to write: only pictures where there is no run, as of a comparison."""
+    def __init__(self, session: Session | None, part: Widget, called: str) -> None:
+        """Ask what to write: only pictures where there is no run, as of a comparison; of the screen, or of a part."""
         super().__init__()
-        self._session = session
+        self._session, self._part, self._called = session, part, called
 
     def compose(self) -> ComposeResult:
         known = None if self._session is None else self._session.scenario
         truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
         tables = () if self._session is None else tuple(tables_of(truthful=truthful))
         kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
-        kinds += [(words, kind) for kind, words in PICTURES.items() if kind != "png" or find_spec("resvg_py")]
+        for shown, end in ((f"{self._called} alone", PART), ("the screen", "")):
+            kinds += [(f"picture of {shown}, {words}", f"{kind}{end}") for kind, words in FORMATS.items()]
         with Box():
             yield Static("[b]Export[/b]")
             yield Select(kinds, value=kinds[0][1], allow_blank=False, id="kind", compact=True)
@@ -50,7 +55,9 @@ class ExportDialog(Dialog[Path]):
         else:
             name = session.scenario.name if session.scenario else "run"
             stem = f"{name}-{session.policy}-seed{session.seed}"
-        self.query_one("#path", Input).value = f"{stem}.{kind}" if kind in PICTURES else f"{stem}-{kind}.csv"
+        format_, part = kind.removesuffix(PART), f"-{self._called.lower()}" if kind.endswith(PART) else ""
+        path = f"{stem}{part}.{format_}" if format_ in FORMATS else f"{stem}-{kind}.csv"
+        self.query_one("#path", Input).value = path.replace(" ", "-")
 
     @on(Button.Pressed, "#go")
     @on(Input.Submitted)
@@ -60,11 +67,11 @@ class ExportDialog(Dialog[Path]):
         if not path.name:
             self.show_problem("enter a file name")
             return
-        if kind in PICTURES:
+        if kind.removesuffix(PART) in FORMATS:
             # The picture is of the screen below, so the dialog closes first.
             app = self.app
             self.dismiss(path)
-            app.call_after_refresh(_picture, app, path)
+            app.call_after_refresh(_picture, app, self._part if kind.endswith(PART) else None, path)
             return
         try:
             assert self._session is not None  # noqa: S101 - tables are offered for a run alone
@@ -76,9 +83,9 @@ class ExportDialog(Dialog[Path]):
         self.dismiss(path)
 
 
-def _picture(app: App[object], path: Path) -> None:
+def _picture(app: App[object], part: Widget | None, path: Path) -> None:
     try:
-        write_picture(app.export_screenshot(title=str(app.title)), path)
+        write_picture(app.export_screenshot(title=str(app.title)) if part is None else svg_of(part), path)
     except (OSError, ImportError) as error:
         app.notify(f"{path}: cannot be written: {error}", severity="error")
     else:
@@ -101,6 +108,18 @@ def write_csv(session: Session, table: str, path: Path) -> int:
                 writer.writerow([*keys, *row])
                 count += 1
     return count
+
+
+def svg_of(part: Widget) -> str:
+    """Return a part of the screen as a picture; Textual has a method for the whole screen alone."""
+    left, top, width, height = part.region
+    lines = [line.crop(left, left + width) for line in part.screen._compositor.render_strips()[top : top + height]]
+    console = Console(
+        width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor", record=True,
+        legacy_windows=False,
+    )  # fmt: skip
+    console.print(SegmentLines(map(list, lines), new_lines=True), end="")
+    return console.export_svg(title=str(part.app.title))
 
 
 def write_picture(svg: str, path: Path) -> None:

@@ -299,7 +299,8 @@ class MarketScreen(PlaybackScreen):
         if not len(self.session.history):
             self.notify("There is no round to export yet.", severity="warning")
             return
-        self.app.push_screen(ExportDialog(self.session))
+        panel = self.panels.all[self.panels.active - 1]
+        self.app.push_screen(ExportDialog(self.session, panel, panel.NAME))
 
     def action_back(self) -> None:
         """Clear the filter, else restore a maximised panel, else go back; the run continues."""

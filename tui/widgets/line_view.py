@@ -1,12 +1,15 @@
 """A scrolling view of many lines, of which only the visible ones are drawn: the base of grid, events and Gantt."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.app import App
 from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.reactive import reactive
@@ -146,19 +149,22 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return re.sub(r"\s{2,}", "\t", line.strip())
 
     def action_copy(self) -> None:
-        self._copy(range(self.cursor, min(self.cursor + 1, self.count)))
+        copy(self.app, map(self.copied, range(self.cursor, min(self.cursor + 1, self.count))))
 
     def action_copy_all(self) -> None:
-        self._copy(range(-self._header, self.count))
-
-    def _copy(self, lines: range) -> None:
-        self.app.copy_to_clipboard("\n".join(map(self.copied, lines)))
-        self.app.notify(f"{counted(len(lines), 'line')} copied", timeout=2)
+        copy(self.app, map(self.copied, range(-self._header, self.count)))
 
     def index_at(self, y: int) -> int | None:
         """Return the line at a row of the widget, if there is one."""
         index = y - self._header + self.scroll_offset.y
         return index if y >= self._header and 0 <= index < self.count else None
+
+
+def copy(app: App[Any], lines: Iterable[str]) -> None:
+    """Copy lines to the clipboard, and say how many."""
+    copied = list(lines)
+    app.copy_to_clipboard("\n".join(copied))
+    app.notify(f"{counted(len(copied), 'line')} copied", timeout=2)
 
 
 def cut(line: list[Segment], width: int) -> list[Segment]:

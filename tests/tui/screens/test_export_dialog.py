@@ -1,5 +1,6 @@
 """What the export dialog writes: tables as CSV, and pictures of the screen."""
 
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,28 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")
         await pilot.press("enter")
         assert "cannot be written" in str(app.screen.query_one(".problem").render())
+
+
+@pytest.mark.parametrize("maximised", [False, True])
+async def test_a_picture_of_the_panel_that_has_the_focus_shows_nothing_else(
+    app: MarketApp, play_small: Play, tmp_path: Path, maximised: bool
+) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("4", *["m"] * maximised, "x")
+        app.screen.query_one("#kind").value = "svg-part"  # type: ignore[attr-defined]
+        await pilot.pause()
+        path = app.screen.query_one("#path", Input)
+        assert path.value == "small-as-configured-seed1-order-book.svg"
+        path.value = str(tmp_path / path.value)
+        await pilot.press("enter")
+        await until(pilot, Path(path.value).exists, "the picture")
+        size = screen.panels.all[3].region.size
+    lines = re.findall(r'clip-path="url\(#terminal-\d+-line-(\d+)\)">([^<]*)<', Path(path.value).read_text())
+    shown = ["".join(text for place, text in lines if int(place) == row) for row in range(size.height)]
+    assert "4&#160;Order&#160;book" in shown[0]
+    assert (shown[0][0], shown[-1].strip()[-1]) == ("╭", "╯")
+    assert {int(place) for place, _ in lines} == set(range(size.height))
+    assert "Services" not in "".join(shown)
 
 
 def test_csv_has_the_columns_of_a_sweep(play_small: Play, tmp_path: Path) -> None:

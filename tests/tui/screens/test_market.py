@@ -58,6 +58,20 @@ async def test_a_run_opens_at_the_round_that_is_asked_for(app: MarketApp, two_se
         assert app.screen.head.round == len(app.screen.session.history) > 2
 
 
+async def test_the_numbers_of_curves_are_copied_as_a_table(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    async with watching(app, session) as (pilot, _):
+        await pilot.press("2", "v", "[", "y")  # rewards
+        rewards = [row.reward for row in session.history[11].services]
+        assert app.clipboard == "\t".join(["11", *(f"{reward:.6g}" for reward in rewards)])
+        await pilot.press("Y")
+        titles, *rounds = app.clipboard.splitlines()
+        assert titles.split("\t") == ["round", "alpha", "beta", "gamma"]
+        assert [line.split("\t")[0] for line in rounds] == [str(number) for number in range(1, 12)]
+        await pilot.press("v", "v", "home", "e", "y")  # prices, in a walk through round 1: nothing is known yet
+        assert app.clipboard.startswith(titles)
+
+
 async def test_seeking(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         for keys, round_ in (
