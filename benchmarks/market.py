@@ -27,7 +27,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.loader import parse
 
-SIZES = ((100, 5), (10_000, 5), (10_000, 50))
+SIZES = ((100, 5), (10_000, 5), (10_000, 50), (1_000_000, 5))
 """Clients and services."""
 
 POLICIES = ("random", "hqfa", "lcfa")
@@ -130,7 +130,7 @@ def bench_growth(report: Report, repeat: int) -> None:
     for (clients, services), each in found.items():
         what = f"a market of {clients:,} clients and {services} services"
         report.figure(f"{what}, a round", "ms of CPU", [1e3 * one["seconds"] for one in each])
-    report.figure(f"{what}, peak memory", "MB", [one["bytes"] / 1e6 for one in each])
+        report.figure(f"{what}, peak memory", "MB", [one["bytes"] / 1e6 for one in each])
 
 
 MECHANISMS: Mapping[str, Mapping[str, Any]] = {

@@ -142,7 +142,7 @@ class ClientLasting(Table):
 class Clients(Table):
     """The clients, and the draws of their data in each round."""
 
-    count: int = Field(ge=1, le=100_000)
+    count: int = Field(ge=1, le=1_000_000)
     """Clients in the market (C)."""
     cores: int = Field(ge=1, le=1_024)
     """Services that a client can serve at once (K)."""

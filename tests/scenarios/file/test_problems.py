@@ -25,10 +25,10 @@ BAD = [
         "f:5: clients.count: must be a valid integer, not true"]),
     ("a fraction of a client", "count = 4", "count = 4.0", [
         "f:5: clients.count: must be a valid integer, not 4.0"]),
-    ("a number out of range", "count = 4", "count = 1_000_000", [
-        "f:5: clients.count: must be less than or equal to 100000, not 1,000,000"]),
+    ("a number out of range", "count = 4", "count = 2_000_000", [
+        "f:5: clients.count: must be less than or equal to 1000000, not 2,000,000"]),
     ("endless digits", "count = 4", "count = 0x4" + "0" * 5000, [
-        "f:5: clients.count: must be less than or equal to 100000, not an integer of more than 30 digits"]),
+        "f:5: clients.count: must be less than or equal to 1000000, not an integer of more than 30 digits"]),
     ("an integer that no float holds", "= 0.5\n", "= 1" + "0" * 400 + "\n", [
         "f:18: timeline.upload_seconds: must be a valid number, not an integer of more than 30 digits"]),
     ("a number for a list", "= [0.4, 1.0]", "= 0.4", ["f:8: clients.emd: must be a list, not 0.4"]),
