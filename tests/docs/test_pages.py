@@ -34,6 +34,15 @@ def test_the_index_lists_every_page_once_in_five_groups() -> None:
     assert sorted(listed) == sorted([*set(DOCS.rglob("*.md")) - {INDEX}, ROOT / "CONTRIBUTING.md"])
 
 
+@pytest.mark.parametrize(
+    "page", [*DOCS.glob("[a-z]*.md"), *DOCS.glob("extending/*.md"), *DOCS.glob("tutorials/*.md")], ids=of
+)
+def test_a_page_begins_with_what_it_is_for_and_ends_with_what_to_read_next(page: Path) -> None:
+    _, first, *_, last = page.read_text(encoding="utf-8").strip().split("\n\n")
+    assert first.startswith("After this page you ")
+    assert re.match(r"Next: .*\]\(", last, re.S)
+
+
 def test_the_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.count("\n") <= 120
