@@ -196,7 +196,7 @@ class MarketApp(App[None]):
 
     def _begin(self) -> None:
         if self._run_path is not None:
-            self.show_market(self.runs.open(self._run_path), round_=self._round)
+            self.show_market(self.runs.open(self._run_path), self._round)
         elif self._follow is not None:
             self.show_batch(self._follow)
         elif self._trainings:
@@ -210,15 +210,19 @@ class MarketApp(App[None]):
 
     # What screens ask for: see tui.screens.navigation.Navigator.
 
-    def show_market(self, session: "Session", *, replacing: bool = False, round_: int = 0) -> None:
-        """Watch one run, on top of the current screen or replacing it, from a round on."""
+    def show_market(self, session: "Session", round_: int = 0) -> None:
+        """Watch one run, from a round on."""
         from tui.screens.market import MarketScreen
 
-        screen = MarketScreen(session, self, round_)
-        if replacing:
-            self.switch_screen(screen)
-        else:
-            self.push_screen(screen)
+        self.push_screen(MarketScreen(session, self, round_))
+
+    def show_fork(self, session: "Session", selected: tuple[int, int]) -> None:
+        """Watch a fork in place of its original, with the service and the client that were chosen there."""
+        from tui.screens.market import MarketScreen
+
+        screen = MarketScreen(session, self)
+        screen.selected = selected
+        self.switch_screen(screen)
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""

@@ -19,7 +19,7 @@ from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.state.comparison import Group, common_rounds, compare, groups
 from tui.state.history import COMPARED
-from tui.state.run_names import caveats, name_of, original
+from tui.state.run_names import caveats, name_of, original, shocked
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
@@ -68,7 +68,8 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         super().__init__()
         self.sessions = list(sessions)
         self._navigator, self._runs = navigator, navigator.runs
-        self.service, self.metric, self.aligned = 0, COMPARED[0], True
+        self._service: int | None = None  # that the user has chosen
+        self.metric, self.aligned = COMPARED[0], True
         self.singly = False  # each run by itself, although some differ in their seed alone
         self._baseline: int | None = None
         self._redraw = Redraw(self, self.draw)
@@ -105,6 +106,13 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         return [service.name for service in found.services] if found else []
 
     @property
+    def service(self) -> int:
+        """The place of the service in the plot: at first that of a fork's shock, if it is of a service."""
+        found, names = shocked(self.sessions), self.services
+        first = names.index(found) if found in names else 0
+        return first if self._service is None else self._service
+
+    @property
     def shown(self) -> list[Group]:
         """The groups of runs that are shown as one; each run by itself where there are none."""
         found = groups(self.sessions)
@@ -136,7 +144,6 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         self._status(rounds, shown, baseline)
         if not self.services:
             return
-        self.service = min(self.service, len(self.services) - 1)
         service = self.services[self.service]
         self.query_one(CompareCurves).show(self.sessions, rounds, service, self.metric, shown, baseline)
         rows = compare(self.sessions, rounds, shown, baseline)
@@ -174,7 +181,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         self.draw()
 
     def action_service(self, steps: int) -> None:
-        self.service = (self.service + steps) % max(1, len(self.services))
+        self._service = (self.service + steps) % max(1, len(self.services))
         self.draw()
 
     def action_align(self) -> None:

@@ -53,7 +53,7 @@ class InterventionDialog(Dialog[tuple[str, int]]):
             yield Label("key")
             yield Select([(key, key) for key in keys], value=self._proposed, allow_blank=False, id="key", compact=True)
             yield Label("new value", id="value-label")
-            yield Input(id="value", compact=True)
+            yield Input(self._shown(self._proposed), id="value", compact=True)  # which the focus selects
             yield Label("from round")
             yield Input(str(self._first), type="integer", id="round", compact=True)
             yield from self.answers("Fork the run")

@@ -285,7 +285,7 @@ class MarketScreen(PlaybackScreen):
             return
         scenario, round_ = shocked
         fork = self._runs.fork(self.session, scenario, round_, paused=self.session.state is RunState.PAUSED)
-        self._navigator.show_market(fork, replacing=True)
+        self._navigator.show_fork(fork, self.selected)
         self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)
 
     def action_compare(self) -> None:

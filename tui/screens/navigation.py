@@ -25,8 +25,11 @@ class Navigator(Protocol):
     def runs(self) -> "Runs":
         """The open runs. The first access takes imports."""
 
-    def show_market(self, session: "Session", *, replacing: bool = False) -> None:
-        """Watch one run, on top of the current screen or replacing it."""
+    def show_market(self, session: "Session") -> None:
+        """Watch one run."""
+
+    def show_fork(self, session: "Session", selected: tuple[int, int]) -> None:
+        """Watch a fork in place of its original, with the service and the client that were chosen there."""
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""

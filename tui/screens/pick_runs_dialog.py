@@ -8,13 +8,12 @@ from textual.content import Content
 from textual.widgets import Button, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
-from learning.policy import names as policy_names
 from scenarios.loader import dumps
 from scenarios.logs.directory import META, SCENARIO
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.start_run_dialog import RESUMES
-from tui.state.catalogue import all_runs
+from tui.state.catalogue import all_runs, policies_of
 from tui.state.run_standing import run_label
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
@@ -35,14 +34,14 @@ class PickRunsDialog(Dialog[list[Session]]):
     def compose(self) -> ComposeResult:
         session = self._session
         options = [
-            Selection(Content(f"open: {self._named(other)}"), f"open:{i}", initial_state=self._is_original(other))
+            Selection(Content(f"open: {self._named(other)}"), f"open:{i}", initial_state=other is session.origin)
             for i, other in enumerate(self._runs.sessions)
             if other is not session
         ]
         if session.scenario is not None:
             options += [
                 Selection(f"new: {name} for all services, seed {session.seed}", f"policy:{name}")
-                for name in policy_names()
+                for name in policies_of(session.scenario)
                 if name != session.policy
             ]
         options += [Selection(Content(f"run: {name}"), f"run:{path}") for name, path in self._earlier()]
@@ -52,14 +51,8 @@ class PickRunsDialog(Dialog[list[Session]]):
             yield MarkList[str](*options, id="others", compact=True)
             yield from self.answers("Compare")
 
-    def _is_original(self, other: Session) -> bool:
-        """Whether the run is a fork of the other one, which it is most often compared with."""
-        own = self._session
-        same = (other.market, other.policy, other.seed) == (own.market, own.policy, own.seed)
-        return same and own.hurry > 0 and other.hurry == 0
-
     def _named(self, other: Session) -> str:
-        words = ", the original" if self._is_original(other) else ""
+        words = ", the original" if other is self._session.origin else ""
         return f"{other.label} ({other.state}{words})"
 
     def _earlier(self) -> list[tuple[str, Path]]:

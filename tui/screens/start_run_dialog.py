@@ -18,7 +18,6 @@ from flmarket.core.counting import counted
 from flmarket.core.declared import declared
 from flmarket.core.errors import InputError
 from learning.policy import AS_CONFIGURED
-from learning.policy import names as policy_names
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory
@@ -26,7 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.seeds import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
-from tui.state.catalogue import find_run
+from tui.state.catalogue import find_run, policies_of
 from tui.state.run_standing import run_label
 from tui.state.seek import to_watch
 from tui.widgets.tick_boxes import MarkList, Tick
@@ -88,6 +87,7 @@ A run that is complete can be opened, or run again, which replaces it. One that 
 checkpoint, or starts over.
 
 To tick: """ + " ".join(option.sentence for option in TICKED)
+    AUTO_FOCUS = "#policies"
     BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
@@ -107,10 +107,10 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Label("point of the sweep")
                 places = [(Content(point.label), i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
-            yield Label("policies (mark with space; several run at once and are compared)")
+            yield Label("policies (space marks, / searches; several run at once and are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, initial_state=True),
-                *(Selection(f"{name} for all services", name) for name in policy_names()),
+                *(Selection(f"{name} for all services", name) for name in policies_of(self._scenario)),
                 id="policies",
                 compact=True,
             )
@@ -121,9 +121,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """Check which runs already exist, and focus what comes next: opening a complete run, or else the policies."""
+        """Check which runs already exist."""
         self._update()
-        self.query_one("#replay" if self.query_one("#replay").display else "#policies").focus()
 
     def on_key(self, event: Key) -> None:
         """Take digits that are typed elsewhere as new seeds."""
@@ -132,6 +131,11 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             self.set_focus(seed)  # which selects the old text, so that the digit replaces it
             seed.post_message(Key(event.key, event.character))
             event.stop()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The effect of enter in the list."""
+        return {"go": str(self.query_one("Button.-primary", Button).label)}
 
     @property
     def _seeds(self) -> list[int]:
@@ -165,6 +169,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             states = [run.found.state for run in planned if run.found is not None]
         except InputError as error:
             go.disabled, replay.display = True, False
+            go.variant, replay.variant = "primary", "default"
             self.show_problem(str(error))
             return
         complete, over = states.count(RunState.COMPLETE), self.query_one("#fresh", Tick)
@@ -180,6 +185,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
+        self.refresh_bindings()
 
     def _explain(self, count: int, states: Sequence[RunState], played: int) -> str:
         """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""

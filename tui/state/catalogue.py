@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmarket.core.errors import InputError
-from learning.policy import AS_CONFIGURED
+from learning.policy import AS_CONFIGURED, names
+from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, builtin_path, builtin_text, dumps, load
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.running.steering import Start
@@ -86,6 +87,12 @@ def paper(out: Path) -> Starts:
         for policy in POLICIES
         for seed in SEEDS
     ]
+
+
+def policies_of(scenario: Scenario) -> list[str]:
+    """Return all policies: those of the paper and those that the scenario names first, as most look for these."""
+    own = [service.policy for service in scenario.services]
+    return list(dict.fromkeys(name for name in (*POLICIES, *own, *names()) if name in names()))
 
 
 def builtins() -> list[Entry]:

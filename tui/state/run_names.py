@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scenarios.file.differences import distinguished, flattened
-from scenarios.file.interventions import intervention_words
+from scenarios.file.interventions import intervention_words, service_of
 from scenarios.file.schema import Intervention, Scenario
 from scenarios.logs.run_state import RunState
 from tui.state.watched_run import Session
@@ -38,15 +38,20 @@ def name_of(session: Session, sessions: Sequence[Session]) -> str:
     """
     if session.scenario is None:
         return session.label
-    words = [session.policy]
-    if len({other.seed for other in sessions if other.scenario}) > 1:
-        words.append(f"seed {session.seed}")
-    return " · ".join(words + _market_words(session, sessions))
+    several = len({other.seed for other in sessions if other.scenario}) > 1
+    return _named(session, sessions, *([f"seed {session.seed}"] if several else []))
 
 
 def market_name(session: Session, sessions: Sequence[Session]) -> str:
     """Return the shortest name that distinguishes a run from those of other policies and markets, whatever the seed."""
-    return " · ".join([session.policy, *_market_words(session, sessions)])
+    return _named(session, sessions)
+
+
+def _named(session: Session, sessions: Sequence[Session], *more: str) -> str:
+    """Return a run's policy, unless that is all runs' and its market tells it from them, more words, and its market."""
+    market = _market_words(session, sessions)
+    needless = market and len({other.policy for other in sessions if other.scenario is not None}) == 1
+    return " · ".join([*([] if needless else [session.policy]), *more, *market])
 
 
 def original(sessions: Sequence[Session]) -> int:
@@ -87,10 +92,20 @@ def _common_shocks(sessions: Sequence[Session]) -> list[Intervention]:
     return [change for change in first if all(change in shocks for shocks in others)]
 
 
+def shocked(sessions: Sequence[Session]) -> str:
+    """Return the service that the first shock changes in which markets differ; empty if it changes no service."""
+    first = min(_own_shocks(sessions), key=lambda change: change.round, default=None)
+    return (first and service_of(first.key)) or ""
+
+
 def _first_shock(sessions: Sequence[Session]) -> int | None:
     """Return the first round in which markets differ, if they differ in nothing but shocks; else None."""
+    return min((change.round for change in _own_shocks(sessions)), default=None)
+
+
+def _own_shocks(sessions: Sequence[Session]) -> list[Intervention]:
+    """Return the shocks that not all have; none if markets differ in anything else."""
     if len({session.market for session in sessions}) != 1:
-        return None
+        return []
     common = _common_shocks(sessions)
-    own = [change.round for session in sessions for change in _shocks(session) if change not in common]
-    return min(own, default=None)
+    return [change for session in sessions for change in _shocks(session) if change not in common]

@@ -163,7 +163,9 @@ class Runs:
             paused=paused, speed=session.speed, hurry=round_ - 1, origin=str(session.directory),
         )  # fmt: skip
         live = self._live(start, identity_of_start(start))
-        return live or self.start(start, f"fork of {session.label}", at_once=True)
+        forked = live or self.start(start, f"fork of {session.label}", at_once=True)
+        forked.origin = session
+        return forked
 
     def steerable(self, session: Session) -> bool:
         """Whether this app plays the run, or will, so that it can be paused."""

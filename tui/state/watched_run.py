@@ -66,6 +66,7 @@ class Session(Watched):
         self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
         self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
         self.hurry = hurry  # rounds that a fork shares with its original; it plays those after the checkpoint
+        self.origin: Session | None = None  # the run that it was forked from
         self._label = label
         self._book: Book | None = None
 

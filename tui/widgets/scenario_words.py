@@ -19,7 +19,8 @@ from tui.style.formats import percent, seconds
 
 Meanings = Mapping[Path, str]  # of values, by where they stand
 
-_OWN_SENTENCE = ("description", "interventions", "runs", "sweep")  # keys that the preview words by themselves
+# keys that the preview words by themselves
+_OWN_SENTENCE = ("description", "clients.data_size", "interventions", "runs", "sweep")
 
 
 def story(scenario: Scenario) -> Iterator[str]:

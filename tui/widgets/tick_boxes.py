@@ -15,14 +15,17 @@ Value = TypeVar("Value")
 
 
 class MarkList(SelectionList[Value]):
-    """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's button ``#go``."""
+    """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
 
     BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Go on with what is marked")]
 
     def action_go(self) -> None:
         if not self.selected and self.highlighted is not None:
             self.select(self.get_option_at_index(self.highlighted))
-        self.screen.query_one("#go", Button).press()
+        self.call_after_refresh(self._press)  # which button that is depends on what is marked
+
+    def _press(self) -> None:
+        self.screen.query_one("Button.-primary", Button).press()
 
     def render_line(self, y: int) -> Strip:
         strip, place = barred(self, y, super().render_line(y)), self.scroll_offset.y + y

@@ -166,7 +166,7 @@ def forked(play: Play, text: str) -> tuple[Session, Session]:
 def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_small: Play, scenario_text: str) -> None:
     sessions = forked(play_small, scenario_text)
     names = [name_of(session, sessions) for session in sessions]
-    assert names == ["as-configured · clients.offline = [3, 7] from round 4", "as-configured"]
+    assert names == ["clients.offline = [3, 7] from round 4", "as-configured"]
     assert caveats(sessions) == ["the same market until the shock in round 4"]
     assert original(sessions) == 1
     sessions[0].hurry = 0  # opened again from its directory
@@ -305,8 +305,7 @@ async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, smal
 
 async def test_a_fork_is_compared_with_its_original_by_two_keys(app: MarketApp, play_small: Play) -> None:
     session, fork = play_small(), play_small()
-    session.market = fork.market = "the same"
-    fork.hurry = 3
+    fork.origin = session
     app.runs.sessions += [session, fork]
     async with watching(app, fork) as (pilot, _):
         await pilot.press("c")

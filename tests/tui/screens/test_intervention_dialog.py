@@ -1,16 +1,21 @@
 """The shock dialog: what it proposes, and what it refuses because it would change nothing."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, Select, Static
+from textual.widgets import Button, Input, Select, SelectionList, Static
 
 from scenarios.loader import parse
-from support.screens import watching
+from scenarios.logs.run_state import RunState
+from support.screens import play_headlessly, start_of, until, watching
 from support.tiers import slow
 from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
 from tui.screens.intervention_dialog import InterventionDialog
+from tui.screens.market import MarketScreen
+from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]
@@ -156,3 +161,39 @@ async def test_an_error_goes_when_something_is_changed(app: MarketApp, play_smal
             await pilot.pause()
             assert not str(dialog.query_one(".problem", Static).render()), change
             await pilot.press("escape")
+
+
+async def test_a_number_that_is_typed_replaces_the_value_that_is_shown(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, _):
+        await pilot.press("home", "down", "i", "5")
+        dialog = app.screen
+        assert isinstance(dialog, InterventionDialog)
+        assert dialog.query_one("#value", Input).value == "5"
+        assert dialog.query_one("#key", Select).value == "services.beta.budget"
+
+
+async def test_a_fork_is_shown_with_the_service_that_was_chosen_and_marks_its_original(
+    app: MarketApp, small: Path
+) -> None:
+    play_headlessly(start_of(small, seed=3), app._runner or ())
+    [directory] = (small / "runs").glob("*/*/seed-0003")
+    async with app.run_test(size=(120, 40)) as pilot:
+        session = app.runs.open(directory)
+        app.show_market(session)
+        await until(pilot, lambda: session.state is RunState.COMPLETE)
+        original = app.screen
+        await pilot.press("home", "down", "i", "5", "enter")
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen is not original)
+        assert isinstance(app.screen, MarketScreen)
+        assert app.screen.selected == (1, 0)
+        await pilot.press("c")  # also before the fork's process has begun
+        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog))
+        assert app.screen.query_one(SelectionList).selected == ["open:0"]
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        compared = app.screen
+        assert isinstance(compared, CompareScreen)
+        await until(pilot, lambda: all(session.over for session in compared.sessions), "the fork's end")
+        assert compared.service == 1  # the one whose budget is another
+        await pilot.press("tab")
+        assert compared.service == 2

@@ -124,7 +124,7 @@ async def test_keys_for_which_there_is_no_room_are_counted_out_and_help_has_them
         assert "x Export" not in bottom(app)
         await pilot.press("question_mark")
         await pilot.pause()
-        assert "Export a table, or a picture of the screen" in [purpose for _, purpose in app.screen._keys]  # type: ignore[attr-defined]
+        assert "Export a table as CSV, or a picture of the screen" in [purpose for _, purpose in app.screen._keys]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("size", SIZES)

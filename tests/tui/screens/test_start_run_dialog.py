@@ -10,6 +10,7 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.start_run_dialog
 from flmarket.core.declared import declared
+from learning.policy import names
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
@@ -24,6 +25,7 @@ from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import Choice, StartRunDialog
+from tui.state.catalogue import policies_of
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.tick_boxes import Tick
@@ -142,7 +144,8 @@ async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_rep
         await until(pilot, lambda: getattr(app.screen, "entries", None))
         await pilot.press("slash", *"small.toml", "enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
-        await until(pilot, lambda: app.focused is app.screen.query_one("#replay"))
+        await until(pilot, lambda: "enter Open complete run" in painted(app))
+        assert app.focused is app.screen.query_one("#policies")
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen))
@@ -209,7 +212,7 @@ async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: Ma
 
 async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: str) -> None:
     recorded_run(scenario_text, app.out)
-    choice = await ask(app, scenario_text, "shift+tab", "enter")
+    choice = await ask(app, scenario_text, "tab", "enter")
     assert choice is not None
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
 
@@ -293,3 +296,9 @@ async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: 
         table = screen.query_one(CompareTable)
         await until(pilot, lambda: "[" in str(table.cell(0, "final accuracy")), "the intervals")
         assert table.count == 3
+
+
+def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_text: str) -> None:
+    listed = policies_of(parse(scenario_text.replace('"lcfa"', '"worth"')))
+    assert listed[:6] == ["random", "lcfa", "hqfa", "mahdrl-paper", "worth", "bwk"]  # the paper's, then the scenario's
+    assert sorted(listed) == sorted(names())

@@ -33,6 +33,6 @@ def test_runs_that_are_compared_are_named_by_the_values(play_small: Play, scenar
     assert other_text != scenario_text
     one, other = play_small(scenario_text), play_small(other_text)
     other.hash8 = "11111111"
-    assert name_of(one, [one, other]) == f"{one.policy} · rounds=12"
-    assert market_name(other, [one, other]) == f"{other.policy} · rounds=11"
+    assert name_of(one, [one, other]) == "rounds=12"
+    assert market_name(other, [one, other]) == "rounds=11"
     assert one.state is RunState.COMPLETE
