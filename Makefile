@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start many processes, and each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots docs golden api attack mutants clean
+.PHONY: help run test test-all test-research test-arm tui lint format bench bench-peers screenshots gallery docs golden api attack mutants clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -48,6 +48,9 @@ tui: $(VENV)/installed  ## Set up and start the terminal user interface
 
 screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
 	$(BIN)/python docs/screenshots/make.py
+
+gallery: $(VENV)/installed-dev  ## Make docs/screens.md: pictures of all screens at three sizes, dark and light
+	$(BIN)/python docs/screenshots/gallery.py
 
 docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strictly: every link leads somewhere
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
