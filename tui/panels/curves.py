@@ -2,6 +2,7 @@
 
 from math import isnan
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
@@ -13,7 +14,7 @@ from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words
 from tui.widgets.line_view import copy
-from tui.widgets.plot import Plot
+from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot
 
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
 
@@ -24,21 +25,23 @@ class CurveArea(Container, can_focus=True):
     BINDINGS = [Binding("v", "screen.next_metric", "Next curve")]
 
     def compose(self) -> ComposeResult:
-        yield Plot()
+        yield ZoomPlot()
 
 
-class CurvesPanel(Panel):
+class CurvesPanel(Panel, Zooming):
     """One curve for each service, up to the round that is shown."""
 
     BINDINGS = [
         Binding("y", "copy(False)", "Copy", tooltip="Copy the numbers of the round", show=False),
         Binding("Y", "copy(True)", "Copy all", tooltip="Copy the numbers of all rounds up to this one", show=False),
+        *ZOOM,
     ]
     NUMBER = 2
     NAME = "Curves"
     HELP = """How each service has done, round by round, up to the round that is shown.
 
 [b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
+[b]z[/b], [b]Z[/b]  zoom in around the round shown; all rounds again.
 
 Each curve ends in its service's sign in panel 1, and in its name where there is room. The upright line is the round
 shown. Accuracy is the one by which services leave, as in panel 1. The dotted lines are the targets; with more than four
@@ -56,6 +59,10 @@ has gaps where a service hired no client."""
     @property
     def target(self) -> Widget:
         return self.query_one(CurveArea)
+
+    @on(ZoomPlot.Zoomed)
+    def _zoomed(self) -> None:
+        self.redraw()
 
     def next_metric(self) -> None:
         """Show the next curve."""
@@ -80,15 +87,15 @@ has gaps where a service hired no client."""
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])
         self.entitle(CURVES.get(self.metric, f"{words} %, ┄ targets"))
         last = _last(view)
-        drawn = (last, view.service, self.metric, self.app.theme)
+        plot = self.query_one(ZoomPlot)
+        drawn = (last, view.service, self.metric, self.app.theme, plot.window)
         if drawn == self._drawn or not self.display:
             return
         self._drawn = drawn
         rows = view.logged.services
         # Room to grow into, in steps, so that the scale does not change with every round.
         room = max(10, view.round + (-view.round) % 10)
-        plot = self.query_one(Plot)
-        plot.begin(room if view.scenario is None else min(view.scenario.rounds, room))
+        first, end = plot.show(room if view.scenario is None else min(view.scenario.rounds, room), at=last)
         if last:
             plot.playhead(last, tint(self.app, "accent"))
         for m in range(len(rows)):
@@ -97,7 +104,7 @@ has gaps where a service hired no client."""
                 target = 100 * rows[m].target_accuracy
                 plot.level(target, f"{sign(m)} {target:.4g}", color)
             # A point to a cell is as fine as the eye tells; more would be computed and not seen.
-            xs, ys = view.session.history.series(m, self.metric, last, max(20, plot.size.width))
+            xs, ys = view.session.history.series(m, self.metric, min(last, end), max(20, plot.size.width), first)
             plot.curve(xs, [self._scale * y for y in ys], color, sign(m), rows[m].service, chosen=m == view.service)
 
 

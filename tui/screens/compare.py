@@ -29,9 +29,10 @@ from tui.style.run_states import signed
 from tui.widgets.compare_curves import CompareCurves
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
+from tui.widgets.zoom import MOVE, ZOOM, Zooming, ZoomPlot
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(Screen[None], Zooming):
     """Compares two or more runs, at the same round unless the user asks for each run's latest."""
 
     BINDINGS = named(
@@ -42,6 +43,8 @@ class CompareScreen(Screen[None]):
             Binding("shift+tab,left", "service(-1)", "Previous service: Show the service before", show=False),
             Binding("l", "align", "Same round/latest: Compare at the same round, or each run at its latest"),
             Binding("s", "seeds", "Means/each run: Show means over seeds, or each run"),
+            *ZOOM,
+            *MOVE,
             Binding("b", "baseline", "Next baseline: Measure differences from the next run"),
             Binding("space", "pause", "Pause/resume all: Pause or resume the live runs"),
             Binding("enter", "open", "Open run: Open the run; of a mean, show its runs", key_display="enter"),
@@ -175,6 +178,10 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
             waiting = f"; {counted(later, 'run')} to begin" if later else ""
             line = Text.assemble(plain(f" {over}, {how}{waiting} "), line, no_wrap=True)
         return line
+
+    @on(ZoomPlot.Zoomed)
+    def _zoomed(self) -> None:
+        self.draw()
 
     def action_next_metric(self) -> None:
         self.metric = COMPARED[(COMPARED.index(self.metric) + 1) % len(COMPARED)]

@@ -35,7 +35,7 @@ class ExportDialog(Dialog[Path]):
         truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
         tables = () if self._session is None else tuple(tables_of(truthful=truthful))
         kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
-        for shown, end in ((f"{self._called} alone", PART), ("the screen", "")):
+        for shown, end in (("the screen", ""), (f"{self._called} alone", PART)):
             kinds += [(f"picture of {shown}, {words}", f"{kind}{end}") for kind, words in FORMATS.items()]
         with Box():
             yield Static("[b]Export[/b]")

@@ -19,17 +19,20 @@ from tui.style.key_bindings import named
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.table_view import TableView
 from tui.widgets.training_chart import LearningCurves, PreferenceTable, TrainingTable, in_words
+from tui.widgets.zoom import MOVE, ZOOM, Zooming, ZoomPlot
 
 NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"
 
 
-class TrainingScreen(FollowingScreen[None]):
+class TrainingScreen(FollowingScreen[None], Zooming):
     """Shows the learning curves of one training or of several, and what the chosen one's agent prefers."""
 
     BINDINGS = named(
         "training",
         [
             Binding("v", "next_metric", "Next curve: Show the next curve: AUC, reward, targets met, markup"),
+            *ZOOM,
+            *MOVE,
             Binding("tab", "app.focus_next", "Next table: Go to the other table"),
             Binding("shift+tab", "app.focus_previous", "Previous table: Go to the other table", show=False),
             Binding("escape", "back", "Back: Go back"),
@@ -107,6 +110,10 @@ cut into fifths by their bid, and again by their DQI."""
 
     @on(TableView.Moved)
     def _moved(self) -> None:
+        self.draw()
+
+    @on(ZoomPlot.Zoomed)
+    def _zoomed(self) -> None:
         self.draw()
 
     def action_next_metric(self) -> None:

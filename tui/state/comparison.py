@@ -155,13 +155,14 @@ def mean_series(
     rounds: Sequence[int],  # the last round of each that counts; 0 for a run that has none
     service: str,  # the service's name
     metric: str,  # one of ``history.COMPARED``, or ``accuracy``
+    first: int = 1,  # the first round of the curve
 ) -> tuple[list[float], list[float]]:
     """Return the mean curve of a service in some runs: rounds, thinned to about ``POINTS``, and the means.
 
     A service that has left keeps its accuracy and reward until the last round of the longest run, and spends nothing.
     Rounds in which no run has a value are left out.
     """
-    numbers, values = _curves(sessions, rounds, service, metric, POINTS)
+    numbers, values = _curves(sessions, rounds, service, metric, POINTS, first)
     means = _means(values)
     some = ~np.isnan(means)
     return numbers[some].tolist(), means[some].tolist()
@@ -174,6 +175,7 @@ def difference_series(
     others: Sequence[int],  # those of the baseline
     service: str,
     metric: str,
+    first: int = 1,
 ) -> tuple[list[float], list[float]]:
     """Return by how much a group's mean curve is above the baseline's, over the seeds that both have: rounds, values.
 
@@ -183,7 +185,7 @@ def difference_series(
     own, base = ([run for run in part if sessions[run].seed in seeds] for part in (runs, others))
     both = [*own, *base]
     last = min((rounds[run] for run in both), default=0)
-    numbers, values = _curves([sessions[run] for run in both], [last] * len(both), service, metric, POINTS)
+    numbers, values = _curves([sessions[run] for run in both], [last] * len(both), service, metric, POINTS, first)
     differences = _means(values[: len(own)]) - _means(values[len(own) :])
     some = ~np.isnan(differences)
     return numbers[some].tolist(), differences[some].tolist()
@@ -198,7 +200,7 @@ def _means(values: FloatArray) -> FloatArray:
 
 
 def band_series(
-    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int = 60
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, first: int = 1, points: int = 60
 ) -> tuple[list[float], list[float], list[float]]:
     """Return the 95 % intervals of a mean curve at some rounds: the rounds, the lower ends, and the upper ends.
 
@@ -207,7 +209,7 @@ def band_series(
     """
     if len(sessions) < FEWEST or not all(rounds) or not all(session.over for session in sessions):
         return [], [], []
-    numbers, values = _curves(sessions, rounds, service, metric, points)
+    numbers, values = _curves(sessions, rounds, service, metric, points, first)
     whole = ~np.isnan(values).any(axis=0)
     if not whole.any():
         return [], [], []
@@ -216,12 +218,14 @@ def band_series(
 
 
 def _curves(
-    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int
+    sessions: Sequence[Session], rounds: Sequence[int], service: str, metric: str, points: int, first: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return [P] about so many rounds, and [runs, P] the values of all runs that have begun; NaN where one has none."""
     runs = [(session.history, n) for session, n in zip(sessions, rounds, strict=True) if n]
     last = max((n for _, n in runs), default=0)
-    numbers = np.unique([*range(1, last + 1, max(1, last // points)), *([last] if last else [])]).astype(np.int64)
+    first = max(1, first)
+    stride = max(1, (last + 1 - first) // points)
+    numbers = np.unique([*range(first, last + 1, stride), *([last] if last >= first else [])]).astype(np.int64)
     values = np.empty((len(runs), len(numbers)))
     for run, (history, n) in enumerate(runs):
         place = [row.service for row in history[n].services].index(service)

@@ -112,14 +112,17 @@ class History:
             self._looked_at.drop_first()
         return logged
 
-    def series(self, service: int, metric: str, last: int, points: int = 400) -> tuple[list[float], list[float]]:
-        """Return a curve: rounds up to ``last`` and a metric's values, thinned to about ``points``.
+    def series(
+        self, service: int, metric: str, last: int, points: int = 400, first: int = 1
+    ) -> tuple[list[float], list[float]]:
+        """Return a curve: rounds from ``first`` to ``last`` and a metric's values, thinned to about ``points``.
 
         Rounds in which the metric has no value are left out, such as the price where no client served.
         """
-        stride = max(1, last // points)
-        chosen = np.arange(0, last, stride)
-        if last and chosen[-1] != last - 1:
+        begin = max(0, first - 1)
+        stride = max(1, (last - begin) // points)
+        chosen = np.arange(begin, last, stride)
+        if len(chosen) and chosen[-1] != last - 1:
             chosen = np.append(chosen, last - 1)
         values = self._figures[chosen, FIGURES.index(metric), service]
         known = ~np.isnan(values)

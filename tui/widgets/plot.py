@@ -99,7 +99,10 @@ class Curve(NamedTuple):
 
 
 class Plot(Widget):
-    """Curves over something that begins at 0. What is plotted after ``begin`` is drawn with the next refresh."""
+    """Curves over something that begins at 0, or over a part of it.
+
+    What is plotted after ``begin`` is drawn with the next refresh.
+    """
 
     COMPONENT_CLASSES = {"plot--axis", "plot--tick"}
     DEFAULT_CSS = """
@@ -111,11 +114,13 @@ class Plot(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._base = Style()
+        self._across, self._left = Axis(0, 1, ()), 0  # as drawn last
+        self._note = ""  # at the right of the labels across
         self.begin(10)
 
-    def begin(self, last: float, *heights: float) -> None:
+    def begin(self, last: float, *heights: float, first: float = 0) -> None:
         """Remove all that is plotted."""
-        self._last, self._heights = last, list(heights)
+        self._first, self._last, self._heights = first, last, list(heights)
         self._mark: tuple[float, Style] | None = None
         self._curves: list[Curve] = []
         self._levels: list[tuple[float, str, str]] = []
@@ -149,6 +154,10 @@ class Plot(Widget):
         if len(points):
             self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
 
+    def value_at(self, column: int) -> float:
+        """Return what a column of the widget stands for, as it was drawn last."""
+        return self._across.low + (column - self._left) * self._across.worth
+
     def notify_style_update(self) -> None:
         """Draw again in other colours."""
         super().notify_style_update()
@@ -171,7 +180,9 @@ class Plot(Widget):
         right = min(width // 4, max((len(label) + 1 for _, label, _ in self._levels), default=0))
         columns = max(1, width - left - right)
         named = max((min(LONGEST, len(curve.name)) + 2 for curve in self._curves if curve.name), default=0)
-        across = axis(0, self._last, max(1, columns - min(named, columns // 4)), ACROSS, finest=1)
+        across = axis(self._first, self._last, max(1, columns - min(named, columns // 4)), ACROSS, finest=1)
+
+        self._across, self._left = across, left
 
         # From the lowest row, as everything here. The first row and column are the frame.
         cells = [[("─", frame)] * columns, *([("│", frame)] + [(" ", base)] * (columns - 1) for _ in range(1, rows))]
@@ -201,6 +212,8 @@ class Plot(Widget):
         for column, label in across.ticks:
             begin = max(0, min(left + column - (len(label) - 1) // 2, width - len(label)))
             below[begin : begin + len(label)] = [(character, faint) for character in label]
+        if self._note:
+            below[-len(self._note) - 1 :] = [(character, faint) for character in f" {self._note}"]
         return [_strip(line, width, base) for line in [*lines[::-1], below][:height]]
 
     def _style(self, style: str) -> Style:

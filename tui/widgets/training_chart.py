@@ -13,8 +13,8 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
 from tui.style.formats import blocks, per_second, plain
 from tui.style.run_states import signed, state_style
-from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
+from tui.widgets.zoom import ZoomPlot
 
 TITLES = {
     "auc": "mean accuracy over all rounds (AUC)",
@@ -29,26 +29,26 @@ class LearningCurves(Container):
     """The evaluations of each training over its episodes; of a single one, the episodes too, dimmed."""
 
     def compose(self) -> ComposeResult:
-        yield Plot()
+        yield ZoomPlot()
 
     def on_mount(self) -> None:
         self._drawn: object = None
 
     def show(self, feeds: Sequence[TrainingFeed], metric: str, chosen: int) -> None:
         """Draw a metric of all trainings."""
-        plot = self.query_one(Plot)
+        plot = self.query_one(ZoomPlot)
         lengths = tuple((len(feed.episodes), len(feed.evaluations), feed.total) for feed in feeds)
         levels = feeds[chosen].baselines if feeds else {}
-        drawn = (lengths, metric, chosen, len(levels), self.app.theme, plot.size)
+        drawn = (lengths, metric, chosen, len(levels), self.app.theme, plot.size, plot.window)
         if drawn == self._drawn:
             return
         self._drawn = drawn
         self.border_title = f"{TITLES[metric]} in evaluations (v: next)"
-        shown = [_series(feed.evaluations, metric) for feed in feeds]
-        played = _series(feeds[0].episodes, metric) if len(feeds) == 1 else ([], [])
         known = {name: found[metric] for name, found in levels.items() if metric in found}
-        ends = [feed.total or 0 for feed in feeds] + [x for xs, _ in [*shown, played] for x in xs[-1:]]
-        plot.begin(max([10, *ends]))
+        ends = [feed.total or 0 for feed in feeds] + [len(feed.episodes) for feed in feeds]
+        window = plot.show(max([10, *ends]))
+        shown = [_series(feed.evaluations, metric, window) for feed in feeds]
+        played = _series(feeds[0].episodes, metric, window) if len(feeds) == 1 else ([], [])
         for place, (name, y) in enumerate(known.items()):
             plot.level(y, name, series_color(LEVELS + 1 + place))
         plot.curve(*played, str(tint(self.app, "foreground", dim=True)))
@@ -66,8 +66,9 @@ def legend(feed: TrainingFeed, metric: str) -> str:
     return "  ".join(parts)
 
 
-def _series(points: Sequence[Point], metric: str) -> tuple[list[float], list[float]]:
-    return [float(point.episode) for point in points], [point.values[metric] for point in points]
+def _series(points: Sequence[Point], metric: str, window: tuple[int, int]) -> tuple[list[float], list[float]]:
+    shown = [point for point in points if window[0] <= point.episode <= window[1]]
+    return [float(point.episode) for point in shown], [point.values[metric] for point in shown]
 
 
 class TrainingTable(TableView):

@@ -14,7 +14,6 @@ from scenarios.running.steering import Start
 from support.screens import painted, until, watching
 from support.tiers import slow
 from tui.app import MarketApp
-from tui.panels.curves import Plot
 from tui.screens.compare import CompareScreen
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.market import MarketScreen
@@ -23,6 +22,7 @@ from tui.state.comparison import common_rounds, compare, groups
 from tui.state.run_names import caveats, name_of, original
 from tui.state.watched_run import Session
 from tui.widgets.compare_table import CompareTable
+from tui.widgets.plot import Plot
 
 Play = Callable[..., Session]
 
