@@ -22,6 +22,7 @@ from tui.style.redraw import painted
 
 SIZE = (120, 36)  # columns and rows
 HIDDEN_CURSOR = "\x1b[?25l"
+END = f"\x1b[{SIZE[1]};1H\r\n\x1b[?25h"  # for the shell in whose terminal it was played: below, with its cursor
 LAST = 3.0  # seconds that the last round is shown
 
 
@@ -56,7 +57,7 @@ def record(run: Path, file: Path, first: int = 1) -> int:
         raise InputError(f"{run}: is being played; record it once it is over")
     app = RecordedApp(run)
     rounds = asyncio.run(_play(app, first))
-    app.drawings.append((app.clock + LAST, ""))
+    app.drawings.append((app.clock + LAST, END))
     columns, rows = SIZE
     head = {"version": 2, "width": columns, "height": rows, "title": f"flmarket: {run}"}
     lines = [json.dumps(head), *(json.dumps([round(at, 3), "o", data]) for at, data in app.drawings)]

@@ -20,7 +20,15 @@ def test_every_round_is_drawn_at_its_time(two_services: str, tmp_path: Path) -> 
     times = [at for at, _, _ in drawings]
     assert times == sorted(times)
     assert len(set(times)) == rounds + 1  # the rounds, and the end
+    assert (drawings[0][2], drawings[-1][2][-6:]) == ("\x1b[?25l", "\x1b[?25h")  # the cursor is there again at the end
     assert any("38;2;" in drawn for _, _, drawn in drawings)  # in full colour, whatever terminal it is made in
+
+
+def test_a_recording_may_begin_with_a_later_round(two_services: str, tmp_path: Path) -> None:
+    run, file = played(parse(two_services), tmp_path), tmp_path / "clip.cast"
+    assert record(run.path, file, first=3) == 2
+    first = "".join(drawn for at, _, drawn in map(json.loads, file.read_text().splitlines()[1:]) if at == 0)
+    assert "round 3/4" in first
 
 
 def test_a_run_without_a_round_is_refused(two_services: str, tmp_path: Path) -> None:
