@@ -4,7 +4,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from des.money import MICRO
-from flmarket.core.counting import duration
+from flmarket.core.counting import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.panels.before_first_round import NOW
 from tui.state.moment import Moment
@@ -72,8 +72,8 @@ class StatusLine(Static):
         spent = sum(row.spent for row in rows) / MICRO
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
-            f" {there} of {len(rows)} services in the market · {served} clients served, "
-            f"{refused} offers refused · {spent:.2f} spent"
+            f" {there} of {counted(len(rows), 'service')} in the market · {counted(served, 'client')} served, "
+            f"{counted(refused, 'offer')} refused · {spent:.2f} spent"
         )
         changes = [
             f"{c.key} = {c.value}"

@@ -83,6 +83,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.service == 3
         assert screen.document.service_name(3) == "alpha-2"
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
+        await until(pilot, lambda: row(screen, "services", 3, "name").query_one(Input).has_focus, "the new one's name")
         (await row(screen, "services", 3, "policy").open()).value = "greedy"
         row(screen, "services", 3, "name").query_one(Input).value = "beta"
         await until(pilot, lambda: any("another service" in problem.message for problem in screen.problems))
@@ -95,6 +96,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         await until(pilot, lambda: screen.service == 0)
         await pilot.press("f4")
         await until(pilot, lambda: screen.document.services == 3)
+        await until(pilot, lambda: screen.query_one("#service-list").has_focus, "where the next one is chosen")
         assert screen.document.service_name(0) == "beta"
         await pilot.press("f2")
         await until(pilot, lambda: screen.document.services == 4)

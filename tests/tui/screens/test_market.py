@@ -27,6 +27,7 @@ from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, Verdict
 from tui.state.watched_run import Session
+from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
@@ -454,6 +455,16 @@ async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, pl
         assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
         await pilot.press("enter", "home")
         assert screen.head.round == 1
+
+
+async def test_beside_the_clients_the_order_book_tells_of_the_chosen_cell(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        book = screen.query_one(BookPanel)
+        await pilot.press("home", "3", "down", "down", "right")
+        told = screen.view.book.line(1, 2)
+        await until(pilot, lambda: book.target.bid(book.target.cursor) == told)
+        assert "beta" in str(book.query_one(Sentences).render())
+        assert "client 2" in str(book.query_one(Sentences).render())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
