@@ -399,3 +399,20 @@ async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus
         screen.query_one("#service-list").focus()
         await pilot.press("tab")
         assert app.focused in row(screen, "services", 0, "name").query(Input)
+
+
+async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    groups = '[[clients.groups]]\nname = "servers"  # two\ncount = 2\n\n'
+    path.write_text(path.read_text().replace("# The first.", f"{groups}# The first."))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await fill(pilot, screen)
+        editor = row(screen, "clients", "groups").query_one(Input)
+        assert editor.value == '[{name = "servers", count = 2}]'
+        editor.value = editor.value.replace("2", "20")
+        await until(pilot, lambda: screen.problems)
+        assert "clients.groups.servers.count: makes 20 clients" in str(screen.problems[0])
+        editor.value = editor.value.replace("20", "3")
+        await until(pilot, lambda: not screen.problems)
+        assert parse(screen.document.text).clients.group_of(2) == "servers"

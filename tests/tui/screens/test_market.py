@@ -16,7 +16,7 @@ from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
-from tui.panels.client_grid import ClientGrid
+from tui.panels.client_grid import ClientGrid, ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
@@ -310,6 +310,14 @@ async def test_the_overview_has_all_clients_on_the_screen(app: MarketApp, play_s
         assert grid.count == 200
         assert grid.cursor % 2 == 0
         assert grid.cursor >= 2 * 200 // screen.size.height
+
+
+async def test_the_clients_of_groups_are_named(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    groups = '[[clients.groups]]\nname = "servers"\ncount = 2\n\n[[clients.groups]]\nname = "phones"\ncount = 5\n\n'
+    async with watching(app, play_small(scenario_text.replace("# The first.", groups))) as (pilot, screen):
+        await pilot.press("home", "3")
+        title = str(screen.query_one(ClientsPanel).border_title)
+        assert title.replace("–", "-").endswith("8 with 1 core each, 0-1 servers, 2-6 phones")  # noqa: RUF001
 
 
 async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: MarketApp, small: Path) -> None:
