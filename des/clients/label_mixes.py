@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from des.clients.client_data import FRESH, Holdings
-from des.clients.data_tables import PopulationSpec, Table, Valuation
+from des.clients.data_tables import Table, Valuation
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.data.dirichlet import label_mixes, mixed_counts
@@ -21,7 +21,7 @@ from fl.data.emd import counted_emd
 
 @dataclass(frozen=True, slots=True)
 class LabelMixes:
-    concentration: FloatArray  # [C] that of each client's Dirichlet distribution
+    concentration: float  # that of the Dirichlet distribution
     labels: Sequence[int]  # [M] L of each service's data set
     keys: UInt32Array  # [2, 2] the streams of fresh and of lasting mixes
     round: int  # n
@@ -43,11 +43,7 @@ class LabelMixes:
             since = self.since[m, clients]
             lasts = since != FRESH
             key, round_ = self.keys[lasts.astype(np.int64)], np.where(lasts, since, round_)
-        keys, shares = np.broadcast_to(key, (len(clients), 2)), np.empty((self.labels[m], len(clients)))
-        for a in np.unique(own := self.concentration[clients]).tolist():
-            alike = own == a
-            shares[:, alike] = label_mixes(keys[alike], a, self.labels[m], round_[alike], m, clients[alike])
-        return mixed_counts(sizes, shares)
+        return mixed_counts(sizes, label_mixes(key, self.concentration, self.labels[m], round_, m, clients))
 
 
 class MixedData:
@@ -55,17 +51,16 @@ class MixedData:
 
     def __init__(
         self,
-        holdings: Holdings,  # draws the size that each client holds, an index into those of its group
+        holdings: Holdings,  # draws the size that each client holds, an index into ``sizes``
         valuation: Valuation,  # values data
-        spec: PopulationSpec,  # the clients
+        sizes: Sequence[int],  # the data sizes that there are, images
         labels: Sequence[int],  # [M] L of each service's data set
+        concentration: float,  # that of the Dirichlet distribution
         seed: int,  # the run's seed
     ) -> None:
         self._holdings, self._valuation = holdings, valuation
-        groups = spec.everyone
-        self._sizes = np.tile(np.array([size for it in groups for size in it.data_sizes], np.int64), len(labels))
-        self._labels = tuple(labels)
-        self._concentration = np.repeat(np.array([it.concentration for it in groups], np.float64), spec.counts)
+        self._sizes = np.tile(np.array(sizes, dtype=np.int64), len(labels))
+        self._labels, self._concentration = tuple(labels), concentration
         self._keys = np.stack([draw_key(seed, "labels"), draw_key(seed, "lasting labels")])
         self.at = lru_cache(maxsize=2)(self._draw)
 

@@ -4,6 +4,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from des.log_records import Kind, OfferReport, Outcome
+from flmarket.core.counting import counted
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
@@ -108,4 +109,4 @@ In a walk through events (e), the chart grows with the clock."""
     def draw(self, view: Moment) -> None:
         self.target.show(view)
         jobs = sum(offer.core is not None for offer in view.logged.offers)
-        self.entitle(f"{jobs} jobs in round {view.round}")
+        self.entitle(counted(jobs, "job"))

@@ -17,6 +17,8 @@ from tui.panels.services import ServicesPanel
 from tui.state.moment import Moment
 
 WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
+LEAST = 10  # rows that the curves have below the services, where only one panel is shown otherwise
+OTHERS = 8  # rows of the screen that show no panel, and of the services' frame and titles
 
 PANELS: tuple[type[Panel], ...] = (
     ServicesPanel,
@@ -38,9 +40,9 @@ class Panels(Vertical):
         super().__init__()
         self.all = [panel() for panel in PANELS]
         self.active = 1  # the number of the panel that has the focus, or had it last
-        self._before = 1  # the number of the one before
         self._front: Panel | None = None  # the one that is shown instead of others
         self._bar = PanelBar(id="panel-bar")
+        self._services = self._height = 0
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -61,11 +63,14 @@ class Panels(Vertical):
 
     @property
     def single(self) -> bool:
-        """Whether only one panel is shown, because it is maximised or there is no room for more."""
+        """Whether one panel is shown, because it is maximised or there is no room for more but the curves."""
         return self.maximised or self.folded
 
     def show(self, view: Moment) -> None:
         """Show a moment of a run on all visible panels."""
+        if view.begun and self._services != len(view.logged.services):
+            self._services = len(view.logged.services)
+            self._activate(self.active)
         for panel in self.all if view.begun else ():
             # The user may leave a screen before all its parts are mounted.
             if panel.is_attached and panel.display:
@@ -79,6 +84,7 @@ class Panels(Vertical):
 
     def fold(self, room: Size) -> None:
         """Fold the panels into tabs if there is no room for all."""
+        self._height = room.height
         self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
         self._activate(self.active)
 
@@ -88,12 +94,6 @@ class Panels(Vertical):
         self._activate(number)
         self.all[number - 1].target.focus()
         return hidden
-
-    def close_front(self) -> None:
-        """Put back the panels in whose place one is shown, and the focus if that had it."""
-        leaves = self._front is self.all[self.active - 1]
-        self._front = None
-        self.go_to(self._before if leaves else self.active)
 
     def maximise(self) -> None:
         """Maximise the active panel, or restore it."""
@@ -106,15 +106,16 @@ class Panels(Vertical):
                 self._activate(panel.NUMBER)
 
     def _activate(self, number: int) -> None:
-        if number != self.active:
-            self.active, self._before = number, self.active
-        chosen = self.all[number - 1]
+        self.active, chosen = number, self.all[number - 1]
         if chosen.INSTEAD:
             self._front = chosen
         elif self._front is not None and number in self._front.INSTEAD:
             self._front = None
+        two = self.folded and number == 1 and self._height - OTHERS - self._services >= LEAST
+        self.set_class(two, "-two")
+        shown = {1, 2} if two else {number}
         for panel in self.all:
-            panel.display = number == panel.NUMBER if self.single else self._has_place(panel)
+            panel.display = panel.NUMBER in shown if self.single else self._has_place(panel)
         self._bar.show(self.all, number)
 
     def _has_place(self, panel: Panel) -> bool:

@@ -14,7 +14,7 @@ from tui.style.colors import series_color, sign
 from tui.widgets.plot import Axis, axis
 
 BID, SERVED, REFUSED = "│", "━", "╌"
-LEGEND = f"{BID} bid {SERVED} served {REFUSED} not served 1 2 … rivals"
+LEGEND = f"{BID} bid  {SERVED} served  {REFUSED} not served  1 2 … rivals"
 BETWEEN = range(6, 17)  # cells from one tick to the next
 
 

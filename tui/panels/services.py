@@ -31,7 +31,8 @@ COLUMNS = (
     Column("policy", "policy", leaves=2),
     Column("dataset", "data set", leaves=1),
 )
-WIDE = 130  # cells from which on the bars are longer
+REST = 118  # cells of the other columns, about
+BARS = range(6, 31)  # cells of a bar
 
 
 class ServicesTable(TableView):
@@ -54,7 +55,7 @@ class ServicesTable(TableView):
         view, m = self._view, index
         assert view is not None  # noqa: S101 - a row is there
         row = _in_walk(view, m)
-        width = 12 if self.size.width >= WIDE else 6
+        width = max(BARS[0], min(BARS[-1], (self.size.width - REST) // 2))
         mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
         faint = tint(self.app, "foreground", dim=not row.status.takes_part)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"

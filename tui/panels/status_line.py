@@ -34,13 +34,11 @@ class StatusLine(Static):
         if not following and view.round < len(session.history):
             place += f" ({len(session.history)} played)"
         faint = tint(self.app, "foreground", dim=True)
-        first = Text.assemble(
-            state,
-            (place, "bold"),
-            f"  clock {seconds(view.clock)}  {_speed(session, steerable=steerable)}  ",
-            (session.label, faint),
-            no_wrap=True,
-        )
+        times = [f"  clock {seconds(view.clock)}", f"  {_speed(session, steerable=steerable)}"]
+        first = Text.assemble(state, (place, "bold"), *times, "  ", (session.label, faint), no_wrap=True)
+        if first.cell_len > self.size.width:  # the clock stands in the panels, too
+            times = [] if session.over and not playing else times[1:]
+            first = Text.assemble(state, (place, "bold"), *times, "  ", (session.label, faint), no_wrap=True)
         first.overflow = "ellipsis"
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
 
@@ -72,7 +70,7 @@ class StatusLine(Static):
         spent = sum(row.spent for row in rows) / MICRO
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
-            f" {there} of {counted(len(rows), 'service')} in the market · {counted(served, 'client')} served, "
+            f" {there} of {len(rows)} services take part · {counted(served, 'client')} served, "
             f"{counted(refused, 'offer')} refused · {spent:.2f} spent"
         )
         changes = [

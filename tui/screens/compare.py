@@ -5,6 +5,7 @@ Runs that differ in their seed alone are shown as one, by their means, unless th
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -153,14 +154,22 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         self.query_one(CompareTable).show(rows, [group.name for group in shown])
 
     def _status(self, rounds: Sequence[int], shown: Sequence[Group], baseline: int) -> None:
-        line = Text(no_wrap=True)
+        status = self.query_one("#compare-status", Static)
+        runs = []
         for place, group in enumerate(shown):
-            base = " (baseline)" if place == baseline else ""
             number = max(rounds[run] for run in group.runs)
             state = _state([self.sessions[run] for run in group.runs])
-            words = f" {sign(place)} {group.name} · round {number} {state}{base} "
-            line.append(words, f"bold {series_color(place)}")
-        self.query_one("#compare-status", Static).update(Text("\n").join([line, self._notes(shown)]), layout=False)
+            end = " (baseline) " if place == baseline else " "
+            runs.append((f" {sign(place)} ", f"{group.name} · ", f"round {number} ", state, end))
+        # Where there is no room for all, signs stand for states, and the table alone has the names.
+        signs = [(mark, name, at, state.split()[0], end) for mark, name, at, state, end in runs]
+        forms = (runs, signs, [(mark, "", *rest) for mark, _, *rest in signs])
+        room = status.size.width
+        form = next((form for form in forms if sum(cell_len("".join(words)) for words in form) <= room), forms[-1])
+        line = Text(no_wrap=True)
+        for place, words in enumerate(form):
+            line.append("".join(words), f"bold {series_color(place)}")
+        status.update(Text("\n").join([line, self._notes(shown)]), layout=False)
 
     def _notes(self, shown: Sequence[Group]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]

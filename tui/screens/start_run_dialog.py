@@ -6,6 +6,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Key
@@ -87,6 +88,7 @@ checkpoint, or starts over.
 
 To tick: """ + " ".join(option.sentence for option in TICKED)
     AUTO_FOCUS = "#policies"
+    BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
         super().__init__()
@@ -105,7 +107,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Label("point of the sweep")
                 places = [(Content(point.label), i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
-            yield Label("policies (space marks, / searches; several run at once and are compared)")
+            yield Label("policies (space marks, / searches; several are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, initial_state=True),
                 *(Selection(f"{name} for all services", name) for name in policies_of(self._scenario)),

@@ -5,12 +5,14 @@ import re
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from scenarios.file.differences import distinguished, flattened
+from scenarios.file.differences import distinguishing, flattened, values_text
+from scenarios.file.interventions import intervention_words
+from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
 from scenarios.logs.run_state import RunState
 from tui.state.run_standing import QUIET, Standing, scenario_name, standing
@@ -22,6 +24,13 @@ FRESH = 60.0  # seconds after which an empty directory is not waited for, if not
 LEAST = 2.0  # seconds of progress before a run has a pace of its own; until then it is that since it began
 
 _RUN = re.compile(r"seed-[0-9]+")
+
+
+class Values(NamedTuple):
+    """A scenario as its file has it."""
+
+    flat: Mapping[str, Any]  # flattened
+    interventions: Sequence[Intervention]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class RunsFolder:
         self._clock = clock
         self._before: dict[Path, Standing] = {}
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
-        self._scenarios: dict[Path, Mapping[str, Any]] = {}  # of each scenario's folder, flattened
+        self._scenarios: dict[Path, Values] = {}  # of each scenario's folder
         self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
         self._named = 0  # scenarios when that was last worked out
         self._played = float("-inf")  # when a run was last seen to play
@@ -99,7 +108,8 @@ class RunsFolder:
 
     def _line(self, found: Standing) -> RunLine:
         folder = found.path.parent.parent
-        rounds, market = self._scenarios.get(folder, {}).get("rounds"), self._markets.get(folder, "")
+        values, market = self._scenarios.get(folder), self._markets.get(folder, "")
+        rounds = None if values is None else values.flat["rounds"]
         if found.state is not RunState.RUNNING:
             self._first.pop(found.path, None)
             return RunLine(found, rounds, market=market)
@@ -127,13 +137,23 @@ class RunsFolder:
         self._markets = market_names(self._scenarios)
 
 
-def market_names(scenarios: Mapping[Path, Mapping[str, Any]]) -> dict[Path, str]:
-    """Return what distinguishes scenarios of one name, for each of their folders of which a value tells it."""
-    by_name: dict[str, dict[Path, Mapping[str, Any]]] = defaultdict(dict)
+def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
+    """Return what distinguishes scenarios of one name, for each of their folders of which values or shocks tell it."""
+    by_name: dict[str, dict[Path, Values]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
         by_name[scenario_name(folder.name)][folder] = scenario
-    named = (distinguished(twins) for twins in by_name.values() if len(twins) > 1)
-    return {folder: words for found in named for folder, words in found.items()}
+    names: dict[Path, str] = {}
+    for twins in by_name.values():
+        differing = distinguishing({folder: twin.flat for folder, twin in twins.items()})
+        words = {}
+        for folder, twin in twins.items():
+            rivals = [other.interventions for other in twins.values() if other.flat == twin.flat]
+            changes = intervention_words(twin.interventions, rivals) or ["original"] * (len(rivals) > 1)
+            values = differing.get(folder)
+            words[folder] = ", ".join([*([values_text(values)] if values else []), *changes])
+        counts = Counter(words.values())
+        names |= {folder: found for folder, found in words.items() if found and counts[found] == 1}
+    return names
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -154,13 +174,14 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
                 continue
 
 
-def read_values(path: Path) -> Mapping[str, Any] | None:
+def read_values(path: Path) -> Values | None:
     """Return a scenario's values; None where it cannot be read, or does not say how many rounds it has."""
     try:
-        found = flattened(tomllib.loads(path.read_bytes().decode()))
+        found = tomllib.loads(path.read_bytes().decode())
+        values = Values(flattened(found), [Intervention.model_validate(it) for it in found.get("interventions", ())])
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found.get("rounds"), int) else None
+    return values if isinstance(values.flat.get("rounds"), int) else None
 
 
 def _usual(runs: Iterable[Standing]) -> float | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
@@ -46,12 +47,13 @@ def per_second(rate: float) -> str:
 
 
 def shortened(text: Text, width: int) -> Text:
-    """Return a text of at most ``width`` cells; what is left out is left out from a whole word on, if there are any."""
+    """Return a text of at most ``width`` cells, which ends in a whole word if that fills half of them."""
     if text.cell_len <= width:
         return text
     text = text.copy()
     text.truncate(max(0, width - 1), overflow="crop")
-    if words := text.plain.rpartition(" ")[0].rstrip(" ,;:"):
+    words = text.plain.rpartition(" ")[0].rstrip(" ,;:·")
+    if cell_len(words) >= width / 2:
         text.right_crop(len(text) - len(words))
     return text.append("…")
 

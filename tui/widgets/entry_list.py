@@ -1,5 +1,6 @@
 """The list of the home screen: entries in sections, under titles that cannot be chosen."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -115,18 +116,17 @@ class EntryList(OptionList, Generic[Entry]):
 
     def _list(self) -> None:
         room = self.scrollable_content_region.width - 2  # without the cells next to a line
-        listed = [found for _, entries in self._sections for _, found, _ in entries]
-        others, runs = (
-            [it for it in listed if "below" not in it and bool(it["policy"]) is run] for run in (False, True)
-        )
-        widths = {True: _widths(runs, RUN, room), False: _widths(others, OTHER, room)}
+        alike: dict[tuple[bool, bool], list[Cells]] = defaultdict(list)
+        for found in (found for _, entries in self._sections for _, found, _ in entries if "below" not in found):
+            alike[_kind(found)].append(found)
+        widths = {kind: _widths(some, RUN if kind[0] else OTHER, room) for kind, some in alike.items()}
         options = []
         for title, entries in self._sections:
             if entries:
                 options.append(Option(f"[b]{title}[/b] · {len(entries)}", disabled=True))
             before = ""
             for key, found, _ in entries:
-                lines = self._written(found, widths[bool(found["policy"])], before)
+                lines = self._written(found, widths.get(_kind(found), {}), before)
                 options.append(Option(Content("\n").join(lines), id=key))
                 before = found["name"]
         self.set_options(options or [Option("nothing matches", disabled=True)])
@@ -162,6 +162,12 @@ class EntryList(OptionList, Generic[Entry]):
         )
         if below:
             yield from (Content.styled(INDENT + line, faint) for line in wrapped(below.strip(), room))
+
+
+def _kind(found: Cells) -> tuple[bool, bool]:
+    """Return whether an entry is a run, and else whether it has an age; columns of entries of a kind are aligned."""
+    run = bool(found["policy"])
+    return run, not run and bool(found.get("age"))
 
 
 def _widths(listed: Sequence[Cells], columns: Sequence[Column], room: int) -> dict[str, int]:

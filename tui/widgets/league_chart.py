@@ -16,6 +16,7 @@ from tui.widgets.plot import ACROSS, axis
 INDENT = "  "  # of the names of policies
 LEAST = 24  # cells of the axis, for which there is always room, of a terminal that is wide enough
 NUMBERS = 18  # cells between the name and the axis
+NARROWEST = 1.0  # percentage points that an axis spans at least
 WIDE = 84  # cells from which on the interval stands in numbers, too
 
 
@@ -58,12 +59,15 @@ class LeagueChart(Widget):
     def _lines(self, places: Sequence[Place], width: int) -> Iterator[Text]:
         """Yield the lines of a scenario, whose names have so many cells: its own with the axis, then its policies."""
         faint = str(tint(self.app, "foreground", dim=True))
-        wide = self.size.width >= WIDE
+        every = (place.interval for several in self._leagues.values() for place in several)
+        wide = self.size.width >= WIDE and any(interval and interval.known for interval in every)
         names = sorted(place.group.first.policy for place in places)
         numbers = f"  {'seeds':>7}   mean  " + (f"{'interval':14}  " if wide else "")
         cells = max(1, self.size.width - width - len(numbers))
         values = [value for place in places for value in _values(place)]
-        scale = axis(min(values, default=0.0), max(values, default=100.0), cells, ACROSS)
+        low, high = min(values, default=0.0), max(values, default=100.0)
+        around = max(0.0, (NARROWEST - high + low) / 2)
+        scale = axis(low - around, high + around, cells, ACROSS)
         labels = [" "] * cells
         for cell, label in scale.ticks:
             start = max(0, min(cell - len(label) // 2, cells - len(label)))

@@ -22,12 +22,12 @@ DASH, PLAYHEAD = "┄", "│"
 FREE = frozenset((" ", DASH, PLAYHEAD))  # what the name of a curve may cover
 FARTHEST = 8  # cells to the left of its place at which the sign of a curve may stand, if there is no room nearer
 NEAR = (0, 1, -1, 2, -2)  # rows from the end of a curve at which its name may stand, the first free one
-LONGEST = 16  # cells of a name
+LONGEST = 24  # cells of a name
 DOTS = np.array([[0x40, 0x80], [0x04, 0x20], [0x02, 0x10], [0x01, 0x08]])
 """The bits of a Braille character, from the lowest row."""
 TICKS = tuple(sorted(m * 10.0**e for e in range(-9, 16) for m in (1, 2, 5, 25) if m != 25 or e >= 0))
 """From one tick to the next."""
-ACROSS, UP = range(8, 21), range(2, 7)  # the same in cells
+ACROSS, UP = range(8, 21), range(2, 8)  # the same in cells
 LEAST = 1e-3  # the least span of an axis, as a part of its numbers: what differs by less is level
 SLACK = 1e-9
 
@@ -76,7 +76,9 @@ def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0)
             worth = tick / between
             first = floor(low / worth + SLACK) * worth
             if first + gaps * worth >= high - SLACK * worth:
-                lonely = tick > span / 2  # a scale has two ticks wherever there is room for them
+                # A scale has two ticks wherever there is room for them.
+                ticks = floor((first + gaps * worth) / tick + SLACK) - ceil(first / tick - SLACK) + 1
+                lonely = 0 if tick <= span / 2 else 1 if ticks > 1 else 2
                 found.append((lonely, float(f"{worth:.6g}"), abs(between - apart[len(apart) // 3]), tick, first, worth))
                 break
     if not found:  # a single cell

@@ -124,8 +124,8 @@ def _training_preview(log: Path, app: App[object], plots: bool) -> Preview:
         table.add_row(plain(name), *(f"{values[metric]:.4f}" for metric in ("auc", "reward") if metric in values))
     xs = [float(point.episode) for point in feed.evaluations]
     ys = [point.values["auc"] for point in feed.evaluations]
-    caption = Text("\nAUC of the evaluations, by episode" if plots and xs else "", faint)
-    words = Group(Text(feed.name, "bold"), Text(episodes), Text(feed.what or "a training"), Text(), table, caption)
+    caption = [Text("\nAUC of the evaluations, by episode", faint)] if plots and xs else []
+    words = Group(Text(feed.name, "bold"), Text(episodes), Text(feed.what or "a training"), Text(), table, *caption)
     curves = [(xs, ys, series_color(0, app), sign(0), feed.name)] if plots and xs else []
     return Preview(words, Text(str(log), faint), max([feed.total or 0, *xs]), curves)
 
@@ -154,7 +154,7 @@ def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
     state.append(f", {run.round} of {counted(scenario.rounds, 'round')}")
     state.append(f" · {run.policy} · seed {run.seed} · {age(time.time() - run.changed)}", faint)
     about = [Text(line) for line in (run.problem, HINTS.get(run.state, "")) if line]
-    caption = Text(f"\n{column}, by round" if plots and rounds else "", faint)
+    caption = [Text(f"\n{column}, by round", faint)] if plots and rounds else []
     below = [Text(f"{scenario.description}\n", "italic"), *map(Text, story(scenario)), Text(str(path), faint)]
     curves = [
         (xs, (100 * accuracies[m]).tolist(), series_color(m, app), sign(m), service.name)
@@ -163,6 +163,6 @@ def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
     ]
     last = run.round if run.state is RunState.COMPLETE else scenario.rounds
     return Preview(
-        Group(Text(scenario.name, "bold"), state, *about, Text(), table, caption),
+        Group(Text(scenario.name, "bold"), state, *about, Text(), table, *caption),
         Group(Text(), *below), max(10.0, last), curves,
     )  # fmt: skip

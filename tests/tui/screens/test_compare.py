@@ -186,6 +186,14 @@ async def test_the_original_is_the_baseline_until_another_is_chosen(
         assert "from round 4 · round 12 ✔ complete (baseline)" in status(screen)
 
 
+async def test_in_a_small_terminal_forks_are_told_apart_and_each_run_has_its_state(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    async with comparing(app, forked(play_small, scenario_text), (80, 24)) as (_, screen):
+        assert "1 round 12 ✔  2 round 12 ✔ (baseline)" in status(screen)
+        assert re.search(r"1 +clients.offline.*… +alpha", painted(app))
+
+
 async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     async with comparing(app, two(play_small, scenario_text)) as (pilot, screen):
         assert [level[:2] for level in screen.query_one(Plot)._levels] == [(50.0, "50")]
@@ -226,7 +234,8 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert table.count == 6
         words = status(screen)
         assert "means over 3 seeds, with 95 % intervals" in words
-        assert "1 as-configured · 3 seeds · round 12 ✔ complete (baseline)" in words
+        first = "1 round 12 ✔" if size[0] == 80 else "1 as-configured · 3 seeds · round 12 ✔ complete"
+        assert f"{first} (baseline)" in words
         assert "different seeds" not in words
         cell = str(table.cell(5, "final accuracy"))
         assert re.fullmatch(r"\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\]", cell)

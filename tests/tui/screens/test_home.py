@@ -28,6 +28,7 @@ from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.catalogue import POLICIES, Entry, age, paper, recent_runs
 from tui.state.seek import TO_WATCH
+from tui.state.training_log import NEEDED
 from tui.state.watched_run import Session
 from tui.widgets.plot import Plot
 from tui.widgets.preview import Preview, preview
@@ -251,6 +252,14 @@ async def test_a_long_name_is_cut_before_seed_state_and_age(
         await until(pilot, lambda: "seed 2" in painted(app))
         for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "seed" in line]:
             assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
+
+
+async def test_ages_of_trainings_take_no_room_from_what_scenarios_are_about(app: MarketApp, small: Path) -> None:
+    (small / "mine.csv").write_text(",".join(NEEDED) + "\n")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await home(pilot)
+        await until(pilot, lambda: "mine" in painted(app))
+        assert "paper-fitted The paper's settings" in painted(app)
 
 
 async def test_a_run_is_previewed_with_its_curves_as_large_as_there_is_room_for(

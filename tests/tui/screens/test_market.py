@@ -16,7 +16,7 @@ from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
-from tui.panels.client_grid import ClientGrid, ClientsPanel
+from tui.panels.client_grid import ClientGrid
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
@@ -27,7 +27,6 @@ from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, Verdict
 from tui.state.watched_run import Session
-from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
@@ -312,14 +311,6 @@ async def test_the_overview_has_all_clients_on_the_screen(app: MarketApp, play_s
         assert grid.cursor >= 2 * 200 // screen.size.height
 
 
-async def test_the_clients_of_groups_are_named(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    groups = '[[clients.groups]]\nname = "servers"\ncount = 2\n\n[[clients.groups]]\nname = "phones"\ncount = 5\n\n'
-    async with watching(app, play_small(scenario_text.replace("# The first.", groups))) as (pilot, screen):
-        await pilot.press("home", "3")
-        title = str(screen.query_one(ClientsPanel).border_title)
-        assert title.replace("–", "-").endswith("8 with 1 core each, 0-1 servers, 2-6 phones")  # noqa: RUF001
-
-
 async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: MarketApp, small: Path) -> None:
     [path] = flmarket.run(small / "small.toml", out=small / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
@@ -375,13 +366,15 @@ async def test_the_seek_bar_takes_clicks(app: MarketApp, play_small: Play) -> No
 
 
 async def test_folds_into_tabs_where_it_is_small_and_back(app: MarketApp, play_small: Play) -> None:
+    """Curves stand below the services, as these are few."""
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
-        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1, 2]
+        assert screen.query_one("#curve-area").region.bottom < screen.panels.region.bottom
         await pilot.press("3")
         assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [3]
         assert screen.query_one(ClientGrid).size.height > 12
         await pilot.click("#panel-bar", offset=(1, 0))
-        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1]
+        assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1, 2]
         await pilot.resize_terminal(200, 60)
         await pilot.pause()
         assert [panel.NUMBER for panel in screen.panels.all if panel.display] == [1, 2, 3, 4, 5, 6]
@@ -411,7 +404,7 @@ async def test_a_fork_says_how_far_it_has_replayed_what_it_shares(app: MarketApp
     fork.hurry = 4  # it differs from round 5 on
     async with watching(app, fork) as (pilot, screen):
         assert "replaying round 3 of the 4 shared with the original" in status(screen)
-        for number, words in ((3, "replaying round 4 of the 4"), (4, "services in the market")):
+        for number, words in ((3, "replaying round 4 of the 4"), (4, "services take part")):
             fork.add(whole.history[number].text)
             await until(pilot, lambda number=number: screen.head.round >= number, "the round")  # type: ignore[misc]
             assert words in status(screen)
@@ -424,7 +417,7 @@ async def test_services_are_counted_that_took_part_in_the_round_shown(app: Marke
         for number, count in ((left, 3), (left + 1, 2)):
             screen.head.seek(session.history, number)
             screen.draw()
-            assert f" {count} of 3 services in the market" in status(screen)
+            assert f" {count} of 3 services take part" in status(screen)
 
 
 @pytest.mark.parametrize("error", ["{0}: cannot be replayed: no round 3 in offers.csv", "no data\nlog: {0}/run.log"])
@@ -463,16 +456,6 @@ async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, pl
         assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
         await pilot.press("enter", "home")
         assert screen.head.round == 1
-
-
-async def test_beside_the_clients_the_order_book_tells_of_the_chosen_cell(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small()) as (pilot, screen):
-        book = screen.query_one(BookPanel)
-        await pilot.press("home", "3", "down", "down", "right")
-        told = screen.view.book.line(1, 2)
-        await until(pilot, lambda: book.target.bid(book.target.cursor) == told)
-        assert "beta" in str(book.query_one(Sentences).render())
-        assert "client 2" in str(book.query_one(Sentences).render())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])
@@ -595,7 +578,7 @@ async def test_a_key_that_needs_a_round_says_that_there_is_none(
 
 async def test_a_key_for_a_panel_that_is_not_shown_uncovers_it(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
-        await pilot.press("v")
+        await pilot.press("3", "v")
         assert screen.panels.active == 2
         assert screen.query_one(CurvesPanel).metric == "reward"
         await pilot.press("b")

@@ -56,6 +56,14 @@ async def test_a_long_name_is_cut_and_the_numbers_stay(
         assert not screen.query_one(ServicesTable).show_horizontal_scrollbar
 
 
+async def test_the_status_of_a_run_is_told_in_full_at_80_columns(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (80, 24)) as (pilot, _):
+        await pilot.press("home")
+        first, second = painted(app).splitlines()[:2]
+        assert first.split("  ")[1].rstrip() == "small · as-configured · seed 1"
+        assert second.rstrip().endswith("spent")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_an_event_is_told_in_full_on_lines_that_end_where_words_do(
     app: MarketApp, play_small: Play, size: tuple[int, int]

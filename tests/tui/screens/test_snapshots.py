@@ -1,12 +1,14 @@
-"""How the screens look: five at four sizes, and at one of them in light colours; the others at one or two sizes.
+"""How the screens look: all at three sizes, and five at a fourth one, too, and in light colours.
 
 After a wanted change: pytest --snapshot-update, and look at them.
 """
 
+import json
 import os
 import shutil
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,9 @@ LOOKS = [((80, 24), DARK), ((160, 48), DARK), *slow(((120, 40), DARK), ((120, 40
 looks = pytest.mark.parametrize(
     ("size", "theme"), LOOKS, ids=lambda it: it[8:] if isinstance(it, str) else "x".join(map(str, it))
 )
-SIZES = [(80, 24), (160, 48)]
+sizes = pytest.mark.parametrize(
+    "size", [(80, 24), *slow(((120, 40),), ((200, 60),))], ids=lambda size: "x".join(map(str, size))
+)
 STEADY = 4
 """Looks, a pause apart, at which a picture must be the same before it is taken."""
 PAUSE = 0.15
@@ -63,6 +67,28 @@ def still(small: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp
     app = MarketApp(out=Path("runs"), folder=Path())
     app.animation_level = "none"
     return app
+
+
+def write_training(log: Path) -> None:
+    """Write the files of a training that has ended, in which all numbers are formulas."""
+    rows = ["episode,phase,reward,auc,reached,markup"]
+    for episode in range(1, 41):
+        auc = 0.89 - 0.3 / (episode + 3)
+        rows.append(f"{episode},train,{auc - 0.1},{auc + 0.01 * (episode % 3 - 1)},0.67,{1 / episode}")
+        if episode % 5 == 0:
+            rows.append(f"{episode},evaluate,{auc - 0.09},{auc + 0.01},0.67,{1 / episode}")
+    log.write_text("\n".join(rows) + "\n")
+    log.with_suffix(".safetensors").touch()
+    record = log.with_suffix(".training") / "record"
+    record.mkdir(parents=True)
+    plan = {"plan": {"episodes": 40}, "provenance": {"policy": "mahdrl", "scenario": "small", "backend": "surrogate"}}
+    (record / "plan.json").write_text(json.dumps(plan))
+    (record / "baselines.csv").write_text("policy,reward,auc,reached,markup\nhqfa,0.8,0.855,0.67,0\n")
+    parts = [f"{kind}_{part}" for kind in ("bid", "dqi") for part in range(1, 6)]
+    lines = [",".join(["episode,service,offers,served,markup", *parts])]
+    for episode, service in product((5, 40), ("alpha", "beta", "gamma")):
+        lines.append(f"{episode},{service},{2 + 1 / episode},0.9,0.02,0.1,0.1,0.1,0.2,0.5,0.1,0.1,0.2,0.4,0.2")
+    (record / "preferences.csv").write_text("\n".join(lines) + "\n")
 
 
 async def settle(pilot: Pilot[None], words: str) -> None:
@@ -138,17 +164,21 @@ def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare:
     assert snap_compare(still, terminal_size=(160, 48), run_before=before)
 
 
-def test_the_order_book_of_a_client(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
+@sizes
+def test_the_order_book_of_a_client(
+    still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare
+) -> None:
     async def before(pilot: Pilot[None]) -> None:
         still.push_screen(MarketScreen(play_small(), still))
         await pilot.pause()
         await pilot.press("home", "4", "b", "m")
-        await settle(pilot, "Order book · client 3")
+        await settle(pilot, "Order book · client")
 
-    assert snap_compare(still, terminal_size=(80, 24), run_before=before)
+    assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize(("key", "size"), [("W", (80, 24)), ("B", (120, 40))])
+@sizes
+@pytest.mark.parametrize("key", ["W", "B"])
 def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         still.push_screen(MarketScreen(play_small(), still))
@@ -159,9 +189,9 @@ def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", [SIZES[0], *slow(*((size,) for size in SIZES[1:]))])
+@sizes
 def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
-    """In the small terminal who outbid whom, in the large one the summary."""
+    """In the small terminal who outbid whom, in the large ones the summary."""
 
     async def before(pilot: Pilot[None]) -> None:
         still.push_screen(MarketScreen(play_small(), still))
@@ -172,13 +202,36 @@ def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", [SIZES[0], *slow(*((size,) for size in SIZES[1:]))])
+@sizes
 def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
         text = scenario_text.replace("rounds = 12", "rounds = 0")
         screen = ConfigureScreen(text, "small.toml", Path("small.toml"), still)
         still.push_screen(screen)
         await settle(pilot, "✘ small.toml:4")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
+@sizes
+def test_training(still: MarketApp, size: tuple[int, int], snap_compare: Compare) -> None:
+    log = Path("mine.csv")
+    write_training(log)
+
+    async def before(pilot: Pilot[None]) -> None:
+        still.show_trainings([log])
+        await settle(pilot, "after episode 40")
+
+    assert snap_compare(still, terminal_size=size, run_before=before)
+
+
+@sizes
+def test_help(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        still.push_screen(MarketScreen(play_small(), still))
+        await pilot.pause()
+        await pilot.press("4", "question_mark")
+        await settle(pilot, "Why each client trained")
 
     assert snap_compare(still, terminal_size=size, run_before=before)
 
@@ -196,10 +249,13 @@ def test_compare(
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
-def test_shock(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
+@sizes
+def test_the_intervention_dialog(
+    still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare
+) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await settle(pilot, "Three services")  # the screen below, whose preview loads
         still.push_screen(InterventionDialog(play_small(), 5, 0))
         await settle(pilot, "Fork the run")
 
-    assert snap_compare(still, terminal_size=(80, 24), run_before=before)
+    assert snap_compare(still, terminal_size=size, run_before=before)

@@ -1,5 +1,6 @@
 """The league of a folder: policies by the mean of their complete runs, with the intervals of reports."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,16 @@ async def test_it_is_drawn_on_one_axis(places: list[Place], width: int) -> None:
     assert "━" not in lcfa
     assert "12 of 20 rounds played" in random
     assert ("[74.0, 92.0]" in hqfa) == (width == 120)
+
+
+async def test_an_axis_of_one_run_is_that_of_its_whole_percentage_points() -> None:
+    app = MarketApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        chart = LeagueChart()
+        await app.screen.mount(chart, before=0)
+        chart.styles.height = "auto"
+        chart.show({FOLDER: list(leagues([run("lcfa", 0, 61.2456)])[FOLDER])}, FOLDER)
+        await pilot.pause()
+        head = painted(app).splitlines()[1]
+    assert re.search(r"mean +60\.\d +6[01]\.\d .* 6[12]\.\d", head)
+    assert "interval" not in head  # one seed has none

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scenarios.build import Shelf
+from scenarios.file.schema import Intervention
 from scenarios.loader import load
 from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
@@ -25,6 +26,19 @@ def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:
     ]
     one = RunsFolder(found[0].standing.path.parent.parent).look().runs[0]
     assert one.scenario == found[0].standing.folder
+
+
+def test_a_folder_with_forks_shows_what_they_change(tmp_path: Path) -> None:
+    market = load("quickstart", ["training.backend=surrogate", "rounds=2"])
+    changes = [(Intervention(round=2, key="clients.cores", value=cores),) for cores in (2, 3)]
+    forks = [market.model_copy(update={"interventions": change}) for change in changes]
+    for run in plan([market, *forks], ["lcfa"], [0], tmp_path, Shelf()):
+        execute(run, Shelf())
+    assert sorted(run.scenario for run in RunsFolder(tmp_path).look().runs) == [
+        "quickstart (clients.cores = 2 from round 2)",
+        "quickstart (clients.cores = 3 from round 2)",
+        "quickstart (original)",
+    ]
 
 
 def test_runs_that_are_compared_are_named_by_the_values(play_small: Play, scenario_text: str) -> None:
