@@ -1,13 +1,17 @@
 """The screens' own table and line of keys against Textual's DataTable and Footer: the computing time of a redraw.
 
-python benchmarks/tui_widgets.py --repeat 9
+    python benchmarks/tui_widgets.py --repeat 9
+
+With ``--pixels`` the curves against the same in pixels, which needs ``pip install textual-image``.
 """
 
 import argparse
 import asyncio
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -15,9 +19,11 @@ from textual.binding import Binding
 from textual.widget import Widget
 from textual.widgets import DataTable, Footer, Input
 
+from tui.style.colors import series_color
 from tui.style.columns import Column
 from tui.style.contrast import with_legible_text
 from tui.widgets.key_bar import KeyBar
+from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
 
 COLUMNS = 7
@@ -56,16 +62,22 @@ class Bare(App[None]):
 
 
 async def painted(app: Bare) -> None:
-    for _ in range(2):
+    for _ in range(4):  # a widget that composes itself anew is there after three
         done = asyncio.Event()
         app.screen.call_after_refresh(done.set)
         await done.wait()
 
 
-async def timed(app: Bare, prepare: Callable[[], object], redraw: Callable[[], object], repeat: int) -> float:
+async def timed(
+    app: Bare,
+    prepare: Callable[[], object],
+    redraw: Callable[[], object],
+    repeat: int,
+    size: tuple[int, int] = (120, 40),
+) -> float:
     """Return the CPU milliseconds of a redraw."""
     found = []
-    async with app.run_test(size=(120, 40)):
+    async with app.run_test(size=size):
         prepare()
         await painted(app)
         for _ in range(repeat):
@@ -116,10 +128,61 @@ def keys(bar: Widget, repeat: int) -> float:
     return asyncio.run(timed(app, lambda: None, lambda: app.screen.focus_next(), repeat))
 
 
+def curves(services: int, rounds: int = 80) -> list[tuple[list[float], list[float]]]:
+    xs = [float(n) for n in range(1, rounds + 1)]
+    return [(xs, [100 * (1 - math.exp(-n / (8 + 2 * m))) + math.sin(3 * n + m) for n in xs]) for m in range(services)]
+
+
+def in_cells(services: int, size: tuple[int, int], repeat: int) -> float:
+    plot = Plot()
+
+    def redraw() -> None:
+        plot.begin(80)
+        for m, (xs, ys) in enumerate(curves(services)):
+            plot.curve(xs, ys, series_color(m), str(m), f"service {m}")
+
+    return asyncio.run(timed(Bare(plot), lambda: None, redraw, repeat, size))
+
+
+def in_pixels(kind: str, services: int, size: tuple[int, int], repeat: int) -> float:
+    """Return the CPU milliseconds of the curves alone, smooth and without a word, in cells of 10 by 20 pixels."""
+    from PIL import Image, ImageDraw
+    from textual_image import widget
+    from textual_image.renderable import tgp
+
+    tgp._send_tgp_message = lambda **_: None  # nothing is sent: it counts what is computed
+    picture: Any = getattr(widget, kind)()
+    picture.styles.width, picture.styles.height = size
+    width, height = 10 * size[0], 20 * size[1]
+
+    def redraw() -> None:
+        drawn = Image.new("RGB", (2 * width, 2 * height), "#121212")
+        for m, (xs, ys) in enumerate(curves(services)):
+            points = [(2 * width * x / 80, 2 * height * (1 - y / 101)) for x, y in zip(xs, ys, strict=True)]
+            ImageDraw.Draw(drawn).line(points, series_color(m), 4, "curve")
+        picture.image = drawn.reduce(2)
+
+    return asyncio.run(timed(Bare(picture), lambda: None, redraw, repeat, size))
+
+
+def pixels(repeat: int) -> None:
+    for size in ((120, 40), (200, 60)):
+        for services in (3, 12):
+            found = [in_pixels(kind, services, size, repeat) for kind in ("TGPImage", "SixelImage")]
+            kitty, sixel = (f"{it:.1f}" for it in found)
+            cells = f"{in_cells(services, size, repeat):.1f} ms of CPU a redraw"
+            print(f"{services} curves on {size[0]}x{size[1]}: in cells {cells}, for kitty {kitty}, as sixel {sixel}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9, help="repetitions (default 9)")
-    repeat = parser.parse_args(arguments).repeat
+    parser.add_argument("--pixels", action="store_true", help="curves in cells against those in pixels")
+    chosen = parser.parse_args(arguments)
+    repeat = chosen.repeat
+    if chosen.pixels:
+        pixels(repeat)
+        return
     for n in ROWS:
         print(
             f"{n} rows, all cells of {COLUMNS} columns: own table {own_table(n, repeat):.1f} ms of CPU a redraw, ",
