@@ -84,7 +84,7 @@ class Platform:
         samples = current.world.data_size[places]
         current.jobs = {m: [] for m in current.offers}
         names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
-        stay, record = not self._population.spec.departure_rate, current.journal.record
+        stay, record = not self._population.departure_rate.any(), current.journal.record
         columns = (book.services, book.clients, book.payments, clearing.core, clearing.price, samples, compute)
         for m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
             job = None

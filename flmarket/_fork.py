@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from operator import index
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typing_extensions import Doc
+from annotated_doc import Doc
 
 from flmarket.api import require_no_plugin_file
 from flmarket.core.declared import told_by

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typing_extensions import Doc
+from annotated_doc import Doc
 
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError

@@ -12,7 +12,7 @@ from typing import Any
 from des.behaviours.behaviour import Behaviour
 from des.behaviours.behaviour import create as create_behaviour
 from des.clients.client_data import Lasting
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure
 from des.clients.population import Population
 from des.market import Market
@@ -328,6 +328,20 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         concentration=clients.label_mix.dirichlet,
         partitions=partitions,
         everything=not clients.data_size,
+        groups=tuple(
+            Group(
+                count=it.count,
+                data_sizes=tuple(it.data_size or sizes),
+                emds=it.emd,
+                cost_per_sample=it.cost.per_sample,
+                cost_per_emd=it.cost.per_emd,
+                speeds=it.speed,
+                departure_rate=it.departure_rate,
+                concentration=it.label_mix.dirichlet,
+            )
+            for place, it in clients.kinds()
+            if place is not None
+        ),
     )
 
 

@@ -64,11 +64,11 @@ def test_verify_finds_the_damage_that_it_found(tmp_path: Path, monkeypatch: pyte
 
 NO_LOG_CHANGES = {"name", "description", "device"}
 """Keys that stand in no log, or change nothing in one; services are those of the built-in scenarios."""
-LATER = {"data.partition", "data.by_dataset"}
+LATER = ("data.", "clients.groups")
 """Keys that the revision did not have."""
 TABLES = {
-    "[clients]": "clients.", "[data]": "data.", "[market]": "market.", "[training]": "training.",
-    "[timeline]": "timeline.",
+    "[clients]": "clients.", "[[clients.groups]]": "clients.groups.", "[data]": "data.", "[market]": "market.",
+    "[training]": "training.", "[timeline]": "timeline.",
     "[[services]]": "services.*.", "[[interventions]]": "interventions.",
 }  # fmt: skip
 
@@ -97,4 +97,4 @@ def keys_of(case: Case) -> Iterator[str]:
 
 def test_every_key_stands_in_at_least_two_cases() -> None:
     seen = Counter(key for case in CASES.values() for key in set(keys_of(case)))
-    assert [key for key in keys_of_the_page() if key not in LATER and seen[key] < 2] == []
+    assert [key for key in keys_of_the_page() if not key.startswith(LATER) and seen[key] < 2] == []

@@ -28,7 +28,7 @@ from tui.screens.home import HomeScreen
 from tui.screens.search_line import Listing, SearchLine, place, seek
 from tui.settings import Memory, SettingsError
 from tui.style.contrast import with_legible_text
-from tui.style.key_bindings import SEARCH, stands_for
+from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
@@ -55,7 +55,7 @@ class MarketApp(App[None]):
     # Any screen may open a dialog. Home is the default screen, whose own CSS_PATH Textual does not load.
     CSS_PATH = ["app.tcss", "screens/dialog.tcss", "screens/home.tcss"]
     BINDINGS = [
-        Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="Help for what has the focus"),
+        *HELP,
         Binding("q", "quit", "Quit"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("colon", "command_palette", "Command", show=False, tooltip="Type a command"),

@@ -5,6 +5,7 @@ many images. The images themselves are new in each round. All of it is a functio
 alone, whatever rounds were asked for before.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,13 +30,28 @@ class Lasting:
     drift: float = 0.0  # in each round, the probability that a client's lasting pairs are drawn again, and stay
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The choices of each client, of things that stand in a row, group of clients by group."""
+
+    count: IntArray  # [C] how many there are
+    first: IntArray  # [C] the place of the first one in the row
+    total: int  # how many things the row has
+
+    @classmethod
+    def of(cls, clients: Sequence[int], things: Sequence[int]) -> "Choices":
+        """Return them, given how many clients and how many things each group has."""
+        first = np.cumsum([0, *things[:-1]])
+        return cls(np.repeat(things, clients), np.repeat(first, clients), sum(things))
+
+
 def draw_pairs(
     # [..., 2] a stream "quality" (``fl.arithmetic.draws``), or many: markets in lockstep are drawn together
     key: UInt32Array,
     rounds: IntArray,  # [...] one for each key; the shapes broadcast
     services: int,  # M
     clients: int,  # C
-    pairs: int | IntArray,  # how many pairs there are, in each market [..., 1, 1] if they differ
+    pairs: int | IntArray,  # how many there are, of each market [..., 1, 1] or client [..., 1, C] if they differ
 ) -> IntArray:
     """Return which (D, EMD) pair each client has for each service, [..., M, C]: an index, all equally likely."""
     return integers(
@@ -46,13 +62,19 @@ def draw_pairs(
 class Holdings:
     """Draws the pair that each client holds for each service in a round."""
 
-    def __init__(self, services: int, clients: int, pairs: int, lasting: Lasting, seed: int) -> None:
-        self._clients, self._pairs, self._lasting = np.arange(clients), pairs, lasting
+    def __init__(
+        self,
+        services: int,
+        pairs: Choices,  # of each client, in a service's row of a table
+        lasting: Lasting,
+        seed: int,
+    ) -> None:
+        self._clients, self._pairs, self._lasting = np.arange(len(pairs.count)), pairs.count, lasting
         self._services = np.arange(services)[:, None]
-        self._row = self._services * pairs  # where each service's pairs begin in a flat table
+        self._row = self._services * pairs.total + pairs.first  # [M, C] where they begin in a flat table
         names = ("quality", "lasting", "persistence", "drift")
         self._fresh, self._types, self._keeping, self._drift = (draw_key(seed, name) for name in names)
-        self._ahead = max(1, BLOCK // (services * clients))
+        self._ahead = max(1, BLOCK // self._row.size)
         self._drawn = lru_cache(maxsize=2)(self._draw_ahead)
         self._reached: tuple[int, IntArray] | None = None  # the last block that was drawn, and its last row of drifts
 

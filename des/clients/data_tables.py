@@ -5,7 +5,8 @@ are drawn from a Dirichlet distribution, EMDs are continuous: each round has a t
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import product
 
 import numpy as np
 
@@ -22,6 +23,20 @@ from flmarket.core.errors import InputError
 
 _GRID = 65
 """EMDs from 0 to the largest one at which clients are asked what they would report, where EMDs are continuous."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Clients that are alike; the fields are as in ``PopulationSpec``."""
+
+    count: int
+    data_sizes: tuple[int, ...]
+    emds: tuple[float, ...]
+    cost_per_sample: float
+    cost_per_emd: float
+    speeds: tuple[float, ...]
+    departure_rate: float
+    concentration: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +63,19 @@ class PopulationSpec:
     # are drawn from all, and belong to nobody
     partitions: tuple[Partition, ...] | None = None
     everything: bool = False  # whether clients hold all that they own in each round
+    groups: tuple[Group, ...] = ()  # the clients, from 0 on, that differ from what stands here, which is of the others
+
+    @property
+    def everyone(self) -> tuple[Group, ...]:
+        """All clients, group by group."""
+        left = self.count - sum(group.count for group in self.groups)
+        own = {it.name: getattr(self, it.name) for it in fields(Group)}
+        return tuple(group for group in (*self.groups, Group(**{**own, "count": left})) if group.count)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many clients there are in each group."""
+        return [group.count for group in self.everyone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +106,18 @@ class Valuation:
         labels: Sequence[int],  # [M] L of each service's data set
         parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
     ) -> None:
-        self._spec, self._parameters = spec, parameters
+        self._spec, self._parameters, self._groups = spec, parameters, spec.everyone
         self._labels = labels
         self._limits = np.array([[largest_emd(count)] for count in labels])
+        self._each = np.repeat(np.arange(len(self._groups)), spec.counts)
 
-    def table(self, size: IntArray, emd: FloatArray) -> Table:
-        """Return the table of data sets of these sizes and EMDs, both [M, entries]."""
+    def table(
+        self,
+        size: IntArray,  # [M, entries]
+        emd: FloatArray,  # [M, entries]
+        groups: IntArray | None = None,  # [entries] the place of the group that each is of; that of each client if None
+    ) -> Table:
+        """Return the table of data sets."""
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
@@ -91,19 +125,19 @@ class Valuation:
         worth = [[dqi(d, v, p) for d, v, p in zip(*pair, self._parameters, strict=True)] for pair in pairs]
         if not np.isfinite(worth).all():
             raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
-        return Table(sizes, emds, rounded(np.array(worth)), self._cost(sizes, emds))
+        cost = self._cost(sizes, emds, self._each if groups is None else groups)
+        return Table(sizes, emds, rounded(np.array(worth)), cost)
 
     def listed(self) -> tuple[Table, Ranges]:
-        """Return the table of all pairs of a listed size and a listed EMD, in this order, and the ranges in it.
+        """Return the table of all pairs of a listed size and a listed EMD, group by group, and the ranges in it.
 
         Errors as in ``table``.
         """
-        sizes, wanted = (found.ravel() for found in np.meshgrid(self._spec.data_sizes, self._spec.emds, indexing="ij"))
-        emds = [
-            [realised_emd(int(d), float(v), count) for d, v in zip(sizes, wanted, strict=True)]
-            for count in self._labels
-        ]
-        found = self.table(np.tile(sizes.astype(np.int64), (len(self._labels), 1)), np.array(emds))
+        pairs = [list(product(group.data_sizes, group.emds)) for group in self._groups]
+        emds = [[realised_emd(d, v, count) for own in pairs for d, v in own] for count in self._labels]
+        sizes = np.array([d for own in pairs for d, _ in own], dtype=np.int64)
+        groups = np.repeat(np.arange(len(pairs)), list(map(len, pairs)))
+        found = self.table(np.tile(sizes, (len(self._labels), 1)), np.array(emds), groups)
         ends = [(array.min(axis=(0, 2)), array.max(axis=(0, 2))) for array in (found.dqi, found.cost)]
         return found, Ranges(frozenset(found.size.ravel().tolist()), *ends)
 
@@ -112,7 +146,15 @@ class Valuation:
 
         Errors as in ``table``.
         """
-        held = np.array(self._spec.data_sizes, dtype=np.int64)
+        found = [self._continuous(place) for place in range(len(self._groups))]
+        own, lies = [it.data_sizes for it in found], self._spec.behaviour.misreports
+        sizes = range(min(map(min, own)), max(map(max, own)) + 1) if lies else frozenset[int]().union(*own)
+        ends = [[getattr(it, name) for it in found] for name in ("dqi", "cost")]
+        return Ranges(sizes, *((np.min([low for low, _ in it], 0), np.max([high for _, high in it], 0)) for it in ends))
+
+    def _continuous(self, place: int) -> Ranges:
+        """Return the ranges of one group."""
+        held = np.array(self._groups[place].data_sizes, dtype=np.int64)
         sizes: Collection[int] = frozenset(held.tolist())
         if self._spec.behaviour.misreports:
             emds = np.linspace(0.0, 1.0, _GRID) * self._limits  # [M, EMDs]
@@ -126,13 +168,17 @@ class Valuation:
         # DQI and cost go one way with the size, and the cost with the EMD, too.
         own, other = (np.array([low, low, high, high]) for low, high in ((held.min(), held.max()), (lowest, highest)))
         emds = np.tile([0.0, 1.0], 2) * self._limits
-        cost = self._cost(np.stack([own + 0 * emds, other + 0 * emds]), np.stack([emds, emds]))
+        cost = self._cost(np.stack([own + 0 * emds, other + 0 * emds]), np.stack([emds, emds]), np.full(4, place))
         dqi_ends = np.array(worth).T
         return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (cost.min(axis=(0, 2)), cost.max(axis=(0, 2))))
 
-    def _cost(self, size: IntArray | FloatArray, emd: FloatArray) -> MicroArray:
-        """Return the costs of data [tables, M, entries], what is held first."""
-        cost = to_micro(self._spec.cost_per_sample * size - self._spec.cost_per_emd * emd)
+    def _cost(self, size: IntArray | FloatArray, emd: FloatArray, groups: IntArray) -> MicroArray:
+        """Return the costs of data [tables, M, entries], what is held first, given the group [entries] of each."""
+        per_sample, per_emd = (
+            np.array([getattr(group, name) for group in self._groups])[groups]
+            for name in ("cost_per_sample", "cost_per_emd")
+        )
+        cost: MicroArray = to_micro(per_sample * size - per_emd * emd)
         if (cost[0] < 0).any():
             raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
         return np.maximum(cost, 0)  # no client asks less than nothing, whatever it says of its data

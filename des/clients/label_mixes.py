@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from des.clients.client_data import FRESH, Holdings
-from des.clients.data_tables import Table, Valuation
+from des.clients.data_tables import PopulationSpec, Table, Valuation
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray, UInt32Array
 from fl.data.dirichlet import label_mixes, mixed_counts
@@ -21,7 +21,7 @@ from fl.data.emd import counted_emd
 
 @dataclass(frozen=True, slots=True)
 class LabelMixes:
-    concentration: float  # that of the Dirichlet distribution
+    concentration: FloatArray  # [C] that of each client's Dirichlet distribution
     labels: Sequence[int]  # [M] L of each service's data set
     keys: UInt32Array  # [2, 2] the streams of fresh and of lasting mixes
     round: int  # n
@@ -43,7 +43,11 @@ class LabelMixes:
             since = self.since[m, clients]
             lasts = since != FRESH
             key, round_ = self.keys[lasts.astype(np.int64)], np.where(lasts, since, round_)
-        return mixed_counts(sizes, label_mixes(key, self.concentration, self.labels[m], round_, m, clients))
+        keys, shares = np.broadcast_to(key, (len(clients), 2)), np.empty((self.labels[m], len(clients)))
+        for a in np.unique(own := self.concentration[clients]).tolist():
+            alike = own == a
+            shares[:, alike] = label_mixes(keys[alike], a, self.labels[m], round_[alike], m, clients[alike])
+        return mixed_counts(sizes, shares)
 
 
 class MixedData:
@@ -51,16 +55,17 @@ class MixedData:
 
     def __init__(
         self,
-        holdings: Holdings,  # draws the size that each client holds, an index into ``sizes``
+        holdings: Holdings,  # draws the size that each client holds, an index into those of its group
         valuation: Valuation,  # values data
-        sizes: Sequence[int],  # the data sizes that there are, images
+        spec: PopulationSpec,  # the clients
         labels: Sequence[int],  # [M] L of each service's data set
-        concentration: float,  # that of the Dirichlet distribution
         seed: int,  # the run's seed
     ) -> None:
         self._holdings, self._valuation = holdings, valuation
-        self._sizes = np.tile(np.array(sizes, dtype=np.int64), len(labels))
-        self._labels, self._concentration = tuple(labels), concentration
+        groups = spec.everyone
+        self._sizes = np.tile(np.array([size for it in groups for size in it.data_sizes], np.int64), len(labels))
+        self._labels = tuple(labels)
+        self._concentration = np.repeat(np.array([it.concentration for it in groups], np.float64), spec.counts)
         self._keys = np.stack([draw_key(seed, "labels"), draw_key(seed, "lasting labels")])
         self.at = lru_cache(maxsize=2)(self._draw)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
-from des.clients.client_data import FRESH, Holdings
+from des.clients.client_data import FRESH, Choices, Holdings
 from des.clients.data_tables import PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.label_mixes import LabelMixes, MixedData
@@ -91,27 +91,33 @@ class Population:
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
         valuation, a = Valuation(spec, labels, parameters), spec.concentration
-        listed = a is None and spec.partitions is None
-        pairs = len(spec.data_sizes) * (len(spec.emds) if listed else 1)
-        self._holdings = Holdings(len(labels), spec.count, pairs, spec.lasting, seed)
+        listed, groups, counts = a is None and spec.partitions is None, spec.everyone, spec.counts
+        # of each client: the pairs that it draws from, and its speeds
+        self.pair_choices = Choices.of(counts, [len(it.data_sizes) * (len(it.emds) if listed else 1) for it in groups])
+        self.speed_choices = Choices.of(counts, [len(it.speeds) for it in groups])
+        self._holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._data: Callable[[int], tuple[Table, IntArray, Mix]]
         if listed:
             self._table, self._ranges = valuation.listed()
             self._data = self._listed
         elif spec.partitions is not None:
             self._ranges = valuation.continuous()
-            sizes, pools = (None if spec.everything else spec.data_sizes), [it.pools(seed) for it in spec.partitions]
+            pools = [it.pools(seed) for it in spec.partitions]
+            sizes = None if spec.everything else [size for it in groups for size in it.data_sizes]
             self._data = OwnedData(self._holdings, valuation, sizes, pools, seed).at
-        elif a is not None:
+        else:
             self._ranges = valuation.continuous()
-            self._data = MixedData(self._holdings, valuation, spec.data_sizes, labels, a, seed).at
+            self._data = MixedData(self._holdings, valuation, spec, labels, seed).at
         self._moods = Moods(spec.cost_noise, spec.count, seed)
         self._costs = self._moods.limits(*self._ranges.cost)
         self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
         self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._costs[1])
         self.reset()
-        draw = integers(draw_key(seed, "speed"), len(spec.speeds), 0, 0, np.arange(spec.count))
-        self.speed: FloatArray = np.array(spec.speeds, dtype=np.float64)[draw]
+        draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
+        self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
+        self.speed: FloatArray = self.speeds[self.speed_choices.first + draw]
+        # [C] the probability that each client leaves in the middle of a round in which it was awarded a job
+        self.departure_rate: FloatArray = np.repeat([it.departure_rate for it in groups], counts)
 
     def reset(self) -> None:
         """Let the clients forget what they have learned, as before the first round."""
@@ -207,7 +213,7 @@ class Population:
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""
-        if not self.spec.departure_rate:
+        if not (rate := self.departure_rate[client]):
             return None
         leaves, part = self._departing(round_)[:, client].tolist()
-        return part if leaves < self.spec.departure_rate else None
+        return part if leaves < rate else None

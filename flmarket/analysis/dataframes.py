@@ -39,8 +39,8 @@ class Results:
 
     ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
     ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which scenarios of one
-    name differ, NaN for other scenarios. In ``rounds``, ``service_policy`` is the policy of the service, and ``policy``
-    that of the run.
+    name differ, NaN for other scenarios. Where a scenario has groups of clients, ``group`` follows ``client``, empty
+    for clients of none. In ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
     """
 
     @in_python()
@@ -164,9 +164,10 @@ class Results:
         return curves(self.runs, what)
 
     def _table(self, table: TableName) -> pd.DataFrame:
-        fronts = identities([run.directory for run in self.runs]).infer_objects()
+        fronts, groups = identities([run.directory for run in self.runs])
+        fronts = fronts.infer_objects()
         frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
-        parts = [with_identity(fronts.iloc[[place]], frame) for place, frame in enumerate(frames)]
+        parts = [with_identity(fronts.iloc[[place]], frame, groups[place]) for place, frame in enumerate(frames)]
         return pd.concat(parts, ignore_index=True)
 
 

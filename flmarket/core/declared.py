@@ -1,4 +1,4 @@
-"""Options that are declared once, as the fields of a dataclass: type, limits (``annotated_types``), default, sentence.
+"""Options that are declared once, as the fields of a dataclass: type, limits, default, sentence.
 
 Python functions take their signature and docstring from them (``told_by``), commands their options
 (``flmarket.cli.arguments.taking``), and both the checks.
@@ -10,14 +10,20 @@ from functools import wraps
 from inspect import Signature, cleandoc, signature
 from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin
 
-from annotated_types import Ge
-from typing_extensions import Doc
+from annotated_doc import Doc
 
 from flmarket.core.errors import InputError
 
 Told = ParamSpec("Told")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
+
+
+class Limits(NamedTuple):
+    """The lowest and the highest value of an option."""
+
+    least: float | None = None
+    most: float | None = None
 
 
 class Declared(NamedTuple):
@@ -36,21 +42,25 @@ class Declared(NamedTuple):
 
 
 def declared(options: Any) -> Iterator[Declared]:
-    """Yield the options of a dataclass whose fields are ``Annotated[type, Doc(sentence)]``, with ``Ge`` for a limit."""
+    """Yield the options of a dataclass whose fields are ``Annotated[type, Doc(sentence)]``, some with ``Limits``."""
     for field in fields(options):
         if get_origin(field.type) is Annotated:
             kind, *notes = get_args(field.type)
-            least = next((note.ge for note in notes if isinstance(note, Ge)), None)
             sentence = next(note.documentation for note in notes if isinstance(note, Doc))
-            yield Declared(field.name, kind, least, field.default, sentence)
+            yield Declared(field.name, kind, _limits(field.type).least, field.default, sentence)
+
+
+def _limits(kind: Any) -> Limits:
+    return next((note for note in get_args(kind) if isinstance(note, Limits)), Limits())
 
 
 def check(options: Any, of: type) -> None:
     """Refuse a value of the fields that a class declares which is not of the type, or beyond its limits."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError  # not before there are values to check
+    from pydantic import ConfigDict, Field, TypeAdapter, ValidationError  # not before there are values to check
 
     for field in fields(of):
-        value, kind = getattr(options, field.name), cast(Any, field.type)
+        value, limits = getattr(options, field.name), _limits(field.type)
+        kind = cast(Any, Annotated[cast(Any, field.type), Field(ge=limits.least, le=limits.most)])
         try:
             TypeAdapter(kind, config=ConfigDict(strict=True, allow_inf_nan=False)).validate_python(value)
         except ValidationError as error:

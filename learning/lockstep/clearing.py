@@ -56,11 +56,15 @@ class Clearings:
         self._unlimited = np.full(kinds.services, ENDLESS)
         self._ties = np.zeros((count, 2), dtype=np.uint32)
         self._departure = np.zeros((count, 2), dtype=np.uint32)
-        self._rate = np.array([it.population.spec.departure_rate for it in markets])
+        people = [it.population for it in kinds.markets]
+        self._rate = kinds.per_client([it.departure_rate for it in people], absent=0.0)  # [B, C]
         self._patience = np.array([it.timeline.patience for it in markets])
         self._per_sample = np.array([it.timeline.seconds_per_sample for it in markets])
         self._upload = np.array([it.timeline.upload_seconds for it in markets])
-        self._speeds = [np.array(it.population.spec.speeds, dtype=np.float64) for it in markets]
+        self._speeds = [it.population.speeds for it in markets]
+        choices = [it.speed_choices for it in people]
+        self._first_speed = kinds.per_client([it.first for it in choices], absent=0)  # [B, C]
+        self._speed_count = kinds.per_client([it.count for it in choices], absent=1)
         self._speed = np.ones((count, kinds.clients))
         self._all_arrive = bool((self._rate == 0).all() and np.isinf(self._patience).all())
 
@@ -72,8 +76,8 @@ class Clearings:
             return
         self._departure[rows] = draw_key(seeds, "departure")
         for b, key in zip(rows, draw_key(seeds, "speed"), strict=True):
-            speeds = self._speeds[b]
-            self._speed[b] = speeds[integers(key, len(speeds), 0, 0, np.arange(self._clients))]
+            drawn = integers(key, self._speed_count[b], 0, 0, np.arange(self._clients))
+            self._speed[b] = self._speeds[b][self._first_speed[b] + drawn]
 
     def clear(
         self,
@@ -124,7 +128,7 @@ class Clearings:
         compute = size * self._epochs[b, offers.service] * self._per_sample[b] / self._speed[b, c]
         leaves, part = uniforms(self._departure[b], number[b], 0, c)
         limit = self._patience[b]
-        departing = leaves < self._rate[b]
+        departing = leaves < self._rate[b, c]
         limit = np.where(departing, np.minimum(limit, part * (compute + self._upload[b])), limit)
         arrives: BoolArray = compute + self._upload[b] <= limit
         return arrives

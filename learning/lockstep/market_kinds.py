@@ -9,7 +9,7 @@ from des.clients.disclosure import Disclosure
 from des.market import Market
 from des.money import MicroArray
 from des.service import ServiceSpec
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from flmarket.core.errors import InputError
 
@@ -52,6 +52,14 @@ class MarketKinds:
     ) -> Any:
         """Return values of the services of all markets, [B, M]."""
         return np.array([[*row, *[absent] * (self.services - len(row))] for row in rows])[self.of]
+
+    def per_client(
+        self,
+        rows: Sequence[AnyArray],  # [T] a value of each client of a kind
+        absent: float,  # the value of clients that a smaller market lacks
+    ) -> Any:
+        """Return values of the clients of all markets, [B, C]."""
+        return np.array([np.pad(it, (0, self.clients - len(it)), constant_values=absent) for it in rows])[self.of]
 
     def _of_specs(self, value: Callable[[ServiceSpec], Any], absent: float) -> Any:
         return self.per_service([[value(spec) for spec in market.services] for market in self.markets], absent)

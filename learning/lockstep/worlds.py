@@ -49,8 +49,10 @@ class Worlds:
         count, each = np.array([part.bid.shape for part in pairs])[kinds.of].T  # [B] services, and pairs of each
         first = np.cumsum([0, *(part.bid.size for part in pairs[:-1])])[kinds.of]  # [B] where a kind's pairs begin
         row = np.minimum(self._services, count[:, None] - 1)  # of a service that is not there, those of the last one
-        self._first = (first[:, None] + each[:, None] * row)[..., None]  # [B, M, 1]
-        self._each = each[:, None, None]
+        choices = [market.population.pair_choices for market in kinds.markets]
+        begin = kinds.per_client([it.first for it in choices], absent=0)[:, None]  # [B, 1, C] in a service's row
+        self._first = (first[:, None] + each[:, None] * row)[..., None] + begin  # [B, M, C]
+        self._each = kinds.per_client([it.count for it in choices], absent=1)[:, None]  # [B, 1, C]
         self._keys = np.zeros((len(kinds.of), 2), dtype=np.uint32)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:

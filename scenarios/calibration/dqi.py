@@ -128,10 +128,11 @@ def _measure(
         repr(regime.learning_rate), repr(regime.momentum),
     )  # fmt: skip
     # Label mixes have EMDs from 0 to the largest one.
-    emds = scenario.clients.emd or np.linspace(0.0, largest_emd(dataset.info.labels), 6).tolist()
+    kinds = [it for _, it in scenario.clients.kinds()]
+    sizes, listed = (dict.fromkeys(value for it in kinds for value in getattr(it, key)) for key in ("data_size", "emd"))
+    emds = [*listed] or np.linspace(0.0, largest_emd(dataset.info.labels), 6).tolist()
     experiments: dict[tuple[str, ...], Experiment] = {
-        (*how, str(it.size), repr(it.emd), str(it.repetition)): it
-        for it in grid(scenario.clients.data_size, emds, dataset, repetitions)
+        (*how, str(it.size), repr(it.emd), str(it.repetition)): it for it in grid([*sizes], emds, dataset, repetitions)
     }
     missing = [key for key in experiments if key not in log.known]
     report(f"{name}: {len(experiments)} experiments of {regime.local_epochs} epochs, {len(missing)} to do")

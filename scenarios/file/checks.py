@@ -1,6 +1,6 @@
 """Checks of a scenario: each key by the schema, then what involves several keys, or what is installed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.partition import partition_of, partitions_of
 from scenarios.file.problems import Finding, Path, number, quoted
-from scenarios.file.schema import DATASET, Scenario
+from scenarios.file.schema import DATASET, ClientGroup, Clients, Scenario, Service
 from scenarios.file.wording import findings
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
@@ -129,11 +129,16 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def _unique_names(scenario: Scenario) -> Iterator[Finding]:
-    first: dict[str, Path] = {}
-    for i, service in enumerate(scenario.services):
-        path = ("services", i, "name")
-        if first.setdefault(service.name, path) != path:
-            yield Finding(path, f"is also the name of another service: {quoted(service.name)}", see=first[service.name])
+    tables: list[tuple[str, Path, Sequence[Service | ClientGroup]]] = [
+        ("service", ("services",), scenario.services),
+        ("group", ("clients", "groups"), scenario.clients.groups),
+    ]
+    for kind, at, found in tables:
+        first: dict[str, Path] = {}
+        for i, table in enumerate(found):
+            path = (*at, i, "name")
+            if first.setdefault(table.name, path) != path:
+                yield Finding(path, f"is also the name of another {kind}: {quoted(table.name)}", see=first[table.name])
 
 
 def _times(scenario: Scenario) -> Iterator[Finding]:
@@ -278,11 +283,13 @@ def _data(
 ) -> Iterator[Finding]:
     """Yield what is wrong with the data that clients are to hold."""
     clients, mixed, owned = scenario.clients, scenario.clients.label_mix.dirichlet is not None, scenario.data.given
+    kinds = [it for _, it in clients.kinds()]
+    yield from _groups(scenario)
     if owned:
         yield from _owned(scenario, () if played else used)
-    elif not clients.data_size:
+    elif not all(it.data_size for it in kinds):
         yield Finding(("clients", "data_size"), "is missing; list data sizes, or give a data.partition")
-    if not mixed and not clients.emd and not owned:
+    if not mixed and not owned and not all(it.emd for it in kinds):
         yield Finding(("clients", "emd"), "is missing; list EMDs, or give a label_mix or a data.partition")
     elif mixed and clients.emd:
         yield Finding(
@@ -294,6 +301,32 @@ def _data(
     for name, facts in used.items():
         yield from check_supply(scenario, name, facts)
     yield from _costs(scenario, used)
+
+
+def _groups(scenario: Scenario) -> Iterator[Finding]:
+    """Yield what is wrong with the groups of clients, besides what is wrong with their data."""
+    clients, total = scenario.clients, 0
+    follow = "data.partition" if scenario.data.given else "clients.label_mix" if clients.label_mix.dirichlet else None
+    for i, group in enumerate(clients.groups):
+        at, total = ("clients", "groups", i), total + group.count
+        if total > clients.count:
+            yield Finding(
+                (*at, "count"),
+                f"makes {number(total)} clients of the groups up to this one; clients.count is {number(clients.count)}",
+            )
+            return
+        if group.emd is not None and follow:
+            yield Finding((*at, "emd"), f"cannot be given together with {follow}, from which it follows")
+        if group.label_mix.dirichlet is not None and follow != "clients.label_mix":
+            yield Finding((*at, "label_mix"), "is possible only where clients.label_mix is given; give it there, too")
+        if group.data_size is not None and scenario.data.given and not clients.data_size:
+            yield Finding((*at, "data_size"), "is possible only where clients.data_size is given; give it there, too")
+
+
+def _where(scenario: Scenario, group: int | None, key: str) -> Path:
+    """Return where the value stands that a key has for the clients of a group, or of none."""
+    own = group is not None and getattr(scenario.clients.groups[group], key) is not None
+    return ("clients", "groups", group, key) if group is not None and own else ("clients", key)
 
 
 def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
@@ -338,16 +371,18 @@ def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[
     has = f"has {number(facts.rarest_label)}"
     if left < facts.rarest_label:
         has += f", of which training.validation = {share} leaves {number(left)}"
-    for i, size in enumerate(scenario.clients.data_size):
-        place = ("clients", "data_size", i)
+    sizes = [
+        ((*_where(scenario, group, "data_size"), i), size, _emds_of(clients, facts))
+        for group, clients in scenario.clients.kinds()
+        for i, size in enumerate(clients.data_size)
+    ]
+    for place, size, emds in sizes:
         if size > facts.train_size:
             yield Finding(
                 place, f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}"
             )
             continue
-        needed, emd = max(
-            ((largest_count(size, emd, facts.labels), emd) for emd in _emds_of(scenario, facts)), default=(0, 0.0)
-        )
+        needed, emd = max(((largest_count(size, emd, facts.labels), emd) for emd in emds), default=(0, 0.0))
         if needed > left:
             yield Finding(
                 place,
@@ -359,18 +394,19 @@ def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[
 def _emds(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
     name, facts = min(used.items(), key=lambda item: item[1].labels)
     limit = largest_emd(facts.labels)
-    for i, emd in enumerate(scenario.clients.emd):
-        if emd > limit:
-            yield Finding(
-                ("clients", "emd", i),
-                f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
-                f"not {number(emd)}",
-            )
+    for group, clients in scenario.clients.kinds():
+        for i, emd in enumerate(clients.emd):
+            if emd > limit:
+                yield Finding(
+                    (*_where(scenario, group, "emd"), i),
+                    f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
+                    f"not {number(emd)}",
+                )
 
 
-def _emds_of(scenario: Scenario, facts: DatasetInfo) -> list[float]:
+def _emds_of(clients: Clients, facts: DatasetInfo) -> list[float]:
     """Return the EMDs that can be asked for and that can exist."""
-    return [emd for emd in scenario.clients.emds(facts.labels) if emd <= largest_emd(facts.labels)]
+    return [emd for emd in clients.emds(facts.labels) if emd <= largest_emd(facts.labels)]
 
 
 def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
@@ -378,23 +414,24 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Find
 
     What clients bid for a cost is up to their behaviour, which keeps bids from becoming negative.
     """
-    cost = scenario.clients.cost
-    costs = [
-        (cost.per_sample * size - cost.per_emd * real, size, real)
-        for facts in used.values()
-        for size in scenario.clients.data_size or _owned_sizes(scenario)
-        for emd in _emds_of(scenario, facts)
-        for real in [realised_emd(size, emd, facts.labels)]
-    ]
-    if not costs:
-        return
-    lowest, highest = min(costs), max(costs)
-    if to_micro(min(lowest[0], 0.0)) < 0:
-        yield Finding(("clients", "cost"), f"{_what(*lowest)}, and must not be negative")
-    with_noise = highest[0] * (1 + cost.noise)
-    if with_noise > LARGEST_COST:
-        what = _what(with_noise, *highest[1:])
-        yield Finding(("clients", "cost"), f"{what}, above the limit of {number(LARGEST_COST)}")
+    for group, clients in scenario.clients.kinds():
+        cost, place = clients.cost, ("clients", "cost") if group is None else ("clients", "groups", group)
+        costs = [
+            (cost.per_sample * size - cost.per_emd * real, size, real)
+            for facts in used.values()
+            for size in clients.data_size or _owned_sizes(scenario)
+            for emd in _emds_of(clients, facts)
+            for real in [realised_emd(size, emd, facts.labels)]
+        ]
+        if not costs:
+            continue
+        lowest, highest = min(costs), max(costs)
+        if to_micro(min(lowest[0], 0.0)) < 0:
+            yield Finding(place, f"{_what(*lowest)}, and must not be negative")
+        with_noise = highest[0] * (1 + cost.noise)
+        if with_noise > LARGEST_COST:
+            what = _what(with_noise, *highest[1:])
+            yield Finding(place, f"{what}, above the limit of {number(LARGEST_COST)}")
 
 
 def _what(cost: float, size: int, emd: float) -> str:

@@ -21,10 +21,10 @@ def flattened(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 def _values(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
-        if key == "services" and isinstance(value, list | tuple):
-            for service in value:
-                if isinstance(service, Mapping):
-                    yield from _values(service, f"{above}services.{service.get('name')}.")
+        if key in ("services", "groups") and isinstance(value, list | tuple):
+            for table in value:
+                if isinstance(table, Mapping):
+                    yield from _values(table, f"{above}{key}.{table.get('name')}.")
         elif isinstance(value, Mapping):
             yield from _values(value, f"{above}{key}.")
         else:

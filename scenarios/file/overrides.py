@@ -16,7 +16,7 @@ Overrides = Sequence[str] | Mapping[str, Any]
 Python, values by key."""
 
 
-EVERY_SERVICE = "services.*."
+EVERY_SERVICE, GROUPS = "services.*.", "clients.groups."
 
 
 class AddressError(Exception):
@@ -34,7 +34,9 @@ def address(
     if section not in data and section in service_names(data):
         raise AddressError(f"unknown key; did you mean {f'services.{key}'!r}?")
     if section == "services":
-        return ("services", *_service_address(data, rest))
+        return ("services", *_address_in(service_names(data), "service", "services", rest))
+    if key.startswith(GROUPS):
+        return ("clients", "groups", *_address_in(group_names(data), "group", GROUPS[:-1], key.removeprefix(GROUPS)))
     return _parts(key)
 
 
@@ -53,24 +55,34 @@ def _parts(key: str) -> tuple[str, ...]:
     return parts
 
 
-def _service_address(data: Mapping[str, Any], rest: str) -> tuple[int | str, ...]:
-    names = service_names(data)
+def _address_in(names: Mapping[str, int], kind: str, table: str, rest: str) -> tuple[int | str, ...]:
+    """Return where the rest of a key leads in a list of tables that have names."""
     # Names may hold dots; of two that fit, the longer one is meant.
     for name in sorted(names, key=len, reverse=True):
         if rest.startswith(f"{name}."):
             return (names[name], *_parts(rest.removeprefix(f"{name}.")))
     if rest in names or not rest:
-        raise AddressError("must name a service and one of its keys: services.NAME.budget")
+        example = "budget" if kind == "service" else "count"
+        raise AddressError(f"must name a {kind} and one of its keys: {table}.NAME.{example}")
     given = rest.rpartition(".")[0] or rest
-    raise AddressError(unknown("service", given, names))
+    raise AddressError(unknown(kind, given, names))
 
 
 def service_names(data: Mapping[str, Any]) -> dict[str, int]:
     """Return the place of each service that has a usable name."""
-    services = data.get("services")
-    if not isinstance(services, Sequence):
+    return _places(data.get("services"))
+
+
+def group_names(data: Mapping[str, Any]) -> dict[str, int]:
+    """Return the place of each group of clients that has a usable name."""
+    clients = data.get("clients")
+    return _places(clients.get("groups") if isinstance(clients, Mapping) else None)
+
+
+def _places(tables: object) -> dict[str, int]:
+    if not isinstance(tables, Sequence):
         return {}
-    named = [(i, service.get("name")) for i, service in enumerate(services) if isinstance(service, Mapping)]
+    named = [(i, table.get("name")) for i, table in enumerate(tables) if isinstance(table, Mapping)]
     return {name: i for i, name in reversed(named) if isinstance(name, str) and name}
 
 

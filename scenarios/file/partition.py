@@ -63,7 +63,8 @@ def partition_of(scenario: Scenario, name: str) -> Partition:
             )
     elif not min(found.sizes):
         raise PartitionError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
-    if short := [size for size in scenario.clients.data_size if size > min(found.sizes)]:
+    wanted = [size for _, it in scenario.clients.kinds() for size in it.data_size]
+    if short := [size for size in wanted if size > min(found.sizes)]:
         least = min(found.sizes)
         at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
         raise PartitionError(

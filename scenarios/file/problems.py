@@ -15,6 +15,9 @@ Path = tuple[str | int, ...]
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 60
 
+NAMED = (("services",), ("clients", "groups"))
+"""Lists of tables that are known by their names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -76,15 +79,17 @@ class ScenarioError(InputError):
 
 
 def key_text(path: Path, data: Mapping[str, Any]) -> str:
-    """Write a path as users write keys: services by name, list items not at all (their values distinguish them)."""
+    """Write a path as users write keys: named tables by name, list items not at all (their values distinguish them)."""
     parts: list[str] = []
     for depth, part in enumerate(path):
         if isinstance(part, str):
             parts.append(part if BARE_KEY.fullmatch(part) or path[0] in ("sweep", "runs") else quoted(part))
-        elif depth == 1 and path[0] == "services":
-            service = data["services"][part]
-            name = service.get("name") if isinstance(service, Mapping) else None
-            # A service without a usable name is known by its place.
+        elif path[:depth] in NAMED:
+            table: Any = data
+            for step in path[: depth + 1]:
+                table = table[step]
+            name = table.get("name") if isinstance(table, Mapping) else None
+            # A table without a usable name is known by its place.
             parts.append(name if isinstance(name, str) and 0 < len(name) <= _LONGEST_SHOWN else f"#{part + 1}")
     return printable(".".join(parts))
 

@@ -21,6 +21,7 @@ BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 SECTIONS: dict[str, KeyPath] = {
     "At the top": (),
     "`[clients]`": ("clients",),
+    "`[[clients.groups]]`": ("clients", "groups", 0),
     "`[data]`": ("data",),
     "`[market]`": ("market",),
     "`[training]`": ("training",),

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
@@ -139,6 +140,57 @@ class ClientLasting(Table):
     from then on."""
 
 
+_AS_CLIENTS: dict[str, Any] = {"absent": "as in [clients]"}
+
+
+class GroupLabelMix(Table):
+    """The distribution of the labels of a group's data."""
+
+    dirichlet: float | None = Field(default=None, ge=LEAST, le=MOST, json_schema_extra=_AS_CLIENTS)
+    """As label_mix.dirichlet in [clients], which must have one."""
+
+
+class GroupCost(Table):
+    """The keys of a cost that differ for a group."""
+
+    per_sample: float | None = Field(
+        default=None, ge=0, le=1_000_000, json_schema_extra={"unit": "money per image", **_AS_CLIENTS}
+    )
+    """As cost.per_sample in [clients]."""
+    per_emd: float | None = Field(
+        default=None, ge=-1_000_000, le=1_000_000, json_schema_extra={"unit": "money per unit of EMD", **_AS_CLIENTS}
+    )
+    """As cost.per_emd in [clients]."""
+
+
+class ClientGroup(Table):
+    """Clients that differ from the others; the keys that are absent are as in ``[clients]``."""
+
+    name: Name
+    """Unique among the groups."""
+    count: int = Field(ge=0, le=100_000)
+    """Clients of the group. They are numbered group by group, from 0; those of no group come last, and clients.count
+    is how many there are in all."""
+    data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] | None = Field(
+        default=None, min_length=1, max_length=100, json_schema_extra={"unit": "images", **_AS_CLIENTS}
+    )
+    """The set that the group's data sizes are drawn from."""
+    emd: Several[Annotated[float, Field(ge=0, le=2)]] | None = Field(
+        default=None, min_length=1, max_length=100, json_schema_extra=_AS_CLIENTS
+    )
+    """The set that the group's EMDs are drawn from."""
+    label_mix: GroupLabelMix = Field(default=GroupLabelMix(), exclude_if=lambda it: it == GroupLabelMix())
+    """The distribution of the labels of the group's data."""
+    cost: GroupCost = Field(default=GroupCost(), exclude_if=lambda it: it == GroupCost())
+    """The keys of the cost that differ."""
+    speed: Several[Annotated[float, Field(ge=1e-6, le=1e6)]] | None = Field(
+        default=None, min_length=1, max_length=100, json_schema_extra=_AS_CLIENTS
+    )
+    """The set that the group's speeds are drawn from."""
+    departure_rate: float | None = Field(default=None, ge=0, lt=1, json_schema_extra=_AS_CLIENTS)
+    """Probability that one of the group leaves during a round in which it was awarded something."""
+
+
 class Clients(Table):
     """The clients, and the draws of their data in each round."""
 
@@ -171,6 +223,25 @@ class Clients(Table):
     """The clients' behaviour: what they bid and report."""
     lasting: ClientLasting = ClientLasting()
     """The persistence of a client's data from round to round."""
+    groups: Several[ClientGroup] = Field(default=(), max_length=100, exclude_if=lambda it: not it)
+    """Groups of clients that differ in some of these keys, one [[clients.groups]] table each: phones, servers."""
+
+    def kinds(self) -> list[tuple[int | None, "Clients"]]:
+        """Return the clients of each group, as if there were no others, with the group's place; then those of none."""
+        found: list[tuple[int | None, Clients]] = [(i, self._of(it)) for i, it in enumerate(self.groups) if it.count]
+        left = self.count - sum(group.count for group in self.groups)
+        return [*found, *([(None, self.model_copy(update={"count": left, "groups": ()}))] if left > 0 else ())]
+
+    def _of(self, group: ClientGroup) -> "Clients":
+        own = {key: value for key, value in group if value is not None and key != "name"}
+        for key in ("cost", "label_mix"):
+            own[key] = getattr(self, key).model_copy(update=own[key].model_dump(exclude_none=True))
+        return self.model_copy(update={**own, "groups": ()})
+
+    def group_of(self, client: int) -> str:
+        """Return the name of the group that a client is of; empty for one of none."""
+        ends = accumulate(group.count for group in self.groups)
+        return next((it.name for it, end in zip(self.groups, ends, strict=True) if client < end), "")
 
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; without a list, the least and the largest."""

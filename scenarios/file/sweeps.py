@@ -11,7 +11,7 @@ from typing import Any
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.keys import schema_at
 from scenarios.file.overrides import AddressError, addresses, put
-from scenarios.file.problems import Finding, Path, key_text, number, shown
+from scenarios.file.problems import NAMED, Finding, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.file.wording import unknown_key
@@ -130,7 +130,7 @@ def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Fi
 
 def _swept(path: Path) -> Path:
     """Return where a swept key leads, if it leads to something that can be swept."""
-    if path[0] in ("name", "description", "sweep", "runs") or (path[0] == "services" and path[-1] == "name"):
+    if path[0] in ("name", "description", "sweep", "runs") or (path[:-2] in NAMED and path[-1] == "name"):
         raise AddressError("cannot be swept")
     for depth in range(1, len(path) + 1):
         if schema_at(path[:depth]) is None:

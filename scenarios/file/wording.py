@@ -45,7 +45,7 @@ def _sentence(problem: ErrorDetails) -> str:
         case "missing":
             return "is missing"
         case "tuple_type":
-            brackets = f"; tables of a list have double brackets, [[{problem['loc'][-1]}]]"
+            brackets = f"; tables of a list have double brackets, [[{'.'.join(map(str, problem['loc']))}]]"
             return f"must be a list, not {shown(given)}{brackets if isinstance(given, Mapping) else ''}"
         case "dict_type" | "model_type":
             return f"must be a table, not {shown(given)}"
@@ -62,12 +62,12 @@ def _sentence(problem: ErrorDetails) -> str:
 def unknown_key(path: Path) -> str:
     """Return the message for a key that its table does not have: which one was meant, or where it belongs."""
     *way, key = path
-    known = _keys(tuple(way))
-    if near := did_you_mean(key, known):
-        return f"unknown key{near}"
     # Easily done, as a TOML table ends only at the next.
-    homes = [place for table, place in _HOMES.items() if key in _keys(table)]
-    return f"unknown key here; it belongs {homes[0]}" if homes else f"unknown key; choose from {', '.join(known)}"
+    if homes := [place for table, place in _HOMES.items() if key in _keys(table)]:
+        return f"unknown key here; it belongs {homes[0]}"
+    known = _keys(tuple(way))
+    near = did_you_mean(key, known)
+    return f"unknown key{near}" if near else f"unknown key; choose from {', '.join(known)}"
 
 
 def _keys(table: Path) -> list[str]:

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-from typing_extensions import Doc
+from annotated_doc import Doc
 
 from learning.episode import Stopped
 from scenarios.running.options import StartOver

@@ -16,6 +16,15 @@ DISTURBED = SURROGATE | {
     "timeline.deadline": 8, "timeline.slot": 9, "clients.departure_rate": 0.2, "clients.speed": [0.5, 1.0, 2.0],
 }  # fmt: skip
 MIXED: dict[str, Any] = {"clients.emd": [], "clients.label_mix.dirichlet": 0.3}
+GROUPS: dict[str, Any] = {
+    "clients.groups": [
+        {"name": "servers", "count": 3, "data_size": [700, 900], "emd": [0.2], "speed": [4], "departure_rate": 0.0},
+        {"name": "phones", "count": 5, "cost": {"per_sample": 0.06, "per_emd": -0.5}, "departure_rate": 0.5},
+    ]
+}
+MIXED_GROUPS: dict[str, Any] = {
+    "clients.groups": [{"name": "even", "count": 6, "label_mix": {"dirichlet": 50.0}, "data_size": [100, 250, 600]}]
+}
 TEST_IMAGES_ALONE: dict[str, Any] = {"training.validation": 0}
 
 ON_DIGITS: dict[str, Any] = {
@@ -35,6 +44,8 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("private", SURROGATE, ("random", "mahdrl"), 1),
     ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
     ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 1),
+    ("scarce", DISTURBED | GROUPS, ("hqfa",), 1),
+    ("scarce", SURROGATE | MIXED | MIXED_GROUPS, ("lcfa",), 1),
     ("scarce", SURROGATE | MIXED, ("hqfa",), 2),
     ("changing", MIXED | {"rounds": 25, "clients.label_mix.dirichlet": 2.5}, ("hqfa",), 1),
     ("quickstart", ON_DIGITS | {"training.validation": 0.2, "training.eval_samples": 200}, (), 1),

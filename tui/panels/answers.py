@@ -66,9 +66,6 @@ class WhyTable(BookTable):
         if not self.has_focus:  # it follows what is chosen elsewhere
             self.point_to(view.service)
 
-    def is_chosen(self, index: int) -> bool:
-        return index == self.cursor
-
 
 class BestLines(LineView):
     """The lines on the sets that a service got and could have had, and on their clients."""

@@ -1,5 +1,7 @@
 """The market at a glance: clients in rows, services in columns, and who was served on which core."""
 
+from itertools import accumulate
+
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -197,4 +199,7 @@ In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the g
         self.target.show(view)
         now = view.book.conditions
         words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
-        self.entitle(words + (f", {len(now.offline)} offline" if now.offline else ""))
+        groups = () if view.scenario is None else view.scenario.clients.groups
+        ends = accumulate(group.count for group in groups)
+        named = [f", {end - it.count}–{end - 1} {it.name}" for it, end in zip(groups, ends, strict=True) if it.count]
+        self.entitle(words + (f", {len(now.offline)} offline" if now.offline else "") + "".join(named))

@@ -40,6 +40,7 @@ class Panels(Vertical):
         super().__init__()
         self.all = [panel() for panel in PANELS]
         self.active = 1  # the number of the panel that has the focus, or had it last
+        self._before = 1  # the number of the one before
         self._front: Panel | None = None  # the one that is shown instead of others
         self._bar = PanelBar(id="panel-bar")
         self._services = self._height = 0
@@ -95,6 +96,12 @@ class Panels(Vertical):
         self.all[number - 1].target.focus()
         return hidden
 
+    def close_front(self) -> None:
+        """Put back the panels in whose place one is shown, and the focus if that had it."""
+        leaves = self._front is self.all[self.active - 1]
+        self._front = None
+        self.go_to(self._before if leaves else self.active)
+
     def maximise(self) -> None:
         """Maximise the active panel, or restore it."""
         self.toggle_class("-maximised")
@@ -106,7 +113,9 @@ class Panels(Vertical):
                 self._activate(panel.NUMBER)
 
     def _activate(self, number: int) -> None:
-        self.active, chosen = number, self.all[number - 1]
+        if number != self.active:
+            self.active, self._before = number, self.active
+        chosen = self.all[number - 1]
         if chosen.INSTEAD:
             self._front = chosen
         elif self._front is not None and number in self._front.INSTEAD:

@@ -85,6 +85,9 @@ class BookTable(TableView):
         if place in self._listed:
             self.cursor = self._listed.index(place)
 
+    def is_chosen(self, index: int) -> bool:
+        return index == self.cursor
+
     @property
     def _chosen(self) -> tuple[int, int]:
         view = self._view

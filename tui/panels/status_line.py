@@ -70,7 +70,7 @@ class StatusLine(Static):
         spent = sum(row.spent for row in rows) / MICRO
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
-            f" {there} of {len(rows)} services take part · {counted(served, 'client')} served, "
+            f" {there} of {counted(len(rows), 'service')} take part · {counted(served, 'client')} served, "
             f"{counted(refused, 'offer')} refused · {spent:.2f} spent"
         )
         changes = [

@@ -204,6 +204,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.query_one("#form", TabbedContent).active = "tab-services"
         self.service = place
         await self._show_services()
+        self.query("#service-form Input").first().focus()  # its name
         self._check()
 
     @on(Button.Pressed, "#remove")
@@ -212,6 +213,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if self.document.services > 1:
             self.document.remove_service(self.service)
             await self._show_services()
+            self.query_one("#service-list").focus()
             self._check()
         else:
             self.notify("A market needs at least one service.", severity="warning")

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 from textual.widgets.button import ButtonVariant
 
-from tui.style.key_bindings import SEARCH
+from tui.style.key_bindings import HELP, SEARCH
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.tick_boxes import MarkList
 
@@ -47,8 +47,7 @@ class Dialog(Closing[Result | None]):
 
     BINDINGS = [
         Binding("escape", "cancel", "Cancel"),
-        # A text field takes the ? for itself.
-        Binding("question_mark,f1", "app.help", "Help", key_display="F1", tooltip="Help for what has the focus"),
+        *HELP,
         *SEARCH,
     ]
 

@@ -11,6 +11,7 @@ from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.panels.answers import AnswerPanel
 from tui.panels.before_first_round import Opening
+from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.layout import PANELS, Panels
@@ -25,7 +26,7 @@ from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.screens.playback import PlaybackScreen
 from tui.state.moment import Moment
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.key_bindings import named
+from tui.style.key_bindings import HELP, named
 from tui.style.messages import PanelWanted, Seek, Selected
 from tui.widgets.key_bar import KeyBar
 
@@ -39,7 +40,7 @@ class MarketScreen(PlaybackScreen):
         "market",
         [
             Binding("space", "play", "Pause: Pause or resume the run; play or stop a replay"),
-            Binding("question_mark,f1", "app.help", "Help: Help for what has the focus", key_display="?"),
+            *HELP,
             Binding("s", "step", "Round: Play or show one round"),
             Binding("e", "walk(1)", "Event: Walk through the events of the round"),
             Binding("E", "walk(-1)", "Event back: Walk back through the events", show=False),
@@ -164,6 +165,8 @@ class MarketScreen(PlaybackScreen):
         labels = {"play": play}
         if self.panels.maximised:
             labels |= {"maximise": "Restore", "back": "Restore"}
+        if self.query_one(AnswerPanel).display:
+            labels["back"] = "Close"
         if self.query_one(EventsPanel).has_class("-filtering"):
             labels["back"] = "All events"
         if labels != self.labels:
@@ -199,6 +202,8 @@ class MarketScreen(PlaybackScreen):
                 self.query_one(BookPanel).target.by_client = False
             self.selected = chosen
             self.draw()
+            if self.panels.active == ClientsPanel.NUMBER:
+                self.query_one(BookPanel).point_to(*chosen)
 
     def on_resize(self, event: Resize) -> None:
         self.panels.fold(event.size)
@@ -303,8 +308,12 @@ class MarketScreen(PlaybackScreen):
         self.app.push_screen(ExportDialog(self.session, panel, panel.NAME))
 
     def action_back(self) -> None:
-        """Clear the filter, else restore a maximised panel, else go back; the run continues."""
+        """Clear the filter, else close the answers, else restore a maximised panel, else go back; the run continues."""
         if self.query_one(EventsPanel).close_filter():
+            return
+        if self.query_one(AnswerPanel).display:
+            self.panels.close_front()
+            self.call_after_refresh(self.draw)
             return
         if self.panels.maximised:
             self.action_maximise()

@@ -24,6 +24,7 @@ class PickRunsDialog(Dialog[list[Session]]):
     """Asks for runs to compare one with; those that are new are started."""
 
     AUTO_FOCUS = "#others"
+    labels = {"go": "Compare"}
 
     def __init__(self, session: Session, runs: Runs, out: Path) -> None:
         """Ask; ``out`` is the folder of run directories, where the run's own is not known yet."""

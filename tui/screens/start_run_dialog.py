@@ -6,7 +6,6 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Key
@@ -88,7 +87,6 @@ checkpoint, or starts over.
 
 To tick: """ + " ".join(option.sentence for option in TICKED)
     AUTO_FOCUS = "#policies"
-    BINDINGS = [Binding("question_mark,f1", "app.help", "Help", key_display="?", priority=True)]
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
         super().__init__()

@@ -61,12 +61,16 @@ def stands_for(screen: Screen[Any], key: str) -> str:
     return "" if any(it in bound for it in pair) else next((other for other in pair[key] if other in bound), "")
 
 
-SEARCH: list[BindingType] = [
+HELP: list[Binding] = [
+    Binding("question_mark", "app.help", "Help", key_display="?", tooltip="Help for what has the focus"),
+    Binding("f1", "app.help", "Help", key_display="F1", tooltip="Help for what has the focus"),  # also in text fields
+]
+SEARCH: list[Binding] = [
     Binding("slash", "app.search", "Search", show=False, tooltip="Search the list for words"),
     Binding("n", "app.next_hit(1)", "Next hit", show=False, tooltip="Go to the next hit of the search"),
     Binding("N", "app.next_hit(-1)", "Previous hit", show=False, tooltip="Go to the previous hit of the search"),
 ]
-"""The keys with which lists are searched; those of the app do not reach a dialog, which has them, too."""
+"""Keys of the app that a dialog has, too, as those of the app do not reach it; ``SEARCH`` is of use in lists."""
 
 MOVES = {
     "Choose another line": "cursor_up cursor_down",

@@ -40,7 +40,7 @@ class Key(NamedTuple):
         return _character_to_key(character) if character and " " in self.written else self.name
 
 
-MORE = Key("question_mark", "…", "", "")  # stands for keys that there is no room for; help lists them
+MORE = Key("f1", "…", "", "")  # stands for keys that there is no room for; help lists them
 
 
 class KeyBar(Widget):

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from des.behaviours.behaviour import Truthful
 from des.money import MICRO, to_micro
 from fl.data.registry import info
 from flmarket.core.counting import counted
@@ -31,7 +32,7 @@ def story(scenario: Scenario) -> Iterator[str]:
         f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
         f"{counted(scenario.rounds, 'round')}."
     )
-    sizes = population_spec(scenario).data_sizes
+    sizes = _sizes(scenario)
     holds = f"In each round a client has {min(sizes)} to {max(sizes)} images for each service"
     try:
         least, most = bid_range(scenario)
@@ -52,6 +53,11 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"{len(points(scenario))} scenarios, over {swept}."
 
 
+def _sizes(scenario: Scenario) -> list[int]:
+    """Return all data sizes that a client can have; its behaviour need not be known."""
+    return [size for group in population_spec(scenario, Truthful()).everyone for size in group.data_sizes]
+
+
 def _most_labels(scenario: Scenario) -> int:
     """Return the labels of the data set that has most, of those that are known here; ten if none is."""
     found = []
@@ -63,15 +69,15 @@ def _most_labels(scenario: Scenario) -> int:
 
 def bid_range(scenario: Scenario) -> tuple[float, float]:
     """Return the lowest and the highest bid to any service, whatever the labels; money."""
-    clients, people = scenario.clients, population_spec(scenario)
+    people, labels, costs = population_spec(scenario), _most_labels(scenario), []
     behaviour = people.behaviour
-    emds = clients.emds(_most_labels(scenario))
-    size, emd = (np.array(found).ravel() for found in np.meshgrid(people.data_sizes, emds))
-    costs = [clients.cost.per_sample * size - clients.cost.per_emd * emd]
-    if behaviour.misreports:
-        size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
-        costs.append(clients.cost.per_sample * size - clients.cost.per_emd * emd)
-    found, noise = np.concatenate(costs), clients.cost.noise
+    for group, (_, clients) in zip(people.everyone, scenario.clients.kinds(), strict=True):
+        size, emd = (np.array(found).ravel() for found in np.meshgrid(group.data_sizes, clients.emds(labels)))
+        costs.append(group.cost_per_sample * size - group.cost_per_emd * emd)
+        if behaviour.misreports:
+            size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
+            costs.append(group.cost_per_sample * size - group.cost_per_emd * emd)
+    found, noise = np.concatenate(costs), scenario.clients.cost.noise
     ends = max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
     low, high = behaviour.bid_range(*(np.full(len(scenario.services), to_micro(cost), np.int64) for cost in ends))
     return float(low.min()) / MICRO, float(high.max()) / MICRO
@@ -87,7 +93,7 @@ def meanings(scenario: Scenario) -> Meanings:
     found |= dict.fromkeys(
         [("clients", "data_size"), ("clients", "cost", "per_sample"), ("clients", "cost", "per_emd")], asked
     )
-    sizes = population_spec(scenario).data_sizes
+    sizes = _sizes(scenario)
     times = [timeline.seconds_per_sample * size for size in (min(sizes), max(sizes))]
     found["timeline", "seconds_per_sample"] = (
         f"a client of speed 1 trains {' to '.join(map(seconds, times))} in each epoch"

@@ -35,16 +35,18 @@ def export(
 
     In front stand ``scenario`` (the name with its hash, so that sweep points stay apart), ``policy``, ``seed``, and a
     column for each key that was swept or in which scenarios of one name differ, empty for other scenarios. The
-    service's own policy becomes ``service_policy``.
+    service's own policy becomes ``service_policy``. Where a scenario has groups of clients, a column ``group`` follows
+    ``client``, empty for clients of none.
     """
     if isinstance(target, Path):
         require_outside_runs(target)
         with asked_for(target) as file:
             return export(sources, file, table, notify, damaged)
     runs = having(complete_runs(sources, damaged), table, notify)
-    fronts = identities(runs).map(sweep_text)
+    fronts, groups = identities(runs)
+    fronts = fronts.map(sweep_text)
     for place, run in enumerate(tracked(runs, "runs")):
-        frame = with_identity(fronts.iloc[[place]], written(read_table(run, table), table))
+        frame = with_identity(fronts.iloc[[place]], written(read_table(run, table), table), groups[place])
         frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
     return len(runs)
 
@@ -66,7 +68,8 @@ def export_parquet(
 
     require_outside_runs(path)
     runs = having(complete_runs(sources, damaged), table, notify)
-    fronts = identities(runs).convert_dtypes()
+    fronts, groups = identities(runs)
+    fronts = fronts.convert_dtypes()
     for name in fronts.select_dtypes(object):
         fronts[name] = fronts[name].map(sweep_text, na_action="ignore").convert_dtypes()
     # pandas' Int64 may be missing
@@ -76,7 +79,8 @@ def export_parquet(
         with replacing(path) as file, ExitStack() as stack:
             for place, run in enumerate(tracked(runs, "runs")):
                 frame = in_units(read_table(run, table), table).astype(types)
-                part = pa.Table.from_pandas(with_identity(fronts.iloc[[place]], frame), schema, preserve_index=False)
+                whole = with_identity(fronts.iloc[[place]], frame, groups[place])
+                part = pa.Table.from_pandas(whole, schema, preserve_index=False)
                 part = part.replace_schema_metadata()  # which would bring pandas' own types back
                 if schema is None:
                     schema = part.schema
@@ -87,8 +91,10 @@ def export_parquet(
     return len(runs)
 
 
-def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
-    """Return what stands in front of runs' rows, a row for each run: ``KEYS``, and a column for each key that differs.
+def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[str] | None]]:
+    """Return what stands in front of runs' rows, a row for each run, and the group of each client of each run.
+
+    In front stand ``KEYS``, and a column for each key that differs. Groups are None where no scenario has any.
 
     The scenario comes with its hash. Keys are those of sweeps, and those that distinguish scenarios of one name; runs
     of other scenarios have NaN there.
@@ -103,11 +109,19 @@ def identities(runs: Sequence[RunDirectory]) -> pd.DataFrame:
         if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
             raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
         rows.append(row)
-    return pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
+    clients = {folder: setting.scenario.clients for folder, setting in settings.items()}
+    grouped = any(it.groups for it in clients.values())
+    groups = {folder: [it.group_of(n) for n in range(it.count)] for folder, it in clients.items() if grouped}
+    front = pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
+    return front, [groups.get(run.path.parent.parent) for run in runs]
 
 
-def with_identity(identity: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+def with_identity(identity: pd.DataFrame, frame: pd.DataFrame, groups: Sequence[str] | None) -> pd.DataFrame:
     """Return a run's table behind its line of ``identities``; the service's policy is called ``service_policy``."""
+    if groups is not None and "client" in frame:
+        group = pd.to_numeric(frame["client"]).map(dict(enumerate(groups))).fillna("").astype("string")
+        frame = frame.copy(deep=False)
+        frame.insert(list(frame).index("client") + 1, "group", group)
     return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
 
 

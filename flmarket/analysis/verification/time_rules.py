@@ -63,7 +63,7 @@ def _jobs(logs: Logs, starts: FloatArray) -> Rows:
     epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])
     compute = jobs["data_size"] * epochs[jobs["m"]] * clock.seconds_per_sample / logs.population.speed[jobs["client"]]
     limit = np.full(len(jobs), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
-    if logs.scenario.clients.departure_rate:
+    if logs.population.departure_rate.any():
         pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
         limit = np.fmin(limit, part * (compute + clock.upload_seconds))

@@ -53,7 +53,7 @@ class Explanation:
         """Yield the explanation in words."""
         got = self._own[self._own["outcome"] == Outcome.SERVED]
         quality = worth(got["dqi"])
-        by = f"{len(got)} of them ({', '.join(map(str, got['client']))})" if len(got) else "none"
+        by = f"{len(got)} of them ({', '.join(map(str, got['client']))})" if len(got) else "0"
         yield (
             f"Round {self._number}, {self._service}: wanted {counted(len(self._own), 'client')}, was served by "
             f"{by}, paid {money(round(got['paid'].sum()))} of {money(self._budget)}; the sum of their DQI is "

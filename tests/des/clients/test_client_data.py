@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from des.clients.client_data import FRESH, STRETCH, Holdings, Lasting
+from des.clients.client_data import FRESH, STRETCH, Choices, Holdings, Lasting
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Held, Population
 from fl.data.dqi import PUBLISHED
@@ -16,7 +16,7 @@ CLIENTS, PAIRS, ROUNDS = 400, 16, 60
 
 
 def holdings(seed: int = 0, services: int = 2, clients: int = CLIENTS, **lasting: float) -> Holdings:
-    return Holdings(services, clients, PAIRS, Lasting(**lasting), seed)
+    return Holdings(services, Choices.of([clients], [PAIRS]), Lasting(**lasting), seed)
 
 
 def places(world: Holdings, rounds: int = ROUNDS) -> np.ndarray:
@@ -77,7 +77,7 @@ def test_drift_replaces_all_that_a_client_holds_at_once_and_for_good() -> None:
 def test_a_round_is_the_same_whatever_was_asked_for_before(
     seed: int, lasting: Lasting, order: list[int], clients: int
 ) -> None:
-    forward, jumping = (Holdings(2, clients, PAIRS, lasting, seed) for _ in range(2))
+    forward, jumping = (Holdings(2, Choices.of([clients], [PAIRS]), lasting, seed) for _ in range(2))
     walked = {n: forward.at(n) for n in range(1, max(order) + 1)}
     for number in order:
         for one, other in zip(jumping.at(number), walked[number], strict=True):

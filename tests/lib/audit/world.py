@@ -36,30 +36,36 @@ class World:
         """Read what the world is drawn from."""
         clients = run.scenario["clients"]
         self._seed, self._places = run.meta["seed"], {name: m for m, name in enumerate(run.services)}
-        self._concentration = clients.get("label_mix", {}).get("dirichlet")
+        self._lasting = clients.get("lasting", {})
+        self._clients = [
+            {**clients, **group, **{key: {**clients[key], **group.get(key, {})} for key in ("cost", "label_mix")}}
+            for group in clients.get("groups", [])
+            for _ in range(group["count"])
+        ]
+        self._clients += [clients] * (clients["count"] - len(self._clients))
+
+    def _pairs(self, client: int) -> list[tuple[int, float]]:
+        own = self._clients[client]
         # Where labels are drawn, the EMD follows from them, and a size alone is held.
-        emds = clients["emd"] if self._concentration is None else [0.0]
-        self._pairs = [(size, nearest_emd(size, emd)) for size in clients["data_size"] for emd in emds]
-        self._speeds, self._lasting, self._cost = clients["speed"], clients.get("lasting", {}), clients["cost"]
-        self._departure_rate = clients["departure_rate"]
+        emds = own["emd"] if "dirichlet" not in own["label_mix"] else [0.0]
+        return [(size, nearest_emd(size, emd)) for size in own["data_size"] for emd in emds]
 
     def held(self, number: int, service: str, client: int) -> tuple[int, float]:
         """Return how many images a client has for a service, and their EMD."""
         since = self.since(number, service, client)
         stream, when = ("quality", number) if since is None else ("lasting", since)
-        size, emd = self._pairs[
-            whole(self._seed, (stream,), len(self._pairs), when, self._places[service], client)
-        ]  # fmt: skip
+        pairs = self._pairs(client)
+        size, emd = pairs[whole(self._seed, (stream,), len(pairs), when, self._places[service], client)]
         counts = self.mix(number, service, client, size)
         return size, emd if counts is None else emd_of(counts)
 
     def mix(self, number: int, service: str, client: int, size: int) -> tuple[int, ...] | None:
         """Return how many images of each label a client has; None where the EMD was drawn, not the labels."""
-        if self._concentration is None:
+        if (concentration := self._clients[client]["label_mix"].get("dirichlet")) is None:
             return None
         since = self.since(number, service, client)
         drawn = ("labels", number) if since is None else ("lasting labels", since)
-        return mix_counts(size, self._concentration, self._seed, *drawn, self._places[service], client)
+        return mix_counts(size, concentration, self._seed, *drawn, self._places[service], client)
 
     def since(self, number: int, service: str, client: int) -> int | None:
         """Return the round in which data that lasts was drawn; None if it is the round's own."""
@@ -76,19 +82,21 @@ class World:
     def cost(self, number: int, service: str, client: int) -> int:
         """Return what a data set costs its client in a round, in millionths."""
         size, emd = self.held(number, service, client)
-        plain = max(0, round((self._cost["per_sample"] * size - self._cost["per_emd"] * emd) * MICRO))
-        noise = self._cost.get("noise", 0.0)
+        cost = self._clients[client]["cost"]
+        plain = max(0, round((cost["per_sample"] * size - cost["per_emd"] * emd) * MICRO))
+        noise = cost.get("noise", 0.0)
         if not noise:
             return plain
         return round(plain * (1.0 + noise * (2.0 * pair(self._seed, ("cost",), number, 0, client)[0] - 1.0)))
 
     def speed(self, client: int) -> float:
-        return float(self._speeds[whole(self._seed, ("speed",), len(self._speeds), 0, 0, client)])
+        speeds = self._clients[client]["speed"]
+        return float(speeds[whole(self._seed, ("speed",), len(speeds), 0, 0, client)])
 
     def leaves(self, number: int, client: int) -> float:
         """Return the part of its work after which a client leaves; infinite if it stays."""
         chance, part = pair(self._seed, ("departure",), number, 0, client)
-        return part if chance < self._departure_rate else math.inf
+        return part if chance < self._clients[client]["departure_rate"] else math.inf
 
     def tie(self, number: int, service: str, client: int) -> float:
         """Return the draw of a service among equal payments: the lowest wins."""

@@ -39,6 +39,9 @@ ASKED = {
 """Commands by what they are about; ``{a}`` stands for the first run in that folder."""
 
 
+SINCE = re.compile(r" of them \([\d, ]*\)|^\w.*flmarket replay .*$", re.MULTILINE)
+"""What explain says since the numbers were recorded: which clients served, and the command that shows the round."""
+
 DIGITS, NOTHING = 12, 1e-9
 """Significant digits of numbers, and what counts as 0: NumPy's sums differ in the last bits between kinds of CPU."""
 
@@ -62,7 +65,7 @@ def answers(shell: Shell, names: Container[str] = ASKED) -> Iterator[tuple[str, 
     firsts = {name: str(first_run(Path(name))) for name in "abcd"}
     for name, arguments in ASKED.items():
         if name in names:
-            yield name, numbers(shell(*(argument.format(**firsts) for argument in arguments)))
+            yield name, numbers(SINCE.sub("", shell(*(argument.format(**firsts) for argument in arguments))))
 
 
 def damaged(folder: Path, count: int, seed: int) -> Iterator[tuple[str, Callable[[], None]]]:

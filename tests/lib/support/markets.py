@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
 from des.behaviours.behaviour import create as create_behaviour
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanisms.mechanism import create as create_mechanism
 from des.schedule import Intervention
@@ -27,6 +27,7 @@ CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for
 def kinds(draw: st.DrawFn) -> dict[str, Any]:
     """A market apart from its seed: any size, clock and changes in the middle."""
     rounds, count = draw(st.integers(1, 5)), draw(st.integers(1, 7))
+    group = Group(draw(st.integers(1, count)), (50, 500, 900), (0.2,), 0.05, 2.0, (0.25, 4.0), 0.3, None)
     services = [
         ServiceSpec(
             name=f"s{m}",
@@ -63,6 +64,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
             cost_per_emd=1.0,
             speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
             departure_rate=draw(st.sampled_from([0.0, 0.5])),
+            groups=draw(st.sampled_from([(), (group,)])),
         ),
         "services": services,
         "timeline": draw(

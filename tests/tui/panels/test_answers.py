@@ -6,9 +6,10 @@ from collections.abc import Callable
 import pytest
 from textual.pilot import Pilot
 
-from support.screens import until, watching
+from support.screens import painted, until, watching
 from tui.app import MarketApp
 from tui.panels.answers import AnswerPanel, BestLines, WhyTable
+from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventsPanel
 from tui.panels.order_book import BookPanel
 from tui.screens.market import MarketScreen
@@ -110,3 +111,22 @@ async def test_where_there_is_no_answer_it_says_why(
         await pilot.press("home", *keys.split())
         await until(pilot, lambda: words in said(screen), words)
         assert not listed(screen)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_esc_closes_the_answers_and_leads_back_to_where_one_asked(
+    app: MarketApp, play_small: Play, size: tuple[int, int]
+) -> None:
+    async with watching(app, play_small(), size) as (pilot, screen):
+        await pilot.press("home", "3", "down", "W")
+        await until(pilot, lambda: screen.query_one(AnswerPanel).display)
+        assert "esc Close" in painted(app)
+        await pilot.press("escape")
+        assert app.screen is screen
+        assert not screen.query_one(AnswerPanel).display
+        assert screen.query_one(EventsPanel).display == (size[0] == 160)
+        assert screen.query_one(ClientGrid).has_focus
+        await pilot.press("8", "escape")  # the focus was in it
+        assert screen.query_one(ClientGrid).has_focus
+        await pilot.press("escape")
+        assert app.screen is not screen

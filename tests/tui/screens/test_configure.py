@@ -83,6 +83,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.service == 3
         assert screen.document.service_name(3) == "alpha-2"
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
+        await until(pilot, lambda: row(screen, "services", 3, "name").query_one(Input).has_focus, "the new one's name")
         (await row(screen, "services", 3, "policy").open()).value = "greedy"
         row(screen, "services", 3, "name").query_one(Input).value = "beta"
         await until(pilot, lambda: any("another service" in problem.message for problem in screen.problems))
@@ -95,6 +96,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         await until(pilot, lambda: screen.service == 0)
         await pilot.press("f4")
         await until(pilot, lambda: screen.document.services == 3)
+        await until(pilot, lambda: screen.query_one("#service-list").has_focus, "where the next one is chosen")
         assert screen.document.service_name(0) == "beta"
         await pilot.press("f2")
         await until(pilot, lambda: screen.document.services == 4)
@@ -397,3 +399,20 @@ async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus
         screen.query_one("#service-list").focus()
         await pilot.press("tab")
         assert app.focused in row(screen, "services", 0, "name").query(Input)
+
+
+async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    groups = '[[clients.groups]]\nname = "servers"  # two\ncount = 2\n\n'
+    path.write_text(path.read_text().replace("# The first.", f"{groups}# The first."))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await fill(pilot, screen)
+        editor = row(screen, "clients", "groups").query_one(Input)
+        assert editor.value == '[{name = "servers", count = 2}]'
+        editor.value = editor.value.replace("2", "20")
+        await until(pilot, lambda: screen.problems)
+        assert "clients.groups.servers.count: makes 20 clients" in str(screen.problems[0])
+        editor.value = editor.value.replace("20", "3")
+        await until(pilot, lambda: not screen.problems)
+        assert parse(screen.document.text).clients.group_of(2) == "servers"

@@ -16,7 +16,7 @@ from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
 from tui.panels.before_first_round import Opening
-from tui.panels.client_grid import ClientGrid
+from tui.panels.client_grid import ClientGrid, ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
@@ -27,6 +27,7 @@ from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, Verdict
 from tui.state.watched_run import Session
+from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
@@ -311,6 +312,14 @@ async def test_the_overview_has_all_clients_on_the_screen(app: MarketApp, play_s
         assert grid.cursor >= 2 * 200 // screen.size.height
 
 
+async def test_the_clients_of_groups_are_named(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    groups = '[[clients.groups]]\nname = "servers"\ncount = 2\n\n[[clients.groups]]\nname = "phones"\ncount = 5\n\n'
+    async with watching(app, play_small(scenario_text.replace("# The first.", groups))) as (pilot, screen):
+        await pilot.press("home", "3")
+        title = str(screen.query_one(ClientsPanel).border_title)
+        assert title.replace("–", "-").endswith("8 with 1 core each, 0-1 servers, 2-6 phones")  # noqa: RUF001
+
+
 async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: MarketApp, small: Path) -> None:
     [path] = flmarket.run(small / "small.toml", out=small / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
@@ -456,6 +465,16 @@ async def test_home_and_end_move_the_cursor_inside_the_filter(app: MarketApp, pl
         assert (screen.head.round, screen.head.following, field.cursor_position) == (3, False, 3)
         await pilot.press("enter", "home")
         assert screen.head.round == 1
+
+
+async def test_beside_the_clients_the_order_book_tells_of_the_chosen_cell(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        book = screen.query_one(BookPanel)
+        await pilot.press("home", "3", "down", "down", "right")
+        told = screen.view.book.line(1, 2)
+        await until(pilot, lambda: book.target.bid(book.target.cursor) == told)
+        assert "beta" in str(book.query_one(Sentences).render())
+        assert "client 2" in str(book.query_one(Sentences).render())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -132,7 +132,7 @@ async def test_they_search_the_list_of_a_dialog_and_are_letters_in_a_field(app: 
         found = policies.highlighted
         assert found
         await pilot.press("n")
-        assert policies.highlighted == found + 1  # mahdrl-paper
+        assert (policies.highlighted or 0) > found  # after mahdrl-paper
         await pilot.press("N", "k", "space")
         assert len(policies.selected) == 2
 

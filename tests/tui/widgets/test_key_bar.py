@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from support.screens import painted, watching
+from support.screens import painted, until, watching
 from tui.app import MarketApp
 from tui.screens.help import HelpScreen
 from tui.state.watched_run import Session
@@ -34,6 +34,17 @@ async def test_a_click_on_a_key_presses_it(app: MarketApp, play_small: Play) -> 
         await pilot.click(bar, offset=(line(app).index("? Help") + 3, 0))
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
+
+
+async def test_in_a_field_the_help_key_is_the_one_that_is_not_typed(app: MarketApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "? Help" in line(app))
+        await pilot.press("slash")
+        await until(pilot, lambda: "F1 Help" in line(app))
+        await pilot.press("question_mark")
+        assert app.screen is app.home
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
 
 
 async def test_a_click_beside_the_keys_does_nothing(app: MarketApp, play_small: Play) -> None:

@@ -1,0 +1,82 @@
+"""Groups of clients: each draws from lists of its own, and changes nothing for the others."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from des.clients.client_data import Lasting
+from des.clients.data_tables import Group, PopulationSpec
+from des.clients.population import Population
+from des.money import MICRO
+from fl.data.dqi import PUBLISHED
+
+PLAIN = PopulationSpec(
+    12, 2, (100, 200, 300), (0.4, 0.8), 0.025, 1.0, speeds=(0.5, 1.0, 2.0), departure_rate=0.3, cost_noise=0.2
+)
+SERVERS = Group(3, (700, 900), (0.0,), 0.01, 0.0, (8.0,), 0.0, None)
+PHONES = Group(4, (50,), (0.2, 0.6), 0.1, -2.0, (0.1, 0.2), 0.9, None)
+GROUPED = replace(PLAIN, groups=(SERVERS, PHONES))
+REST = slice(7, None)
+
+MIXED = replace(PLAIN, emds=(), concentration=0.5, cost_noise=0.0)
+EVEN = replace(SERVERS, emds=(), concentration=1000.0)
+
+
+def population(spec: PopulationSpec) -> Population:
+    return Population(spec, [10, 3], [PUBLISHED] * 2, seed=5)
+
+
+@pytest.mark.parametrize("lasting", [Lasting(), Lasting(0.5, 0.2)])
+@pytest.mark.parametrize(("plain", "groups"), [(PLAIN, (SERVERS, PHONES)), (MIXED, (replace(EVEN, count=7),))])
+def test_clients_of_no_group_meet_what_they_meet_without_groups(
+    plain: PopulationSpec, groups: tuple[Group, ...], lasting: Lasting
+) -> None:
+    plain = replace(plain, lasting=lasting)
+    one, other = population(plain), population(replace(plain, groups=groups))
+    assert one.speed[REST].tolist() == other.speed[REST].tolist()
+    for number in range(1, 30):
+        before, after = one.draw(number), other.draw(number)
+        for name in ("data_size", "emd", "dqi", "bid"):
+            np.testing.assert_array_equal(getattr(before, name)[:, REST], getattr(after, name)[:, REST])
+        for client in range(7, 12):
+            assert one.departs(number, client) == other.departs(number, client)
+            for m in range(2):
+                assert one.held(number).jobs("a", m, [client]) == other.held(number).jobs("a", m, [client])
+
+
+def test_each_group_draws_from_lists_of_its_own() -> None:
+    people = population(replace(GROUPED, cost_noise=0.0))
+    rounds = [people.draw(number) for number in range(1, 60)]
+    for group, own in ((SERVERS, slice(0, 3)), (PHONES, slice(3, 7)), (PLAIN, REST)):
+        size = np.concatenate([it.data_size[:, own] for it in rounds], axis=1)
+        emd = np.concatenate([it.emd[:, own] for it in rounds], axis=1)
+        bid = np.concatenate([it.bid[:, own] for it in rounds], axis=1)
+        assert set(size.ravel().tolist()) == set(group.data_sizes)
+        assert set(emd[0].round(6).tolist()) == set(group.emds)
+        assert bid / MICRO == pytest.approx(group.cost_per_sample * size - group.cost_per_emd * emd, abs=1e-6)
+        assert set(people.speed[own].tolist()) <= set(group.speeds)
+        left = [people.departs(number, client) for number in range(1, 400) for client in range(12)[own]]
+        assert np.mean([it is not None for it in left]) == pytest.approx(group.departure_rate, abs=0.04)
+    lowest, highest = people.bid_range
+    every = np.concatenate([it.bid for it in rounds], axis=1)
+    np.testing.assert_array_equal([every.min(axis=1), every.max(axis=1)], [lowest, highest])
+    assert people.data_sizes == {50, 100, 200, 300, 700, 900}
+
+
+def test_a_group_has_label_mixes_of_its_own_concentration() -> None:
+    people = population(replace(MIXED, groups=(EVEN,)))
+    worlds = [people.draw(number) for number in range(1, 20)]
+    even, lopsided = (np.concatenate([it.emd[0, own] for it in worlds]) for own in (slice(0, 3), slice(3, None)))
+    assert even.max() < 0.2 < 0.5 < lopsided.mean()
+    lowest, highest = people.bid_range
+    assert all((lowest <= it.bid.min(axis=1)).all() and (it.bid.max(axis=1) <= highest).all() for it in worlds)
+
+
+@pytest.mark.parametrize("changes", [{"count": 12}, {"count": 0}])
+def test_a_group_may_be_of_all_clients_or_of_none(changes: dict[str, Any]) -> None:
+    people = population(replace(PLAIN, groups=(replace(SERVERS, **changes),)))
+    wanted = SERVERS.data_sizes if changes["count"] else PLAIN.data_sizes
+    assert set(np.unique([people.draw(number).data_size for number in range(1, 40)]).tolist()) == set(wanted)
+    assert people.data_sizes == set(wanted)
