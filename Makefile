@@ -58,6 +58,7 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 
 bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about eight minutes, and put it into docs/performance.md
 	$(BIN)/python benchmarks/engine.py --repeat 6 --rounds 2
+	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/market.py
 	$(BIN)/python benchmarks/lockstep.py
 	$(BIN)/python benchmarks/batch.py --seeds 2

@@ -1,5 +1,7 @@
 """Local training in plain torch, for any model: one client's SGD on its own images, and the evaluation of a model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -18,47 +20,56 @@ class ReferenceTrainer:
         scale: float,  # a pixel's value in the model is ``pixel * scale + offset``
         offset: float,
     ) -> None:
-        """Wrap a module, whose parameters and gradients become views into one flat vector each."""
         # A matrix product's bits depend on how many threads share it; here the jobs are shared instead.
         torch.set_num_threads(1)
-        self._module = module.train()
+        # Convolutions take a quarter less time where channels lie side by side. By rule, not by timing, so that a run
+        # can be repeated.
+        convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
+        self._layout = torch.channels_last if convolves else torch.contiguous_format
+        self._module = module.train().to(memory_format=self._layout)  # type: ignore[call-overload]
         self._scale, self._offset = scale, offset
-        self._flat = nn.utils.parameters_to_vector(module.parameters()).detach().clone()
-        self._gradient = torch.zeros_like(self._flat)
-        first = 0
-        for parameter in module.parameters():
-            last = first + parameter.numel()
-            parameter.data = self._flat[first:last].view_as(parameter)
-            parameter.grad = self._gradient[first:last].view_as(parameter)
-            first = last
+        self._learned = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self._arrays: list[Float32Array] = [parameter.detach().numpy() for parameter in module.parameters()]
 
     @property
     def parameters(self) -> Float32Array:
-        """[P] a copy of the module's present parameters."""
-        copy: Float32Array = self._flat.numpy().copy()
-        return copy
+        """[P] a copy of the module's present parameters, in torch's order, whatever their layout."""
+        return np.concatenate([array.ravel() for array in self._arrays])
+
+    def _load(self, parameters: Float32Array) -> None:
+        ends = np.cumsum([array.size for array in self._arrays])
+        for array, values in zip(self._arrays, np.split(parameters, ends[:-1]), strict=True):
+            array[...] = values.reshape(array.shape)
 
     def train(
         self, parameters: Float32Array, pixels: Pixels, labels: Labels, order: Int32Array, regime: Regime
     ) -> tuple[Float32Array, float]:
-        self._flat.numpy()[:] = parameters
+        self._load(parameters)
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64))
-        velocity = torch.zeros_like(self._flat) if regime.momentum else None
+        velocities = [torch.zeros_like(it) for it in self._learned] if regime.momentum else None
         total = 0.0
         for epoch in torch.from_numpy(order.astype(np.int64)):
             for batch in epoch.split(regime.batch_size):
-                self._gradient.zero_()
+                for parameter in self._learned:
+                    parameter.grad = None
                 loss = cross_entropy(self._module(images[batch]), targets[batch])
                 loss.backward()  # type: ignore[no-untyped-call]
-                step = self._gradient
-                if velocity is not None:
-                    step = velocity.mul_(regime.momentum).add_(self._gradient)
-                self._flat.sub_(step, alpha=regime.learning_rate)
+                self._step(regime, velocities)
                 total += float(loss.detach()) * len(batch)
         return self.parameters, total / order.size
 
+    def _step(self, regime: Regime, velocities: Sequence[Tensor] | None) -> None:
+        with torch.no_grad():
+            for place, parameter in enumerate(self._learned):
+                step = parameter.grad
+                if step is None:  # no part of the model uses it
+                    continue
+                if velocities is not None:
+                    step = velocities[place].mul_(regime.momentum).add_(step)
+                parameter.sub_(step, alpha=regime.learning_rate)
+
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
-        self._flat.numpy()[:] = parameters
+        self._load(parameters)
         self._module.eval()
         with torch.inference_mode():
             hits = self._module(self._images(pixels)).argmax(1) == torch.from_numpy(labels.astype(np.int64))
@@ -67,4 +78,5 @@ class ReferenceTrainer:
 
     def _images(self, pixels: Pixels) -> Tensor:
         """Return [n, C, H, W] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
-        return torch.from_numpy(pixels.astype(np.float32)).mul_(self._scale).add_(self._offset)
+        images = torch.from_numpy(pixels.astype(np.float32)).contiguous(memory_format=self._layout)
+        return images.mul_(self._scale).add_(self._offset)

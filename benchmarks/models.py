@@ -1,0 +1,190 @@
+"""A round of federated training of any model, against the same modules in plain PyTorch, a process for each core.
+
+    python benchmarks/models.py --repeat 7
+
+The reference is what nothing but arithmetic costs: one process a core, each with one thread and its share of the
+clients, in the better of two layouts of memory; then it evaluates its share of the test images. Averaging and sending
+are left out. The images are noise, as no accuracy is measured.
+"""
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import plain
+import torch
+from measure import Report, take_turns
+from torch import Tensor, nn
+
+import flmarket
+from fl.arithmetic.streams import stream
+from fl.data.dataset import Dataset, DatasetInfo, Shape
+from fl.training.federation import RealFederation
+from fl.training.jobs import TrainingJob
+from fl.training.networks import build
+from fl.training.regime import Regime
+from fl.training.tasks import Task
+from flmarket.core.cores import usable_cores
+
+SAMPLES, TESTED, BATCH, RATE, LABELS = 160, 500, 32, 0.05, 10
+CLIENTS = 3 * usable_cores()
+LAYOUTS = {"plain": torch.contiguous_format, "channels last": torch.channels_last}
+
+
+@flmarket.model("mlp-200")
+def mlp(labels: int, shape: Shape) -> nn.Module:
+    """One hidden layer of 200."""
+    inputs = shape.channels * shape.height * shape.width
+    return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 200), nn.ReLU(), nn.Linear(200, labels))
+
+
+@flmarket.model("cnn-5x5")
+def cnn_5x5(labels: int, shape: Shape) -> nn.Module:
+    """The CNN of McMahan et al.: 32 and 64 maps of 5 x 5, then 512."""
+    return _cnn(5, 512, labels, shape)
+
+
+@flmarket.model("cnn-3x3")
+def cnn_3x3(labels: int, shape: Shape) -> nn.Module:
+    """The CNN that is usual for FEMNIST: 32 and 64 maps of 3 x 3, then 128."""
+    return _cnn(3, 128, labels, shape)
+
+
+def _cnn(side: int, width: int, labels: int, shape: Shape) -> nn.Module:
+    features = 64 * (shape.height // 4) * (shape.width // 4)
+    pad = side // 2
+    return nn.Sequential(
+        nn.Conv2d(shape.channels, 32, side, padding=pad), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, side, padding=pad), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(features, width), nn.ReLU(), nn.Linear(width, labels),
+    )  # fmt: skip
+
+
+class Rows(nn.Module):
+    """An LSTM that reads an image row by row."""
+
+    def __init__(self, labels: int, shape: Shape) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(shape.channels * shape.width, 128, batch_first=True)
+        self.head = nn.Linear(128, labels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits [n, labels] for images [n, channels, height, width]."""
+        return self.head(self.lstm(x.transpose(1, 2).flatten(2))[0][:, -1])
+
+
+@flmarket.model("lstm")
+def lstm(labels: int, shape: Shape) -> nn.Module:
+    """One layer of 128."""
+    return Rows(labels, shape)
+
+
+GREY, COLOUR = Shape(1, 28, 28), Shape(3, 32, 32)
+MODELS: Mapping[str, Shape] = {
+    "cnn": GREY, "logistic": GREY, "mlp-200": GREY, "resnet8": COLOUR, "cnn-5x5": COLOUR, "cnn-3x3": GREY, "lstm": GREY,
+}  # fmt: skip
+
+
+def noise(shape: Shape) -> Dataset:
+    """Return a data set of noise."""
+    random = stream(0, "benchmark")
+    sizes = (CLIENTS * SAMPLES, TESTED)
+    arrays = [
+        array
+        for size in sizes
+        for array in (
+            random.integers(0, 256, (size, *shape), dtype=np.uint8),
+            (np.arange(size) % LABELS).astype(np.uint8),
+        )
+    ]
+    info = DatasetInfo("noise", "noise", LABELS, shape, *sizes, 0, "plug-in", "none")
+    return Dataset.of(info, tuple(arrays), {}, {})  # type: ignore[arg-type]
+
+
+def work(pipe: Connection, name: str, layout: torch.memory_format, share: int, of: int) -> None:
+    """Train and evaluate as often as is asked for, in a process of its own."""
+    torch.set_num_threads(1)
+    dataset = noise(MODELS[name])
+    model = build(name, LABELS, MODELS[name], 0, "benchmark").to(memory_format=layout)
+
+    def tensors(images: np.ndarray, labels: np.ndarray) -> plain.Client:
+        x = torch.from_numpy(images.astype(np.float32)) * dataset.scale + dataset.offset
+        return x.contiguous(memory_format=layout), torch.from_numpy(labels.astype(np.int64))
+
+    images, labels = tensors(dataset.train_images, dataset.train_labels)
+    parts = torch.randperm(len(labels)).split(SAMPLES)[share::of]
+    clients = [(images[part], labels[part]) for part in parts]
+    test = tensors(dataset.test_images[share::of], dataset.test_labels[share::of])
+    start = {key: value.clone() for key, value in model.state_dict().items()}
+    while pipe.recv():
+        for client in clients:
+            model.load_state_dict(start)
+            plain.train_client(model, client, epochs=1, batch_size=BATCH, rate=RATE)
+        pipe.send(0)
+        pipe.recv()
+        plain.evaluate(model, *test)
+        pipe.send(0)
+
+
+def processes(stack: ExitStack, name: str, layout: torch.memory_format) -> Callable[[], None]:
+    """Return a call that plays a round in one process for each core."""
+    context, cores, pipes = multiprocessing.get_context("spawn"), usable_cores(), []
+    for share in range(cores):
+        own, other = context.Pipe()
+        process = context.Process(target=work, args=(other, name, layout, share, cores), daemon=True)
+        process.start()
+        stack.callback(process.join)
+        stack.callback(own.send, 0)
+        pipes.append(own)
+
+    def play() -> None:
+        for _ in ("train", "evaluate"):
+            for pipe in pipes:
+                pipe.send(1)
+            for pipe in pipes:
+                pipe.recv()
+
+    return play
+
+
+def bench(report: Report, name: str, repeat: int) -> None:
+    """Play rounds of one model."""
+    task = Task("service", noise(MODELS[name]), Regime(model=name, batch_size=BATCH, learning_rate=RATE), None)
+    jobs = [TrainingJob("service", client, SAMPLES, 0.0) for client in range(CLIENTS)]
+    with ExitStack() as stack:
+        contestants: dict[Any, Callable[[], Any]] = {
+            layout: processes(stack, name, memory) for layout, memory in LAYOUTS.items()
+        }
+        federation = RealFederation([task], seed=0, workers=usable_cores())
+        stack.callback(federation.close)
+        contestants["flmarket"] = partial(federation.train_round, 1, jobs)
+        timings = take_turns(contestants, repeat)
+    ours = timings.pop("flmarket")
+    layout = min(timings, key=lambda it: timings[it].median)
+    report.times(f"a round of `{name}`, against plain processes ({layout})", timings[layout].seconds, ours.seconds)
+    images = CLIENTS * SAMPLES
+    report.figure(f"a round of `{name}`, an image", "us", [1e6 * it / images for it in ours.seconds])
+
+
+def main() -> None:
+    """Measure the models that the command line selects."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=7, help="alternating repetitions (default 7)")
+    parser.add_argument("--only", choices=MODELS, nargs="+", default=list(MODELS), help="models (default all)")
+    parser.add_argument("--no-save", dest="save", action="store_false", help="write nothing to benchmarks/results/")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    report = Report(save=arguments.save)
+    for report.part in arguments.only:
+        bench(report, report.part, arguments.repeat)
+    report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
