@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,3 +34,16 @@ def test_peers_that_are_missing_or_fail_are_reported(tmp_path: Path) -> None:
     assert "pfl: left out, it failed\nout of luck\n" in done.stdout
     assert [line for line in done.stdout.splitlines() if line.startswith("|") and "against FedLab" in line]
     assert done.stdout.count("| the reference workload, against") == 1
+
+
+@pytest.mark.slow
+def test_a_missing_gpu_is_one_sentence_and_any_device_can_be_measured() -> None:
+    def measured(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "benchmarks/gpu.py", "--only", "cnn", "--clients", "1", "--repeat", "1", "--no-save"]
+        return subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    if not torch.cuda.is_available():
+        assert measured().stderr == "training.device = 'cuda': torch finds no CUDA device here; use 'cpu'\n"
+    done = measured("--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert "`cnn`, 1 clients on cpu, against one by one there" in done.stdout
