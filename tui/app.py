@@ -14,13 +14,15 @@ from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.css.query import NoMatches
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, InputEvent, Key
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
-from textual.widgets import OptionList
+from textual.widget import MountError
 
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
@@ -32,7 +34,6 @@ from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
-from tui.widgets.option_clicks import on_click
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 _PRINTABLE = Printable()
 ScrollBar.renderer = ThinBar
-OptionList._on_click = on_click  # type: ignore[assignment, method-assign]
 
 
 class MarketApp(App[None]):
@@ -97,6 +97,7 @@ class MarketApp(App[None]):
         self._runs: Runs | None = None
         self._memory = Memory(settings)
         self.settings = self._memory.settings
+        self._began_with = self.theme
 
     @property
     def runs(self) -> "Runs":
@@ -140,7 +141,7 @@ class MarketApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        if self._exit and isinstance(cause, NoMatches):  # a screen that was being drawn is taken down
+        if self._exit and isinstance(cause, NoMatches | MountError):  # a screen was being made or drawn
             return
         self.crashed = True
         line = Text(defect(cause if isinstance(cause, BaseException) else error))
@@ -160,9 +161,14 @@ class MarketApp(App[None]):
         """Return the home screen, which is always at the bottom of the stack."""
         return HomeScreen(self)
 
-    def on_mount(self) -> None:
-        if not (self.is_headless or self.is_web):
+    def _build_driver(self, *options: Any, **more: Any) -> Driver:
+        """Heed signals from the moment on in which the terminal is the app's."""
+        driver = super()._build_driver(*options, **more)
+        if isinstance(driver, LinuxDriver):  # no browser, no test
             heed(self)
+        return driver
+
+    def on_mount(self) -> None:
         self._add_own_themes()
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.css.query import NoMatches
 from textual.events import Key
+from textual.widget import MountError
 
 from support.screens import watching
 from tui.app import MarketApp
@@ -29,10 +30,11 @@ async def test_an_exception_ends_the_app(
     assert "ZeroDivisionError: by a test\nThis is a defect of flmarket." in shown
 
 
-async def test_a_screen_that_is_drawn_while_the_app_ends_is_no_error(app: MarketApp) -> None:
+@pytest.mark.parametrize("error", [NoMatches, MountError])
+async def test_a_screen_that_is_made_while_the_app_ends_is_no_error(app: MarketApp, error: type[Exception]) -> None:
     async with app.run_test():
         app.exit(return_code=143)
-        app._handle_exception(NoMatches("no nodes match '#go'"))
+        app._handle_exception(error("the widgets are gone"))
     assert not app.crashed
     assert app.return_code == 143
 

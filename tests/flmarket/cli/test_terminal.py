@@ -2,6 +2,7 @@
 
 import shlex
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +33,28 @@ def test_a_signal_ends_the_app_which_leaves_the_terminal_as_it_was(
             terminal.process.send_signal(number)
         assert terminal.end() == status
         assert terminal.restored()
+
+
+EARLY = """\
+import os, signal, sys
+from tui.app import MarketApp
+from flmarket.cli.main import main
+
+def first_screen(app):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return shown(app)
+
+shown, MarketApp.get_default_screen = MarketApp.get_default_screen, first_screen
+sys.argv = ["flmarket", "tui"]
+main()
+"""
+
+
+def test_a_signal_ends_the_app_before_its_first_screen_is_there(tmp_path: Path) -> None:
+    with Terminal([sys.executable, "-c", EARLY], tmp_path) as terminal:
+        assert terminal.end() == 143
+        assert terminal.restored()
+        assert b"Traceback" not in terminal.written
 
 
 def test_input_that_is_no_text_is_ignored(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ class Terminal:
         """
         self._master, self._slave = pty.openpty()
         self._before = termios.tcgetattr(self._slave)
+        self._before[0] &= ~termios.IXON  # ctrl+s that comes before an app reads keys must not stop all output
+        termios.tcsetattr(self._slave, termios.TCSANOW, self._before)
         self.resize(80, 24)
         self.written, self.seen = bytearray(), bytearray()
 
