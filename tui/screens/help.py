@@ -8,16 +8,16 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from tui.screens.dialog import Closing
 from tui.style.formats import matches
 from tui.style.key_bindings import purposes
 
 Row = tuple[str, str, str]  # keys, what they are for, and where
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Closing[None]):
     """Shows a help text, then the keys; while one searches, of all screens those keys that are found."""
 
     BINDINGS = [

@@ -214,6 +214,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
+        self._update()  # enter may come before the news of what was typed
         if self.query_one("#replay").display:
             self._replay()
         else:
@@ -221,11 +222,15 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     @on(Button.Pressed, "#go")
     def _go(self) -> None:
+        self._update()
         if not self.query_one("#go", Button).disabled:
             self._finish(self._planned(), [])
 
     @on(Button.Pressed, "#replay")
     def _replay(self) -> None:
+        self._update()
+        if not self.query_one("#replay").display:
+            return
         done, others = [], []
         for run in self._planned():
             if run.found and run.found.state is RunState.COMPLETE:

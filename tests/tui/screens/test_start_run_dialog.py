@@ -69,6 +69,17 @@ async def test_the_policies_have_all_rows_that_title_and_buttons_leave(
         assert box.region.bottom - dialog.query_one("#go").region.bottom == 2  # no empty rows below the buttons
 
 
+async def test_enter_right_after_what_is_no_seed_runs_nothing(app: MarketApp, scenario_text: str) -> None:
+    async with asking(app, scenario_text) as (pilot, dialog, chosen):
+        await pilot.press("7")  # which goes to the field
+        dialog.query_one("#seed", Input).value = "7f"
+        dialog._submitted()
+        await pilot.pause()
+        assert app.screen is dialog
+        assert not chosen
+        assert "'7f' is neither a seed" in str(dialog.query_one(".problem", Static).render())
+
+
 @pytest.mark.parametrize("key", ["question_mark", "f1"])
 async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
     app: MarketApp, scenario_text: str, key: str
