@@ -12,7 +12,6 @@ from textual.command import CommandPalette, Hit, Hits, SearchIcon
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
-from textual.widgets import OptionList
 
 from tui.screens.dialog import Closing
 from tui.screens.home import HomeScreen
@@ -36,7 +35,7 @@ class Commands(SystemCommandsProvider):
 
 
 class Palette(CommandPalette, Closing[None]):
-    """Textual's command palette; there, page up and page down fail while the list is not shown yet."""
+    """Textual's command palette."""
 
     def __init__(self) -> None:
         super().__init__([Commands], placeholder="a command, scenario, run or theme …")
@@ -48,10 +47,6 @@ class Palette(CommandPalette, Closing[None]):
     async def _gather_commands(self, search_value: str) -> None:
         with suppress(NoMatches):  # it has been closed meanwhile
             await unwrap(CommandPalette._gather_commands)(self, search_value)
-
-    def _action_command_list(self, action: str) -> None:
-        if self.query_one(OptionList).scrollable_content_region:
-            super()._action_command_list(action)
 
 
 def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Screen[object]) -> Iterator[SystemCommand]:

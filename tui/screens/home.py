@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tui.state.watched_run import Session
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
+AGAIN = 2.0  # seconds between two looks while a run is played
 
 NOTHING = "Nothing is chosen."
 A_TRAINING = "That is a training; press enter to watch it."
@@ -78,9 +79,19 @@ or in the folder given with --out. The newest come first."""
     def on_mount(self) -> None:
         # Its imports would delay the first picture.
         self.set_timer(LATER, self.action_reload)
+        self.set_interval(AGAIN, self._follow)
 
     def on_screen_resume(self) -> None:
         if self.entries:
+            self.action_reload()
+
+    @property
+    def _live(self) -> bool:
+        played = any(entry.state in {"running", "incomplete"} for entry in self.entries)
+        return played or any(not session.over for session in self._navigator.runs.sessions)
+
+    def _follow(self) -> None:
+        if self.is_active and self.entries and self._live:
             self.action_reload()
 
     @work(thread=True, exclusive=True, group="reload")
@@ -95,6 +106,8 @@ or in the folder given with --out. The newest come first."""
         self.entries = found
         if self.query(EntryList):  # not while the app ends
             self._refill()
+            if self._live:
+                self._preview()
 
     def _refill(self) -> None:
         words = self.query_one("#search", Input).value.lower().split()
@@ -133,10 +146,13 @@ or in the folder given with --out. The newest come first."""
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
+        self.refresh_bindings()
+        self._preview()
+
+    def _preview(self) -> None:
         from tui.state.catalogue import Entry
         from tui.state.watched_run import Session
 
-        self.refresh_bindings()
         chosen = self.chosen
         if isinstance(chosen, Session) and chosen.directory is not None:
             chosen = Entry("run", chosen.label, chosen.directory)

@@ -11,11 +11,11 @@ from textual import events
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.style.columns import Column, fit, laid_out, wrapped
 from tui.style.selection import barred
+from tui.widgets.option_lists import OptionList
 
 SECTIONS = {
     "open": "Open now",
@@ -81,6 +81,8 @@ class EntryList(OptionList, Generic[Entry]):
 
     def fill(self, sections: Sequence[Section[Entry]], first: str) -> None:
         """List sections; what is highlighted stays so, or else it is the first entry outside of ``first``."""
+        if sections == self._sections:  # else the list would scroll to what is highlighted
+            return
         kept = self.chosen
         self.filled, self._sections = True, sections
         self._shown = {key: entry for _, entries in sections for key, _, entry in entries}

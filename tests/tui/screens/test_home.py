@@ -86,6 +86,12 @@ async def test_a_click_on_an_entry_that_has_gone_since_it_was_painted_does_nothi
         assert screen.chosen == begun
 
 
+async def test_pages_of_a_list_that_has_no_room_are_not_turned(app: MarketApp) -> None:
+    async with app.run_test(size=(20, 1)) as pilot:
+        await home(pilot)
+        await pilot.press("pagedown", "pageup")
+
+
 async def test_the_thread_of_a_preview_asks_no_widget_how_large_it_is(
     app: MarketApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +137,22 @@ async def test_a_file_that_is_no_toml_is_listed_as_having_problems_and_previewed
         ]
         await pilot.press("slash", *"typo", "enter")
         await until(pilot, lambda: "typo.toml has problems:" in text(screen.query_one("#preview", Static)))
+
+
+async def test_a_run_that_is_played_is_followed_in_list_and_preview(
+    app: MarketApp, small: Path, play_small: Callable[..., Session]
+) -> None:
+    place = small / "runs" / "small-00000000" / "hqfa" / "seed-0001"
+    write_run(play_small(rounds=3), place)
+    async with app.run_test(size=(120, 40)) as pilot:
+        with RunDirectory(place).locked():
+            screen = await home(pilot)
+            await pilot.press("slash", *"hqfa", "enter")
+            await until(pilot, lambda: "3 of 12 rounds" in text(screen.query_one("#preview", Static)), "the run")
+            table = place / "rounds.csv"
+            table.write_text(table.read_text() + "".join(play_small().history[n].text["rounds"] for n in (4, 5)))
+            await until(pilot, lambda: "5 of 12 rounds" in text(screen.query_one("#preview", Static)), "more rounds")
+        await until(pilot, lambda: [it.state for it in screen.entries if it.is_run] == ["interrupted"], "its end")
 
 
 async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Callable[..., Session]) -> None:
