@@ -52,6 +52,10 @@ class EventLines(LineView):
         if cursor is not None:
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
 
+    def on_resize(self) -> None:
+        """Break the lines again."""
+        self.show(self.events, list(self._places), None)
+
     def line(self, index: int) -> tuple[Text, Text]:
         place, words, first = self._lines[index]
         event = self.events[place]

@@ -51,6 +51,7 @@ class HomeScreen(Screen[None]):
             Binding("slash", "search", "Search: Show only entries that have some words", key_display="/"),
             Binding("f5", "reload", "Reload: Look again what there is", show=False),
             Binding("escape", "leave_search", "List: Clear the search", show=False),
+            Binding("down", "to_list", "To the list: Go to what was found", show=False),  # in the list it moves
             Binding("q", "app.quit", "Quit"),
         ],
     )
@@ -206,6 +207,9 @@ or in the folder given with --out. The newest come first."""
 
     def action_leave_search(self) -> None:
         self.query_one("#search", Input).value = ""
+        self.action_to_list()
+
+    def action_to_list(self) -> None:
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:

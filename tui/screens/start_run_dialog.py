@@ -123,8 +123,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         self._update()
 
     def on_key(self, event: Key) -> None:
-        """Take digits that are typed elsewhere as new seeds."""
-        if not isinstance(self.focused, Input) and event.character in set("0123456789"):
+        """Take digits that are typed elsewhere as new seeds, with what follows them before the field has the focus."""
+        if event.character in set("0123456789.,"):
             seed = self.query_one("#seed", Input)
             self.set_focus(seed)  # which selects the old text, so that the digit replaces it
             seed.post_message(Key(event.key, event.character))

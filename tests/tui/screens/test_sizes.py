@@ -175,3 +175,12 @@ async def test_ctrl_c_says_how_to_quit_without_markup(app: MarketApp) -> None:
         [note] = app._notifications
         assert "Press q to quit" in note.message
         assert "[" not in note.message
+
+
+async def test_events_are_as_wide_as_their_panel_where_it_is_shown_first(app: MarketApp, play_small: Play) -> None:
+    app.settings.panel = 5  # in which the user was last
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
+        lines = screen.query_one(EventLines)
+        await until(pilot, lambda: lines.has_focus and lines.count)
+        await pilot.pause(0.2)
+        assert lines.count == len(lines.events)  # each is on one line

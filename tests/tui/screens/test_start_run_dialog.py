@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
@@ -313,3 +314,13 @@ def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_te
     listed = policies_of(parse(scenario_text.replace('"lcfa"', '"worth"')))
     assert listed[:6] == ["random", "lcfa", "hqfa", "mahdrl-paper", "worth", "bwk"]  # the paper's, then the scenario's
     assert sorted(listed) == sorted(names())
+
+
+async def test_seeds_may_be_typed_quicker_than_the_focus_moves(app: MarketApp, scenario_text: str) -> None:
+    async with asking(app, scenario_text) as (pilot, dialog, _):
+        seeds = dialog.query_one("#seed", Input)
+        for character in "3..4":
+            app.post_message(Key(character, character))
+        await until(pilot, lambda: seeds.value == "3..4", "all of them")
+        await pilot.press(*",6")
+        assert seeds.value == "3..4,6"

@@ -49,6 +49,8 @@ async def test_at_home_they_move_and_find_what_was_searched_for(app: MarketApp) 
         await until(pilot, lambda: entries.chosen is not None)
         shown = list(entries.shown.values())
         assert entries.chosen is shown[1]
+        await pilot.press("slash", "down")
+        assert entries.has_focus
         await pilot.press("N")
         assert entries.chosen is shown[0]
 
