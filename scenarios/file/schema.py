@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
@@ -238,10 +237,10 @@ class Clients(Table):
             own[key] = getattr(self, key).model_copy(update=own[key].model_dump(exclude_none=True))
         return self.model_copy(update={**own, "groups": ()})
 
-    def group_of(self, client: int) -> str:
-        """Return the name of the group that a client is of; empty for one of none."""
-        ends = accumulate(group.count for group in self.groups)
-        return next((it.name for it, end in zip(self.groups, ends, strict=True) if client < end), "")
+    def group_names(self) -> list[str]:
+        """Return the name of the group that each client is of; empty for one of none."""
+        named = [group.name for group in self.groups for _ in range(group.count)]
+        return named + [""] * (self.count - len(named))
 
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; without a list, the least and the largest."""

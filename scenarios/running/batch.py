@@ -74,7 +74,7 @@ def play_batch(
         about = notes({run.digest: run.scenario for run in runs}.values(), shelf)
         for note in (*left_out, *about) if progress else ():
             observer.note(note)
-        told = Tracking(observer, trackers) if trackers else observer
+        told = stack.enter_context(Tracking(observer, trackers)) if trackers else observer
         result = run_all(runs, shelf, told, options, cluster=cluster, first=first)
         for note in _caveats(result.complete) if progress else ():
             observer.note(note)

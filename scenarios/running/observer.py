@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from des.log_records import ServiceReport
 from des.money import MICRO
+from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import blame
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.table import MONEY
@@ -66,13 +67,21 @@ class Tracking:
     def __init__(self, shown: "Reporter", trackers: Sequence[Tracker]) -> None:
         self._shown, self._trackers = shown, list(trackers)
         self._read: dict[Path, int] = {}  # bytes of rounds.csv that trackers know of, by a run's directory
+        self._open: dict[Path, Run] = {}  # runs that have begun
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in list(self._open.values()):
+            self._end(run, RunError("interrupted"))
 
     def begins(self, runs: Sequence[Run], jobs: int | None) -> None:
         self._shown.begins(runs, jobs)
 
     def started(self, run: Run) -> None:
         self._shown.started(run)
-        self._read[run.directory.path] = len(ROUNDS.header)
+        self._read[run.directory.path], self._open[run.directory.path] = len(ROUNDS.header), run
         self._tell(lambda tracker: tracker.begin(run))
 
     def progressed(self, run: Run, round_: int, services: Sequence[ServiceReport]) -> None:
@@ -81,14 +90,14 @@ class Tracking:
 
     def completed(self, run: Run) -> None:
         self._rounds(run)
-        self._tell(lambda tracker: tracker.end(run, None))
+        self._end(run, None)
         self._shown.completed(run)
 
     def skipped(self, run: Run) -> None:
         self._shown.skipped(run)
 
     def failed(self, run: Run, error: Exception) -> None:
-        self._tell(lambda tracker: tracker.end(run, error))
+        self._end(run, error)
         self._shown.failed(run, error)
 
     def slow(self, run: Run | None, what: str) -> None:
@@ -112,6 +121,10 @@ class Tracking:
                 if column.type.dtype != "string" and column.name != "round" and row[column.name] is not None
             }
             self._tell(lambda tracker, number=number, values=values: tracker.round(run, number, values))  # type: ignore[misc]
+
+    def _end(self, run: Run, error: Exception | None) -> None:
+        del self._open[run.directory.path]
+        self._tell(lambda tracker: tracker.end(run, error))
 
     def _tell(self, what: Callable[[Tracker], None]) -> None:
         for tracker in list(self._trackers):

@@ -52,16 +52,25 @@ def test_a_tracker_is_told_the_numbers_of_all_rounds(jobs: int, scenario: flmark
     assert again.told == {}  # the runs are complete
 
 
-def test_a_run_that_fails_ends_with_its_error(scenario: flmarket.Scenario, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("raised", "seen", "told"),
+    [
+        (ZeroDivisionError("on purpose"), flmarket.BatchFailed, "on purpose"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "interrupted"),
+    ],
+)
+def test_a_run_that_fails_or_is_interrupted_ends_with_an_error(
+    raised: BaseException, seen: type[BaseException], told: str, scenario: flmarket.Scenario, tmp_path: Path
+) -> None:
     class Failing(flmarket.Policy):
         def act(self, observation: flmarket.Observation) -> flmarket.Offer:
-            raise ZeroDivisionError("on purpose")
+            raise raised
 
     mine = Notebook()
-    with pytest.raises(flmarket.BatchFailed):
+    with pytest.raises(seen):
         flmarket.run(scenario, Failing, out=tmp_path, progress=False, trackers=[mine])
     [error] = mine.ended.values()
-    assert "on purpose" in str(error)
+    assert told in str(error)
 
 
 def test_a_tracker_that_raises_harms_no_run(

@@ -233,5 +233,5 @@ def test_a_preview_says_what_clients_ask_and_how_they_behave(
     assert len(set(asked.values())) == 5
     monkeypatch.setattr(BEHAVIOURS, "_registered", {})
     unknown = parse(two_services, overrides=behaving("even"), catalogue=played_catalogue())
-    said = "What it asks is not known: the behaviour even is not loaded here."
-    assert any(line.endswith(said) for line in story(unknown))
+    said = "What clients have and ask is not known here: unknown behaviour 'even'"
+    assert any(line.startswith(said) for line in story(unknown))

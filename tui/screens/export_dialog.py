@@ -1,6 +1,5 @@
 """The export dialog: which table or picture, and the file to write."""
 
-import csv
 import io
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,20 +93,19 @@ def _picture(app: App[object], part: Widget | None, path: Path) -> None:
 
 def write_csv(session: Session, table: str, path: Path) -> int:
     """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows."""
-    from flmarket.analysis.results.export import KEYS, names_with_identity, sweep_text  # with pandas
+    import pandas as pd
+
+    from flmarket.analysis.results.export import KEYS, sweep_text, with_identity
 
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
-    keys = [f"{session.scenario.name}-{session.hash8}", session.policy, str(session.seed)]
-    keys += map(sweep_text, session.sweep.values())
-    count = 0
+    keys = [f"{session.scenario.name}-{session.hash8}", session.policy, session.seed]
+    identity = pd.DataFrame([[*keys, *map(sweep_text, session.sweep.values())]], columns=[*KEYS, *session.sweep])
+    text, clients = "".join(logged.text[table] for logged in session.history), session.scenario.clients
+    frame = pd.read_csv(io.StringIO(text), names=ALL_TABLES[table].names, dtype=str, keep_default_na=False)
     with replacing_text(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*KEYS, *session.sweep, *names_with_identity(ALL_TABLES[table])])
-        for logged in session.history:
-            for row in csv.reader(io.StringIO(logged.text[table])):
-                writer.writerow([*keys, *row])
-                count += 1
-    return count
+        whole = with_identity(identity, frame, clients.group_names() if clients.groups else None)
+        whole.to_csv(file, index=False, lineterminator="\n")
+    return len(frame)
 
 
 def svg_of(part: Widget) -> str:

@@ -6,9 +6,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
+from tui.screens.dialog import Closing
 from tui.style.formats import matches
 from tui.widgets.line_view import LineView
 
@@ -17,7 +17,7 @@ Listing = LineView | OptionList
 HINT, NO_HIT = "enter stays there, esc goes back", "no line has these words"
 
 
-class SearchLine(ModalScreen[Sequence[str]]):
+class SearchLine(Closing[Sequence[str]]):
     """Asks for words; the result is the words, or None to forget them."""
 
     BINDINGS = [Binding("escape", "cancel", "Cancel")]

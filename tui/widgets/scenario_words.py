@@ -5,7 +5,6 @@ from contextlib import suppress
 
 import numpy as np
 
-from des.behaviours.behaviour import Truthful
 from des.money import MICRO, to_micro
 from fl.data.registry import info
 from flmarket.core.counting import counted
@@ -32,17 +31,18 @@ def story(scenario: Scenario) -> Iterator[str]:
         f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
         f"{counted(scenario.rounds, 'round')}."
     )
-    sizes = _sizes(scenario)
-    holds = f"In each round a client has {min(sizes)} to {max(sizes)} images for each service"
     try:
-        least, most = bid_range(scenario)
-        yield f"{holds}, and asks {least:.2f} to {most:.2f} for training on them."
+        sizes, (least, most) = _sizes(scenario), bid_range(scenario)
+        yield (
+            f"In each round a client has {min(sizes)} to {max(sizes)} images for each service, and asks {least:.2f} to "
+            f"{most:.2f} for training on them."
+        )
         if (middle := (least + most) / 2) > 0:
             budgets = sorted({service.budget for service in services})
             bought = " to ".join(f"{budget / middle:.0f}" for budget in dict.fromkeys((budgets[0], budgets[-1])))
             yield f"A budget buys about {bought} clients a round."
-    except InputError:  # of a run that was played with a plug-in that is not loaded
-        yield f"{holds}. What it asks is not known: the behaviour {clients.behaviour.kind} is not loaded here."
+    except InputError as error:  # of a run that was played with a plug-in that is not loaded, or a file that has gone
+        yield f"What clients have and ask is not known here: {error}."
     if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
         yield f"Set: {', '.join(set_keys)}."
     if scenario.interventions:
@@ -54,8 +54,8 @@ def story(scenario: Scenario) -> Iterator[str]:
 
 
 def _sizes(scenario: Scenario) -> list[int]:
-    """Return all data sizes that a client can have; its behaviour need not be known."""
-    return [size for group in population_spec(scenario, Truthful()).everyone for size in group.data_sizes]
+    """Return all data sizes that a client can have."""
+    return [size for group in population_spec(scenario).everyone for size in group.data_sizes]
 
 
 def _most_labels(scenario: Scenario) -> int:

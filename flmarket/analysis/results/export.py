@@ -19,7 +19,6 @@ from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import META, RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.outside import require_outside_runs
-from scenarios.logs.table import Table
 
 KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
@@ -111,7 +110,7 @@ def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[st
         rows.append(row)
     clients = {folder: setting.scenario.clients for folder, setting in settings.items()}
     grouped = any(it.groups for it in clients.values())
-    groups = {folder: [it.group_of(n) for n in range(it.count)] for folder, it in clients.items() if grouped}
+    groups = {folder: it.group_names() for folder, it in clients.items() if grouped}
     front = pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
     return front, [groups.get(run.path.parent.parent) for run in runs]
 
@@ -123,11 +122,6 @@ def with_identity(identity: pd.DataFrame, frame: pd.DataFrame, groups: Sequence[
         frame = frame.copy(deep=False)
         frame.insert(list(frame).index("client") + 1, "group", group)
     return identity.merge(frame.rename(columns={"policy": "service_policy"}), how="cross")
-
-
-def names_with_identity(table: Table) -> list[str]:
-    """Return a table's columns as ``with_identity`` calls them."""
-    return ["service_policy" if column == "policy" else column for column in table.names]
 
 
 def sweep_text(value: Any) -> str:

@@ -415,4 +415,4 @@ async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, 
         assert "clients.groups.servers.count: makes 20 clients" in str(screen.problems[0])
         editor.value = editor.value.replace("20", "3")
         await until(pilot, lambda: not screen.problems)
-        assert parse(screen.document.text).clients.group_of(2) == "servers"
+        assert parse(screen.document.text).clients.group_names()[2] == "servers"

@@ -78,3 +78,12 @@ async def test_the_command_line_may_be_closed_while_commands_are_gathered(app: M
         gathering = palette._gather_commands("why")
         await until(pilot, lambda: gathering.is_finished, "the commands")
         assert app._exception is None
+
+
+async def test_enter_that_is_pressed_twice_closes_the_search_alone(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("slash", "a")
+        app.simulate_key("enter")
+        app.simulate_key("enter")
+        await pilot.pause()
+        assert app.screen is screen

@@ -1,5 +1,6 @@
 """What the export dialog writes: tables as CSV, and pictures of the screen."""
 
+import csv
 import re
 import struct
 from collections.abc import Callable
@@ -68,13 +69,15 @@ async def test_a_picture_of_the_panel_that_has_the_focus_shows_nothing_else(
     assert "Services" not in "".join(shown)
 
 
-def test_csv_has_the_columns_of_a_sweep(play_small: Play, tmp_path: Path) -> None:
-    session = play_small()
+def test_csv_has_the_columns_of_a_sweep_and_of_groups(play_small: Play, scenario_text: str, tmp_path: Path) -> None:
+    groups = '[[clients.groups]]\nname = "servers"\ncount = 8\n\n'
+    session = play_small(scenario_text.replace("# The first.", groups))
     session.sweep = {"clients.cores": 1, "clients.emd": [0.2, 0.8]}
-    write_csv(session, "rounds", tmp_path / "rounds.csv")
-    header, first, *_ = (tmp_path / "rounds.csv").read_text().splitlines()
-    assert header.startswith("scenario,policy,seed,clients.cores,clients.emd,round,")
-    assert first.startswith('small-00000000,as-configured,1,1,"[0.2, 0.8]",1,')
+    write_csv(session, "offers", tmp_path / "offers.csv")
+    header, first, *_ = csv.reader((tmp_path / "offers.csv").read_text().splitlines())
+    assert header[:8] == ["scenario", "policy", "seed", "clients.cores", "clients.emd", "round", "service", "client"]
+    assert first[:6] == ["small-00000000", "as-configured", "1", "1", "[0.2, 0.8]", "1"]
+    assert (header[8], first[8]) == ("group", "servers")
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
     rows, offers = pd.read_csv(table), pd.read_csv(run / "offers.csv")
     mine = offers[(offers["round"] == 2) & (offers.service == service)].set_index("client")
     told = rows.dropna(subset=["payment"]).set_index("client")
-    assert told.offer.to_dict() == mine.payment.to_dict()
+    assert told.payment.to_dict() == mine.payment.to_dict()
     assert told.outcome.to_dict() == mine.outcome.to_dict()
 
 
