@@ -1,5 +1,6 @@
 """The dialog before a run: seeds, policies, point of the sweep, and what to do if the run already exists."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,16 +90,19 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     AUTO_FOCUS = "#policies"
 
     def __init__(self, scenario: Scenario, text: str, file: str, out: Path) -> None:
+        """Ask; where the file is a run's, propose that run."""
         super().__init__()
         self._scenario, self._text, self._file, self._out = scenario, text, file, out
         self._points = points(scenario)
 
     def compose(self) -> ComposeResult:
+        policies = policies_of(self._scenario)
+        policy, seed = _as_played(Path(self._file))
         with Box():
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
                 yield Label("seeds")
-                yield _Seeds(str(Start.seed), id="seed", compact=True)
+                yield _Seeds(str(seed), id="seed", compact=True)
                 for option in TICKED:
                     yield Tick(option.label, option.default, id=option.name, compact=True)
             if len(self._points) > 1:
@@ -107,8 +111,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
             yield Label("policies (space marks, / searches; several are compared)")
             yield MarkList[str](
-                Selection("as configured: each service uses its own", AS_CONFIGURED, initial_state=True),
-                *(Selection(f"{name} for all services", name) for name in policies_of(self._scenario)),
+                Selection("as configured: each service uses its own", AS_CONFIGURED, policy not in policies),
+                *(Selection(f"{name} for all services", name, name == policy) for name in policies),
                 id="policies",
                 compact=True,
             )
@@ -252,3 +256,9 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             starts.append((start, run_label(self._scenario.name, run.policy, run.seed)))
             resumes = resumes or (run.unfinished and not run.played and not over)
         self.dismiss(Choice(tuple(starts), tuple(done), resumes))
+
+
+def _as_played(file: Path) -> tuple[str, int]:
+    """Return the policy and the seed of the run whose scenario a file is; of another file, how it is played first."""
+    found = re.fullmatch(r"seed-(\d+)", file.parent.name)
+    return (file.parent.parent.name, int(found[1])) if found else (AS_CONFIGURED, Start.seed)

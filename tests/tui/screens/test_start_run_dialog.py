@@ -18,7 +18,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.runs import RECORDED
-from support.screens import painted, until
+from support.screens import painted, play_headlessly, start_of, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -324,3 +324,17 @@ async def test_seeds_may_be_typed_quicker_than_the_focus_moves(app: MarketApp, s
         await until(pilot, lambda: seeds.value == "3..4", "all of them")
         await pilot.press(*",6")
         assert seeds.value == "3..4,6"
+
+
+async def test_r_on_a_run_proposes_that_run_again(app: MarketApp, small: Path) -> None:
+    for policy in ("hqfa", None):
+        play_headlessly(start_of(small, policy=policy, seed=3), app._runner or ())
+    async with app.run_test(size=(100, 40)) as pilot:
+        for policy in ("hqfa", "as-configured"):
+            await until(pilot, lambda: getattr(app.screen, "entries", None))
+            await pilot.press("slash", *f"small {policy}", "enter", "r")
+            await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
+            assert app.screen.query_one(SelectionList).selected == [policy]
+            assert app.screen.query_one("#seed", Input).value == "3"
+            assert app.screen.query_one("#replay", Button).display  # it is complete
+            await pilot.press("escape", "escape")
