@@ -1,6 +1,6 @@
 """The values in which scenarios of one name differ, which name them in tables, in reports and on the screens."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -50,6 +50,14 @@ def distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, dict
         place: {key: values[key] for key in differing if values.get(key) is not None}
         for place, values in scenarios.items()
     }
+
+
+def alike(scenarios: Mapping[Key, Mapping[str, Any]]) -> Iterator[list[Key]]:
+    """Yield groups of scenarios, flattened, that have the same values."""
+    found: dict[str, list[Key]] = defaultdict(list)
+    for place, values in scenarios.items():
+        found[repr(sorted(values.items()))].append(place)
+    yield from found.values()
 
 
 def values_text(values: Mapping[str, Any]) -> str:

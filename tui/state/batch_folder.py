@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scenarios.file.differences import distinguishing, flattened, values_text
+from scenarios.file.differences import alike, distinguishing, flattened, values_text
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
@@ -144,13 +144,14 @@ def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
         by_name[scenario_name(folder.name)][folder] = scenario
     names: dict[Path, str] = {}
     for twins in by_name.values():
-        differing = distinguishing({folder: twin.flat for folder, twin in twins.items()})
-        words = {}
-        for folder, twin in twins.items():
-            rivals = [other.interventions for other in twins.values() if other.flat == twin.flat]
-            changes = intervention_words(twin.interventions, rivals) or ["original"] * (len(rivals) > 1)
-            values = differing.get(folder)
-            words[folder] = ", ".join([*([values_text(values)] if values else []), *changes])
+        flat = {folder: twin.flat for folder, twin in twins.items()}
+        differing, words = distinguishing(flat), {}
+        for same in alike(flat):
+            rivals = [twins[folder].interventions for folder in same]
+            for folder, shocks in zip(same, rivals, strict=True):
+                changes = intervention_words(shocks, rivals) or ["original"] * (len(same) > 1)
+                values = differing.get(folder)
+                words[folder] = ", ".join([*([values_text(values)] if values else []), *changes])
         counts = Counter(words.values())
         names |= {folder: found for folder, found in words.items() if found and counts[found] == 1}
     return names

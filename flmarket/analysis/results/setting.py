@@ -16,7 +16,7 @@ from fl.backends import BACKENDS, Backend
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.printable import printable
 from learning.policy import AS_CONFIGURED
-from scenarios.file.differences import distinguishing, flattened, values_text, without_policies
+from scenarios.file.differences import alike, distinguishing, flattened, values_text, without_policies
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import SCENARIO, RunDirectory
@@ -109,19 +109,18 @@ def _distinguished(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping
     """
     found: dict[Path, Setting] = {}
     words: dict[Path, list[str]] = {}
-    alike: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    points: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder, setting in settings.items():
-        alike[setting.name, values_text(setting.sweep)].append(folder)
-    for folders in alike.values():
+        points[setting.name, values_text(setting.sweep)].append(folder)
+    for folders in points.values():
         named = distinguishing({folder: flat[folder] for folder in folders})
-        markets = {folder: without_policies(flat[folder]) for folder in folders}
+        for same in alike({folder: without_policies(flat[folder]) for folder in folders}):
+            rivals = [settings[folder].scenario.interventions for folder in same]
+            words |= {folder: intervention_words(own, rivals) for folder, own in zip(same, rivals, strict=True)}
         for folder in folders:
-            setting = settings[folder]
-            rivals = [settings[other].scenario for other in folders if markets[other] == markets[folder]]
-            values = {**setting.sweep, **named.get(folder, {})}
-            words[folder] = intervention_words(setting.scenario.interventions, [it.interventions for it in rivals])
-            label = _label(setting.name, values, words[folder])
-            found[folder] = replace(setting, differing=values, label=label)
+            values = {**settings[folder].sweep, **named.get(folder, {})}
+            label = _label(settings[folder].name, values, words[folder])
+            found[folder] = replace(settings[folder], differing=values, label=label)
     for name in (lambda folder: folder.name, str):
         counts = Counter(setting.label for setting in found.values())
         for folder, setting in found.items():
