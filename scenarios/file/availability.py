@@ -3,10 +3,7 @@
 A client is there from one round to another, both included, and may have several such intervals.
 """
 
-import csv
 import hashlib
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -17,14 +14,11 @@ from des.availability import Availability, Interval
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
+from scenarios.file.number_table import decoded, rows
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 
 COLUMNS = ("client", "from", "to")
-
-
-class TraceError(InputError):
-    """A trace cannot be used; the message names the file and the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,61 +50,36 @@ def read_trace(
     try:
         content = expanded(path).read_bytes()
     except OSError as error:
-        raise TraceError(f"{printable(path)}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{printable(path)}: cannot be read: {error.strerror}") from error
     return _parsed(printable(path), content, clients, rounds)
 
 
 @lru_cache(maxsize=4)
 def _parsed(path: str, content: bytes, clients: int, rounds: int) -> Trace:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}:{content.count(10, 0, error.start) + 1}: is not UTF-8 text") from error
-    found = []
-    for line, interval in _lines(path, text):
-        if interval.client >= clients:
-            raise TraceError(
-                f"{path}:{line}: unknown client {number(interval.client)}; clients are 0 to {number(clients - 1)}"
-            )
-        found.append((line, interval))
-    _refuse_overlaps(path, found)
+    found = [(where, _interval(where, row, clients)) for where, row in rows(path, decoded(path, content), COLUMNS)]
+    _refuse_overlaps(found)
     intervals = tuple(interval for _, interval in found)
     _refuse_gaps(path, intervals, clients, rounds)
     return Trace(intervals, hashlib.sha256(content).hexdigest())
 
 
-def _lines(path: str, text: str) -> Iterator[tuple[int, Interval]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        if tuple(next(reader, ())) != COLUMNS:
-            raise TraceError(f"{path}:1: must have the columns {','.join(COLUMNS)}")
-        for row in reader:
-            if row:
-                yield reader.line_num, _interval(f"{path}:{reader.line_num}", row)
-    except csv.Error as error:
-        raise TraceError(f"{path}:{reader.line_num}: is not CSV: {error}") from error
-
-
-def _interval(where: str, row: list[str]) -> Interval:
-    if len(row) != len(COLUMNS):
-        raise TraceError(f"{where}: has {len(row)} values, not {len(COLUMNS)}")
-    for name, text in zip(COLUMNS, row, strict=True):
-        if not (text.isascii() and text.isdigit() and len(text) <= 9):
-            raise TraceError(f"{where}: {name} must be a whole number below a billion, not {printable(text[:20])!r}")
-    found = Interval(*map(int, row))
+def _interval(where: str, row: list[int], clients: int) -> Interval:
+    found = Interval(*row)
     if found.first < 1:
-        raise TraceError(f"{where}: from must be at least 1: rounds are counted from 1")
+        raise InputError(f"{where}: from must be at least 1: rounds are counted from 1")
     if found.last < found.first:
-        raise TraceError(f"{where}: the interval from {found.first} to {found.last} is empty")
+        raise InputError(f"{where}: the interval from {found.first} to {found.last} is empty")
+    if found.client >= clients:
+        raise InputError(f"{where}: unknown client {number(found.client)}; clients are 0 to {number(clients - 1)}")
     return found
 
 
-def _refuse_overlaps(path: str, lines: list[tuple[int, Interval]]) -> None:
-    in_order = sorted(lines, key=lambda item: item[1])
-    for (line, interval), (next_line, following) in pairwise(in_order):
+def _refuse_overlaps(found: list[tuple[str, Interval]]) -> None:
+    in_order = sorted(enumerate(found), key=lambda item: item[1][1])
+    for (place, (_, interval)), (next_place, (_, following)) in pairwise(in_order):
         if following.client == interval.client and following.first <= interval.last:
-            earlier, later = sorted((line, next_line))
-            raise TraceError(f"{path}:{later}: overlaps line {earlier}, another interval of client {interval.client}")
+            earlier, later = (found[at][0] for at in sorted((place, next_place)))
+            raise InputError(f"{later}: overlaps {earlier}, another interval of client {interval.client}")
 
 
 def _refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds: int) -> None:
@@ -124,11 +93,11 @@ def _refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, round
             seen[client] = True
     if not seen.all():
         client = int(np.flatnonzero(~seen)[0])
-        raise TraceError(
+        raise InputError(
             f"{path}: client {client} is never there in rounds 1 to {number(rounds)}; give it an interval, or take it "
             "out of the market"
         )
     if len(empty := np.flatnonzero(there.cumsum()[1 : rounds + 1] == 0)):
-        raise TraceError(
+        raise InputError(
             f"{path}: in round {number(int(empty[0]) + 1)} of {number(rounds)} no client is there; each round needs one"
         )

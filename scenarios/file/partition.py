@@ -4,9 +4,7 @@ A file is CSV with the header ``client,image``, or JSON: ``{"0": [17, 4], "1": [
 order of the data set's training split.
 """
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -21,16 +19,13 @@ from fl.data.registry import info
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
+from scenarios.file.number_table import decoded, rows, whole
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 
 COLUMNS = ("client", "image")
 _RULE = re.compile(r"(iid|dirichlet|shards)(?:\(([^()]*)\))?")
 _RULES = "iid, dirichlet(CONCENTRATION), shards(NUMBER)"
-
-
-class PartitionError(InputError):
-    """A partition cannot be used; the message names the file, and the line where there is one."""
 
 
 def partitions_of(scenario: Scenario) -> dict[str, Partition] | None:
@@ -51,23 +46,23 @@ def partition_of(scenario: Scenario, name: str) -> Partition:
     """Return how the images of one data set are divided."""
     text, clients = scenario.data.partition_of(name), scenario.clients.count
     if text is None:
-        raise PartitionError(f"{name!r} has none, and other data sets have one; give all of them one, or none")
+        raise InputError(f"{name!r} has none, and other data sets have one; give all of them one, or none")
     trains = BACKENDS[scenario.training.backend].trains
     division = _division(text, clients, info(name).train_size)
     found = Partition(name, division, clients, scenario.training.validation if trains else 0.0)
     if isinstance(division, Listed):
         if found.validation:
-            raise PartitionError(
+            raise InputError(
                 f"{printable(text)}: all images of a file belong to clients; set training.validation = 0, which "
                 "measures accuracy on the test images"
             )
     elif not min(found.sizes):
-        raise PartitionError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
+        raise InputError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
     wanted = [size for _, it in scenario.clients.kinds() for size in it.data_size]
     if short := [size for size in wanted if size > min(found.sizes)]:
         least = min(found.sizes)
         at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
-        raise PartitionError(
+        raise InputError(
             f"{printable(text)}: {at} {number(least)} images of {name!r}, fewer than the {number(short[0])} of "
             "clients.data_size"
         )
@@ -87,11 +82,11 @@ def _division(text: str, clients: int, images: int) -> Division:
         except (TypeError, ValueError):
             pass
         limits = f"a CONCENTRATION is {LEAST:g} to {MOST:g}, a NUMBER at least 1"
-        raise PartitionError(f"{printable(text)}: must be one of {_RULES}, or a file; {limits}")
+        raise InputError(f"{printable(text)}: must be one of {_RULES}, or a file; {limits}")
     try:
         content = expanded(text).read_bytes()
     except OSError as error:
-        raise PartitionError(f"{printable(text)} is none of {_RULES}, and no file: {error.strerror}") from error
+        raise InputError(f"{printable(text)} is none of {_RULES}, and no file: {error.strerror}") from error
     return _listed(printable(text), content, clients, images)
 
 
@@ -101,59 +96,40 @@ def _listed(path: str, content: bytes, clients: int, images: int) -> Listed:
     owner: dict[int, str] = {}
     for where, client, image in _entries(path, content):
         if client >= clients:
-            raise PartitionError(f"{where}: unknown client {number(client)}; clients are 0 to {number(clients - 1)}")
+            raise InputError(f"{where}: unknown client {number(client)}; clients are 0 to {number(clients - 1)}")
         if image >= images:
-            raise PartitionError(f"{where}: there is no image {number(image)}; they are 0 to {number(images - 1)}")
+            raise InputError(f"{where}: there is no image {number(image)}; they are 0 to {number(images - 1)}")
         if (before := owner.setdefault(image, where)) is not where:
-            raise PartitionError(f"{where}: image {image} stands there twice; see {before}")
+            raise InputError(f"{where}: image {image} stands there twice; see {before}")
         own[client].append(image)
     for client, listed in enumerate(own):
         if not listed:
-            raise PartitionError(f"{path}: client {client} of {number(clients)} owns no image")
+            raise InputError(f"{path}: client {client} of {number(clients)} owns no image")
     arrays = tuple(np.array(listed, dtype=np.int64) for listed in own)
     return Listed(arrays, hashlib.sha256(content).hexdigest())
 
 
 def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield the place, the client and the image of each entry of a file."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise PartitionError(f"{path}:{content.count(10, 0, error.start) + 1}: is not UTF-8 text") from error
+    text = decoded(path, content)
     if text.lstrip()[:1] in {"{", "["}:
         yield from _entries_of_json(path, text)
-        return
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        if tuple(next(reader, ())) != COLUMNS:
-            raise PartitionError(f"{path}:1: must have the columns {','.join(COLUMNS)}, or be JSON")
-        for row in filter(None, reader):
-            where = f"{path}:{reader.line_num}"
-            if len(row) != len(COLUMNS):
-                raise PartitionError(f"{where}: has {len(row)} values, not {len(COLUMNS)}")
-            client, image = (_whole(f"{where}: {name}", value) for name, value in zip(COLUMNS, row, strict=True))
+    else:
+        for where, (client, image) in rows(path, text, COLUMNS):
             yield where, client, image
-    except csv.Error as error:
-        raise PartitionError(f"{path}:{reader.line_num}: is not CSV: {error}") from error
 
 
 def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise PartitionError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
+        raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
     except RecursionError as error:
-        raise PartitionError(f"{path}: is nested too deeply") from error
+        raise InputError(f"{path}: is nested too deeply") from error
     if not isinstance(found, Mapping) or not all(isinstance(own, list) for own in found.values()):
-        raise PartitionError(f'{path}: must list the images of each client: {{"0": [17, 4], "1": [5]}}')
+        raise InputError(f'{path}: must list the images of each client: {{"0": [17, 4], "1": [5]}}')
     for client, own in found.items():
         where = f"{path}: client {printable(client[:20])}"
-        index = _whole(f"{path}: client", client)
+        index = whole(f"{path}: client", client)
         for image in own:
-            yield where, index, _whole(f"{where}: image", str(image) if type(image) is int else repr(image))
-
-
-def _whole(where: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise PartitionError(f"{where} must be a whole number below a billion, not {printable(text[:20])!r}")
-    return int(text)
+            yield where, index, whole(f"{where}: image", str(image) if type(image) is int else repr(image))

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from des.availability import Availability
-from scenarios.file.availability import TraceError, read_trace
+from flmarket.core.errors import InputError
+from scenarios.file.availability import read_trace
 
 GOOD = "client,from,to\n0,1,3\n1,2,9\n\n0,5,5\n2,4,4\n"
 
@@ -40,7 +41,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(write) -> None:
         ("client,from,to\n0,1,6\n1,0,6\n", "trace.csv:3: from must be at least 1: rounds are counted from 1"),
         ("client,from,to\n0,1,6\n1,5,4\n", "trace.csv:3: the interval from 5 to 4 is empty"),
         ("client,from,to\n0,1,6\n2,1,6\n", "trace.csv:3: unknown client 2; clients are 0 to 1"),
-        ("client,from,to\n1,3,6\n0,1,6\n1,1,3\n", "trace.csv:4: overlaps line 2, another interval of client 1"),
+        ("client,from,to\n1,3,6\n0,1,6\n1,1,3\n", "trace.csv:4: overlaps trace.csv:2, another interval of client 1"),
         (
             "client,from,to\n0,1,6\n1,7,9\n",
             "trace.csv: client 1 is never there in rounds 1 to 6; give it an interval, or take it out of the market",
@@ -52,7 +53,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(write) -> None:
 )
 def test_what_is_wrong_is_one_line(text: str, problem: str, write) -> None:
     write(text)
-    with pytest.raises(TraceError) as error:
+    with pytest.raises(InputError) as error:
         read_trace("trace.csv", 2, 6)
     assert str(error.value) == problem
 
@@ -60,7 +61,7 @@ def test_what_is_wrong_is_one_line(text: str, problem: str, write) -> None:
 def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"client,from,to\n0,1,\xe9\n")
     for name, problem in {"none.csv": "cannot be read: No such file", ".": "cannot be read: Is a directory"}.items():
-        with pytest.raises(TraceError, match=problem):
+        with pytest.raises(InputError, match=problem):
             read_trace(str(tmp_path / name), 1, 1)
-    with pytest.raises(TraceError, match=r"latin\.csv:2: is not UTF-8 text"):
+    with pytest.raises(InputError, match=r"latin\.csv:2: is not UTF-8 text"):
         read_trace(str(tmp_path / "latin.csv"), 1, 1)

@@ -111,7 +111,7 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "parts.csv:1: must have the columns client,image, or be JSON"),
+        ("", "parts.csv:1: must have the columns client,image"),
         ("client,image\n0\n", "parts.csv:2: has 1 values, not 2"),
         ("client,image\n0,one\n", "parts.csv:2: image must be a whole number below a billion, not 'one'"),
         ("client,image\n0,5\n3,6\n", "parts.csv:3: unknown client 3; clients are 0 to 2"),
