@@ -13,7 +13,7 @@ each stream (docs/decisions/data.md):
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position
     validation (by data set)              0, label, 0, position
-    partition (by data set)               0, 0 (label mixes) or 1 + label, client, label + L * attempt or position
+    partition (by data set)               0, 0 (label mixes), 1 or 2 + label, client, label + L * attempt or position
     owned                                 round, client, service (its index), position
     surrogate (by name)                   round, 0, 0, position
     evaluation (by name)                  0, 0 or 1 (validation images), 0, position

@@ -56,25 +56,21 @@ All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""
 
 
-class _Command(TyperCommand):
+class _Untyped:
     """Its help shows flags without a type, as they take no value; Typer writes ``<bool>`` after each."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _untyped(super().get_params(ctx))
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
 
 
-class _Group(TyperGroup):
-    """As ``_Command``."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _untyped(super().get_params(ctx))
+class _Command(_Untyped, TyperCommand): ...
 
 
-def _untyped(parameters: list[Any]) -> list[Any]:
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-    return parameters
+class _Group(_Untyped, TyperGroup): ...
 
 
 app = typer.Typer(

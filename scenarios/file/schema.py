@@ -167,7 +167,7 @@ class ClientGroup(Table):
 
     name: Name
     """Unique among the groups."""
-    count: int = Field(ge=0, le=100_000)
+    count: int = Field(ge=0, le=1_000_000)
     """Clients of the group. They are numbered group by group, from 0; those of no group come last, and clients.count
     is how many there are in all."""
     data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] | None = Field(

@@ -75,7 +75,6 @@ def run(
         from scenarios.running.batch import BatchFailed, play_batch
         from scenarios.running.planning import changed
 
-        trackers = [named(text) for text in track or []]
         load_plugins(plugin)
         check_policies(policy or [])
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
@@ -83,6 +82,7 @@ def run(
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, options)
             return
+        trackers = [named(text) for text in track or []]
         if first:
             markets = [point.scenario for scenario in changed(scenarios, options) for point in points(scenario)]
             first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
