@@ -72,7 +72,6 @@ def _read(
     clients: int,  # C
     refuse: Callable[[int | None, str], OfferError],  # makes the error, given a client, if one is concerned
 ) -> tuple[IntArray, FloatArray]:
-    """Return an offer's clients and payments as ``read_offer`` does."""
     if not isinstance(offer, Offer):
         raise refuse(None, f"act() must return an Offer, not {type(offer).__name__}")
 

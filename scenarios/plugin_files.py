@@ -45,7 +45,6 @@ class PluginFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "PluginFile":
-        """Read a plug-in file."""
         try:
             return cls(str(path), Path(path).read_bytes().decode())
         except FileNotFoundError:
@@ -172,7 +171,6 @@ def _pickled(thing: str, found: Registration) -> dict[str, str]:
 
 
 def _own_modules() -> list[ModuleType]:
-    """Return the imported modules that are the user's own."""
     named = [(module, getattr(module, "__file__", None)) for module in list(sys.modules.values())]
     return [it for it, file in named if file and file.endswith(".py") and it.__name__ != "__main__" and is_own(file)]
 

@@ -325,7 +325,6 @@ class MarketApp(App[None]):
             self.push_screen(HelpScreen.of_focus(self, self.every_key))
 
     def every_key(self) -> "Iterable[Row]":
-        """Return the keys of all screens."""
         from tui.key_names import every_key
 
         return every_key(MarketApp, self.settings.keys)

@@ -54,7 +54,6 @@ def _bindings(node: type[DOMNode]) -> Iterator[Binding]:
 
 
 def _places(app: type[App[None]]) -> Iterator[tuple[str, type[DOMNode]]]:
-    """Yield what has keys of its own, with its name."""
     for screen in SCREENS:
         yield screen.__name__.removesuffix("Screen"), screen
         for panel in PANELS if screen is MarketScreen else ():

@@ -67,14 +67,12 @@ class PopulationSpec:
 
     @property
     def everyone(self) -> tuple[Group, ...]:
-        """All clients, group by group."""
         left = self.count - sum(group.count for group in self.groups)
         own = {it.name: getattr(self, it.name) for it in fields(Group)}
         return tuple(group for group in (*self.groups, Group(**{**own, "count": left})) if group.count)
 
     @property
     def counts(self) -> list[int]:
-        """How many clients there are in each group."""
         return [group.count for group in self.everyone]
 
 
@@ -117,7 +115,6 @@ class Valuation:
         emd: FloatArray,  # [M, entries]
         groups: IntArray | None = None,  # [entries] the place of the group that each is of; that of each client if None
     ) -> Table:
-        """Return the table of data sets."""
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
@@ -153,7 +150,6 @@ class Valuation:
         return Ranges(sizes, *((np.min([low for low, _ in it], 0), np.max([high for _, high in it], 0)) for it in ends))
 
     def _continuous(self, place: int) -> Ranges:
-        """Return the ranges of one group."""
         held = np.array(self._groups[place].data_sizes, dtype=np.int64)
         sizes: Collection[int] = frozenset(held.tolist())
         if self._spec.behaviour.misreports:

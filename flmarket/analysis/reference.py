@@ -56,7 +56,6 @@ def reference() -> str:
 
 
 def measures() -> str:
-    """Return the measures as Markdown."""
     better = {1: "more", -1: "less", 0: ""}
     return _table(("measure", "is", "better"), [(it.name, it.meaning, better[it.better]) for it in MEASURES])
 

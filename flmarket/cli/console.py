@@ -26,14 +26,12 @@ PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which h
 
 
 def stdout() -> "SafeConsole":
-    """Return the console for results."""
     from flmarket.core.console import SafeConsole
 
     return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPED_WIDTH)
 
 
 def stderr() -> "SafeConsole":
-    """Return the console for progress."""
     from flmarket.core.console import SafeConsole
 
     return SafeConsole(stderr=True)

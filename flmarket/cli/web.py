@@ -120,7 +120,6 @@ class LoopbackServer(Server):
         return secrets.compare_digest(brought.encode(), self._token.encode())
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Return the page."""
         address = html.escape(f"ws://{request.host}/ws/{self._token}")
         return web.Response(text=_PAGE.format(socket=address, most=MOST_SESSIONS), content_type="text/html")
 

@@ -112,7 +112,6 @@ class Lived:
         return cls(market.federation.curves) if isinstance(market.federation, SurrogateFederation) else None
 
     def add(self, report: RoundReport) -> None:
-        """Take in a round."""
         images: dict[str, list[tuple[int, int, float]]] = {name: [] for name in report.losses}
         for place, offer in enumerate(report.offers):
             if offer.outcome is Outcome.SERVED:

@@ -46,7 +46,6 @@ def read_trace(
     clients: int,  # C
     rounds: int,  # N
 ) -> Trace:
-    """Read and check a trace."""
     try:
         content = expanded(path).read_bytes()
     except OSError as error:

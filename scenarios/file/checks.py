@@ -98,7 +98,6 @@ def examine(
 
 
 def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
-    """Yield all that is wrong across keys."""
     yield from _unique_names(scenario)
     yield from _times(scenario)
     yield from _market_size(scenario)

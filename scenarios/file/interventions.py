@@ -113,7 +113,6 @@ def _after(scenario: Scenario, change: Intervention) -> Scenario:
 
 
 def _target(scenario: Scenario, key: str) -> tuple[Table, str]:
-    """Return the table that an intervention changes, and the key in it."""
     if key == CORES:
         return scenario.clients, "cores"
     if key == MECHANISM:
@@ -126,7 +125,6 @@ def _target(scenario: Scenario, key: str) -> tuple[Table, str]:
 
 
 def _update(name: str, value: Any) -> dict[str, Any]:
-    """Return what a new value sets in its table."""
     if name not in FRESH:
         return {name: value}
     if isinstance(value, Mapping):

@@ -110,7 +110,6 @@ def _listed(path: str, content: bytes, clients: int, images: int) -> Listed:
 
 
 def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
-    """Yield the place, the client and the image of each entry of a file."""
     text = decoded(path, content)
     if text.lstrip()[:1] in {"{", "["}:
         yield from _entries_of_json(path, text)

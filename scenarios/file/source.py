@@ -63,7 +63,6 @@ def read_file(
     path: FilePath,  # the file's path
     builtin: Collection[str],  # names of built-in scenarios, to suggest one if the file does not exist
 ) -> str:
-    """Return the text of a scenario file."""
     file = printable(str(path))
 
     def error(message: str, line: int | None = None) -> ScenarioError:
@@ -90,7 +89,6 @@ def read_file(
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
-    """Return the data of a TOML text."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of the syntax, of an endless number, of lists in lists

@@ -67,7 +67,6 @@ class RunDirectory:
 
     @classmethod
     def place(cls, out: Path, scenario: str, digest: str, policy: str, seed: int) -> "RunDirectory":
-        """Return the directory that belongs to a run."""
         if problem := folder_problem(scenario) or folder_problem(policy):
             raise RunDirectoryError(problem)
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
@@ -118,7 +117,6 @@ class RunDirectory:
             raise RunDirectoryError(f"{found[0]}; {AGAIN}")
 
     def scenario_text(self) -> str:
-        """Return the text of scenario.toml."""
         path = self.path / SCENARIO
         try:
             return path.read_bytes().decode()

@@ -55,7 +55,6 @@ class Column:
         return self.type.read(text)
 
     def write(self, value: Any) -> str:
-        """Return the text of a value."""
         return "" if value is None else self.type.write(value)
 
 

@@ -37,7 +37,6 @@ class PlayOptions:
 
     @property
     def threads(self) -> int:
-        """Training threads of each run."""
         return threads(self.jobs, self.workers)
 
 
@@ -84,7 +83,6 @@ class RunOptions(PlayOptions):
 
     @property
     def again(self) -> "Fresh":
-        """The runs that are started over."""
         return "changed" if self.fresh_changed else self.fresh
 
 

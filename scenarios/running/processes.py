@@ -136,7 +136,6 @@ class Process:
         return f" ({note})" if note else "", self._errors.read().decode("utf-8", "replace").strip()
 
     def ask_to_stop(self) -> None:
-        """Ask the process to end."""
         self._process.terminate()
 
     def quit(self, seconds: float) -> None:

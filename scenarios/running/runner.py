@@ -210,7 +210,6 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
                 handler.close()
 
     def observe(self, report: RoundReport) -> None:
-        """Log one line for each round."""
         services = ", ".join(f"{row.service} {row.accuracy:.4f} ({row.status})" for row in report.services)
         self.info("round %d: %s", report.round, services)
 

@@ -58,7 +58,6 @@ from scenarios.running.time_limit import TimeLimit, report_slow
 
 
 def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> Message:
-    """Return what asks for a run."""
     return {
         "scenario": dumps(run.scenario),
         "policy": run.policy,
@@ -81,7 +80,6 @@ def trial(scenario: Scenario, decision_timeout: float | None) -> Message:
 
 
 def run_of(asked: Message) -> Run:
-    """Return the run that an order asks for."""
     return Run(
         parse(asked["scenario"]),
         asked["policy"],

@@ -55,7 +55,6 @@ class ClientGrid(LineView):
         self.overview = False
 
     def show(self, view: Moment) -> None:
-        """Show the clients at a moment."""
         self._view = view
         services = len(view.logged.services)
         room = max(1, self.room - LABEL) // services

@@ -65,7 +65,6 @@ has gaps where a service hired no client."""
         self.redraw()
 
     def next_metric(self) -> None:
-        """Show the next curve."""
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
         self.redraw()
 

@@ -53,7 +53,6 @@ class EventLines(LineView):
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
 
     def on_resize(self) -> None:
-        """Break the lines again."""
         self.show(self.events, list(self._places), None)
 
     def line(self, index: int) -> tuple[Text, Text]:

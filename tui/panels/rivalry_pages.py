@@ -53,7 +53,6 @@ class Rounds:
 
     @cached_property
     def result(self) -> RunResult:
-        """The rounds as reports read them."""
         return result_at(self.session, self.last)
 
     def values(self, measure: str) -> Mapping[str, float]:

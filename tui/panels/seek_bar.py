@@ -20,7 +20,6 @@ class SeekBar(Widget):
         self._view: Moment | None = None
 
     def show(self, view: Moment) -> None:
-        """Show a moment."""
         self._view = view
         self.refresh()
 

@@ -43,7 +43,6 @@ class ServicesTable(TableView):
         self._view: Moment | None = None
 
     def show(self, view: Moment) -> None:
-        """Show the services at a moment."""
         self._view = view
         self.rows(len(view.logged.services))
         self.cursor = view.service

@@ -36,7 +36,6 @@ class HelpScreen(Closing[None]):
 
     @classmethod
     def of_focus(cls, app: App[None], every: Callable[[], Iterable[Row]]) -> "HelpScreen":
-        """Return the help for what has the focus, or else for the screen."""
         title, words = "flmarket", ""
         around = app.focused.ancestors_with_self if app.focused else [app.screen]
         for widget in around:
@@ -71,7 +70,6 @@ class HelpScreen(Closing[None]):
         self.query_one(VerticalScroll).focus()
 
     def action_close(self) -> None:
-        """Clear the search, or else close."""
         if self.has_class("-searching"):
             self.remove_class("-searching")
             self.query_one(Input).value = ""

@@ -60,12 +60,10 @@ class SearchLine(Closing[Sequence[str]]):
 
 
 def place(listing: Listing) -> int:
-    """Return the place of the chosen line."""
     return listing.cursor if isinstance(listing, LineView) else listing.highlighted or 0
 
 
 def go_to(listing: Listing, index: int) -> None:
-    """Choose a line."""
     if isinstance(listing, LineView):
         listing.cursor = index
     else:

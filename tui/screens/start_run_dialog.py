@@ -123,7 +123,6 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Button("Cancel", id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        """Check which runs already exist."""
         self._update()
 
     def on_key(self, event: Key) -> None:
@@ -136,7 +135,6 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The effect of enter in the list."""
         return {"go": str(self.query_one("Button.-primary", Button).label)}
 
     @property

@@ -111,7 +111,6 @@ class Book:
         return self._offers.get((service, client))
 
     def verdict(self, service: int, client: int) -> Verdict:
-        """Return the outcome for a client and a service."""
         return ORDER[self.verdicts[service, client]]
 
     @cached_property

@@ -58,7 +58,6 @@ class Moment:
 
     @cached_property
     def logged(self) -> LoggedRound:
-        """The round's records."""
         return self.session.history[self.round]
 
     @property
@@ -68,7 +67,6 @@ class Moment:
 
     @cached_property
     def book(self) -> Book:
-        """The round's order book."""
         return self.session.book(self.logged)
 
     @property

@@ -174,7 +174,6 @@ def find_logs(
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is the log of a training."""
     try:
         with path.open("rb") as file:
             first = file.readline(_HEADER)

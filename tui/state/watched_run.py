@@ -94,7 +94,6 @@ class Session(Watched):
         sweep: Mapping[str, Any] = {},  # the values of its sweep point, where they are known
         labels: Mapping[str, int] | None = None,  # of the data sets, where the run has recorded them; see ``World``
     ) -> None:
-        """Set what is run, and where."""
         seed = directory.name.removeprefix("seed-")
         if not (seed.isascii() and seed.isdigit()):
             raise LogError("not a run directory; its name must be seed-NNNN")
@@ -108,7 +107,6 @@ class Session(Watched):
         self.changed()
 
     def add(self, text: Mapping[str, str]) -> None:
-        """Add a round."""
         if self.directory is not None:
             self.history.stored = self.history.stored or StoredRounds(self.directory)
             self.history.stored.add_text(text)
@@ -172,6 +170,5 @@ class Session(Watched):
         self.changed()
 
     def set_state(self, *, paused: bool, speed: float | None) -> None:
-        """Set whether the run is paused, and its speed."""
         self.speed = speed
         self.move(RunState.PAUSED if paused else RunState.RUNNING)

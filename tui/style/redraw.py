@@ -21,7 +21,6 @@ class Redraw:
         self._timer: Timer | None = None
 
     def request(self) -> None:
-        """Ask for a redraw."""
         if self._timer is None:
             wait = self._next - monotonic()
             if wait <= 0:
@@ -30,7 +29,6 @@ class Redraw:
                 self._timer = self._owner.set_timer(wait, self.now)
 
     def now(self) -> None:
-        """Draw."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

@@ -24,7 +24,6 @@ def state_sign(state: RunState) -> str:
 
 
 def signed(state: RunState) -> str:
-    """Return a state in words, with its sign."""
     return f"{state_sign(state)} {state}"
 
 

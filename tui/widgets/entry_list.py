@@ -173,7 +173,6 @@ def _kind(found: Cells) -> tuple[bool, bool]:
 
 
 def _widths(listed: Sequence[Cells], columns: Sequence[Column], room: int) -> dict[str, int]:
-    """Return the widths of the columns that say something of entries."""
     wanted = {
         column.key: max((cell_len(found.get(column.key, "")) for found in listed), default=0) for column in columns
     }

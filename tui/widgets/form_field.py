@@ -129,7 +129,6 @@ class FieldRow(Widget):
 
     @property
     def note(self) -> str:
-        """The words about the value."""
         return self._note().plain
 
     def _note(self) -> Text:

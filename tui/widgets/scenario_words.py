@@ -54,7 +54,6 @@ def story(scenario: Scenario) -> Iterator[str]:
 
 
 def _sizes(scenario: Scenario) -> list[int]:
-    """Return all data sizes that a client can have."""
     return [size for group in population_spec(scenario).everyone for size in group.data_sizes]
 
 

@@ -21,7 +21,6 @@ class Sentences(Static):
         self._words, self._wide = "", 0
 
     def show(self, words: str) -> None:
-        """Show sentences."""
         self._words = words
         rows = min(MOST, len(list(wrapped(words, self.size.width)))) if self._wide else 0
         if rows > self.size.height:

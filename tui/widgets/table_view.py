@@ -46,7 +46,6 @@ class TableView(LineView):
         raise NotImplementedError
 
     def cell(self, index: int, key: str) -> Text:
-        """Return a cell of a row."""
         place = next(i for i, column in enumerate(self.columns) if column.key == key)
         return self._row(index)[place]
 

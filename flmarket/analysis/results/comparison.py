@@ -138,7 +138,6 @@ def _row(kind: str, name: str, measure: str, one: Any, other: Any, rounds: Any) 
 
 
 def _last(run: RunResult) -> int:
-    """Return the last round that was played."""
     return int(run.tables["rounds"]["round"].max())
 
 

@@ -98,7 +98,6 @@ class Report:
 
     @property
     def compared(self) -> Sequence[Difference]:
-        """All differences."""
         return [*self.differences, *self.points, *self.effects]
 
 

@@ -42,7 +42,6 @@ class Setting:
 
     @property
     def backend(self) -> Backend:
-        """The backend that its accuracies come from."""
         return BACKENDS[self.scenario.training.backend]
 
     @cached_property

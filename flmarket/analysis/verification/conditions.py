@@ -35,7 +35,6 @@ def conditions(
     # when clients are there; None if they always are, or if it is not known any more
     intervals: Sequence[Interval] | None = None,
 ) -> Conditions:
-    """Return the conditions of a round."""
     then = at(scenario, number)
     budgets = {service.name: to_micro(service.budget) for service in then.services}
     for service in scenario.services:

@@ -79,7 +79,6 @@ class Logs:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The rounds that were played."""
         return self.rounds["round"].unique().tolist()
 
     @cached_property

@@ -73,7 +73,6 @@ class Rows:
         return Finding(f"{place}: {sentence}", self.table, int(self["line"][at]))
 
     def _text(self, at: int, name: str) -> str:
-        """Return a value as a message shows it."""
         column, value = ALL_TABLES[self.table][name], self[name][at]
         if column.by is not None:
             key, cases = column.by

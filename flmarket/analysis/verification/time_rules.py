@@ -48,7 +48,6 @@ def timeline(logs: Logs) -> Iterator[Finding]:
 
 
 def _decisions(logs: Logs) -> Rows:
-    """Return the decisions of services in events.csv."""
     events = logs.rows["events"]
     return events.where((events["event"] == Kind.DECISION) & (events["m"] >= 0))
 
@@ -138,7 +137,6 @@ def _piece(
     depth: int | None = None,  # None where the rows have an order of their own
     about: tuple[str, ...] = ("service", "client", "core"),
 ) -> dict[str, AnyArray]:
-    """Return events of one kind, by column."""
     zeros = np.zeros(len(rows))
     piece = {"round": rows["round"], "sim_time": rows[time], "event": np.full(len(rows), kind, dtype=object)}
     piece |= dict.fromkeys(("service", "client", "core"), zeros + np.nan)

@@ -69,7 +69,6 @@ class RunBounds:
 
 
 def run_bounds(logs: Logs) -> RunBounds:
-    """Return a run's bounds."""
     if logs.behaviour is None:
         problem = "the clients' behaviour of the run is not known here, or has changed, so its bids cannot be drawn"
         raise InputError(problem)
@@ -133,7 +132,6 @@ class Bounds:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """All measures of a report with bounds."""
         of = self._run
         return (
             *MEASURES,

@@ -50,7 +50,6 @@ class Explanation:
         return best_set(self._logs, self._number, self._world, self._service, **changes)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the explanation in words."""
         got = self._own[self._own["outcome"] == Outcome.SERVED]
         quality = worth(got["dqi"])
         by = f"{len(got)} of them ({', '.join(map(str, got['client']))})" if len(got) else "0"

@@ -57,7 +57,6 @@ class League:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The labels of the policies."""
         return tuple(self.played)
 
     @property

@@ -63,7 +63,6 @@ def play(
 
 
 def _seated(policy: str, suite: Suite) -> Scenario:
-    """Return a market of the suite with a policy in all seats."""
     return with_policy(next(iter(suite.markets.values())).scenario, policy)
 
 

@@ -49,7 +49,6 @@ class Figure(NamedTuple):
 
 
 def claims() -> dict[str, Claim]:
-    """Return the claims by name."""
     import tomllib
 
     found = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
