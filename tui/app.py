@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding
-from textual.css.query import NoMatches
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Event, InputEvent, Key
@@ -22,7 +21,6 @@ from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
-from textual.widget import MountError
 
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
@@ -34,6 +32,7 @@ from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
+from tui.widgets.removed import is_removed
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
@@ -141,7 +140,7 @@ class MarketApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        if self._exit and isinstance(cause, NoMatches | MountError):  # a screen was being made or drawn
+        if is_removed(cause):
             return
         self.crashed = True
         line = Text(defect(cause if isinstance(cause, BaseException) else error))

@@ -1,15 +1,11 @@
 """The command line: every key of the screen, every scenario, every run and every theme, found by words."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
-from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
-from textual import work
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette, Hit, Hits, SearchIcon
-from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 
@@ -42,11 +38,6 @@ class Palette(CommandPalette, Closing[None]):
 
     def on_mount(self) -> None:
         self.query_one(SearchIcon).icon = ":"  # not every terminal has Textual's magnifying glass
-
-    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
-    async def _gather_commands(self, search_value: str) -> None:
-        with suppress(NoMatches):  # it has been closed meanwhile
-            await unwrap(CommandPalette._gather_commands)(self, search_value)
 
 
 def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Screen[object]) -> Iterator[SystemCommand]:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from textual.css.query import NoMatches
 from textual.events import Key
-from textual.widget import MountError
+from textual.widget import Widget
 
 from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session
+from tui.widgets.removed import is_removed
 
 
 def fail(*_: object, **__: object) -> Any:
@@ -30,13 +31,26 @@ async def test_an_exception_ends_the_app(
     assert "ZeroDivisionError: by a test\nThis is a defect of flmarket." in shown
 
 
-@pytest.mark.parametrize("error", [NoMatches, MountError])
-async def test_a_screen_that_is_made_while_the_app_ends_is_no_error(app: MarketApp, error: type[Exception]) -> None:
-    async with app.run_test():
-        app.exit(return_code=143)
-        app._handle_exception(error("the widgets are gone"))
+async def test_a_widget_that_is_removed_may_lack_its_parts(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await app.screen.mount(widget := Widget())
+
+        async def look() -> None:
+            widget.query_one("#part")
+
+        widget.remove()
+        app.run_worker(look())
+        await pilot.pause()
     assert not app.crashed
-    assert app.return_code == 143
+
+
+async def test_only_as_the_app_ends_others_may_lack_theirs(app: MarketApp) -> None:
+    async with app.run_test():
+        with pytest.raises(NoMatches) as caught:
+            app.screen.query_one("#part")
+        assert not is_removed(caught.value)
+        app.exit()
+        assert is_removed(caught.value)
 
 
 async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp) -> None:

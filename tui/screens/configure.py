@@ -30,6 +30,7 @@ from tui.style.key_bindings import named
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
+from tui.widgets.removed import is_going
 from tui.widgets.scenario_words import Meanings, meanings
 from tui.widgets.worker_results import hand_over
 
@@ -223,6 +224,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
         row = event.row
+        if is_going(row):
+            return
         self.document.put(row.path, event.text, is_text=row.key.is_text)
         if self._timer is not None:
             self._timer.stop()
@@ -260,7 +263,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         data = self.document.data
         shown: set[Problem] = set()
         for row in self.query(FieldRow):
-            if row.path[0] == "services" and row.path[1] not in range(self.document.services):  # about to go
+            if is_going(row):  # its service may have gone
                 continue
             key = key_text(row.path, data)
             own = [p for p in self.problems if p.key and _concerns(p.key, key)]

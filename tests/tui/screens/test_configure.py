@@ -105,14 +105,18 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert screen.document.services == 1  # the last one stays
 
 
-async def test_a_check_may_end_while_the_rows_of_a_removed_service_are_still_there(app: MarketApp, small: Path) -> None:
+async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = form(app, small)
         await until(pilot, lambda: screen.query(FieldRow))
         await pilot.press("f3")
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
+        edited = FieldRow.Edited(row(screen, "services", 3, "name"), "delta")
         screen.document.remove_service(3)
+        screen.query_one("#service-form").remove_children()
+        screen._edited(edited)
         screen._checked(screen.problems, None, {}, None)
+        assert screen.document.services == 3
 
 
 @pytest.mark.slow
