@@ -37,7 +37,7 @@ from scenarios.file.interventions import MECHANISM, at, new_players, service_of,
 from scenarios.file.partition import digests as partition_digests
 from scenarios.file.partition import partitions_of
 from scenarios.file.problems import key_text
-from scenarios.file.schema import Scenario, Service
+from scenarios.file.schema import Clients, Scenario, Service
 
 
 class Shelf:
@@ -313,36 +313,30 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes})
     return PopulationSpec(
-        count=clients.count,
+        **_alike(clients, sizes),
         cores=clients.cores,
-        data_sizes=tuple(sizes),
-        emds=tuple(clients.emd),
-        cost_per_sample=clients.cost.per_sample,
-        cost_per_emd=clients.cost.per_emd,
-        speeds=tuple(clients.speed),
-        departure_rate=clients.departure_rate,
         behaviour=behaviour or behaviour_of(scenario),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
-        concentration=clients.label_mix.dirichlet,
         partitions=partitions,
         everything=not clients.data_size,
-        groups=tuple(
-            Group(
-                count=it.count,
-                data_sizes=tuple(it.data_size or sizes),
-                emds=it.emd,
-                cost_per_sample=it.cost.per_sample,
-                cost_per_emd=it.cost.per_emd,
-                speeds=it.speed,
-                departure_rate=it.departure_rate,
-                concentration=it.label_mix.dirichlet,
-            )
-            for place, it in clients.kinds()
-            if place is not None
-        ),
+        groups=tuple(Group(**_alike(it, sizes)) for place, it in clients.kinds() if place is not None),
     )
+
+
+def _alike(clients: Clients, sizes: Sequence[int]) -> dict[str, Any]:
+    """Return the fields of a ``Group``."""
+    return {
+        "count": clients.count,
+        "data_sizes": tuple(clients.data_size or sizes),
+        "emds": clients.emd,
+        "cost_per_sample": clients.cost.per_sample,
+        "cost_per_emd": clients.cost.per_emd,
+        "speeds": clients.speed,
+        "departure_rate": clients.departure_rate,
+        "concentration": clients.label_mix.dirichlet,
+    }
 
 
 def behaviour_of(scenario: Scenario) -> Behaviour:

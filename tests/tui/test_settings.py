@@ -12,20 +12,12 @@ from textual.widgets import OptionList
 
 from support.screens import until
 from tui.app import MarketApp
-from tui.palette import Palette
 from tui.screens.market import MarketScreen
 from tui.settings import Settings, SettingsError, load, save, settings_file
 from tui.state.watched_run import Session
 from tui.themes import own_themes
 
 Play = Callable[..., Session]
-
-
-async def test_a_colon_begins_a_command(app: MarketApp) -> None:
-    async with app.run_test() as pilot:
-        await pilot.pause()
-        await pilot.press("colon")
-        assert isinstance(app.screen, Palette)
 
 
 async def test_keys_in_the_palette_do_no_harm_while_its_list_is_not_shown(app: MarketApp) -> None:

@@ -38,23 +38,28 @@ def test_flags_are_shown_without_a_type(command: list[str]) -> None:
     assert "<bool>" not in done.stdout
 
 
-def test_help_is_quick_because_it_imports_neither_torch_nor_textual() -> None:
-    program = (
-        "import sys\nsys.argv = ['flmarket', '--help']\nfrom flmarket.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "heavy = {'torch', 'textual', 'pandas', 'torchvision', 'sklearn', 'pydantic', 'simpy'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+HELP = """\
+import sys
+sys.argv = ['flmarket', '--help']
+from flmarket.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0
+"""
 
 
-def test_screens_of_runs_come_up_without_pandas() -> None:
-    program = (
-        "import sys, tui.app, tui.screens.batch, tui.screens.compare, tui.screens.market\n"
-        "heavy = {'torch', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+@pytest.mark.parametrize(
+    ("program", "heavy"),
+    [
+        (HELP, {"torch", "textual", "pandas", "torchvision", "sklearn", "pydantic", "simpy"}),
+        ("import tui.app, tui.screens.batch, tui.screens.market", {"torch", "pandas", "scipy", "matplotlib"}),
+    ],
+    ids=["help", "screens"],
+)
+def test_what_comes_up_at_once_imports_nothing_heavy(program: str, heavy: set[str]) -> None:
+    line = f"{program}\nimport sys\nassert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", line], check=True, capture_output=True)
 
 
 def test_the_version_is_printed() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from rich.style import Style
 from textual.events import Click
 from textual.widgets import Input, OptionList
@@ -14,11 +15,12 @@ from tui.state.watched_run import Session
 Play = Callable[..., Session]
 
 
-async def test_enter_and_escape_at_once_close_a_dialog_alone(app: MarketApp, play_small: Play) -> None:
+@pytest.mark.parametrize(("opening", "second"), [("g", "escape"), ("slash", "enter")])
+async def test_keys_at_once_close_a_dialog_alone(app: MarketApp, play_small: Play, opening: str, second: str) -> None:
     async with watching(app, play_small()) as (pilot, screen):
-        await pilot.press("g")
+        await pilot.press(opening)
         app.simulate_key("enter")
-        app.simulate_key("escape")
+        app.simulate_key(second)
         await pilot.pause()
         assert app.screen is screen
 
@@ -78,12 +80,3 @@ async def test_the_command_line_may_be_closed_while_commands_are_gathered(app: M
         gathering = palette._gather_commands("why")
         await until(pilot, lambda: gathering.is_finished, "the commands")
         assert app._exception is None
-
-
-async def test_enter_that_is_pressed_twice_closes_the_search_alone(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small()) as (pilot, screen):
-        await pilot.press("slash", "a")
-        app.simulate_key("enter")
-        app.simulate_key("enter")
-        await pilot.pause()
-        assert app.screen is screen

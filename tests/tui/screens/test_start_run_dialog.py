@@ -203,30 +203,22 @@ async def test_the_policies_have_the_focus_and_no_other_part_looks_as_if_it_had(
         assert "▌[x]" not in painted(app)
 
 
-async def test_a_seed_is_typed_at_once_and_enter_runs_it(app: MarketApp, scenario_text: str) -> None:
-    choice = await ask(app, scenario_text, "1", "7", "enter")
-    assert choice is not None
-    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
-
-
-async def test_a_seed_is_typed_at_once_where_a_complete_run_has_the_focus(app: MarketApp, scenario_text: str) -> None:
+@pytest.mark.parametrize(
+    ("keys", "seed", "fresh"), [(("1", "7", "enter"), 17, False), (("tab", "enter"), 0, True)], ids=["typed", "again"]
+)
+async def test_a_seed_is_typed_at_once_and_a_complete_run_is_run_again(
+    app: MarketApp, scenario_text: str, keys: tuple[str, ...], seed: int, fresh: bool
+) -> None:
     recorded_run(scenario_text, app.out)
-    choice = await ask(app, scenario_text, "1", "7", "enter")
+    choice = await ask(app, scenario_text, *keys)
     assert choice is not None
-    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(17, False)]
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(seed, fresh)]
 
 
 async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
     assert choice == Choice((), (place,))
-
-
-async def test_run_again_replaces_a_complete_run(app: MarketApp, scenario_text: str) -> None:
-    recorded_run(scenario_text, app.out)
-    choice = await ask(app, scenario_text, "tab", "enter")
-    assert choice is not None
-    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(0, True)]
 
 
 @pytest.mark.parametrize(("keys", "fresh"), [((), False), (("shift+tab", "space", "tab"), True)])
