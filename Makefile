@@ -59,6 +59,7 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about eight minutes, and put it into docs/performance.md
 	$(BIN)/python benchmarks/engine.py --repeat 6 --rounds 2
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/market.py
 	$(BIN)/python benchmarks/lockstep.py
 	$(BIN)/python benchmarks/batch.py --seeds 2
@@ -66,7 +67,7 @@ bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about
 	$(BIN)/python benchmarks/measure.py docs/performance.md
 
 PEERS := .venv-peers
-bench-peers: $(PEERS)/flower/ready $(PEERS)/fedlab/ready $(PEERS)/pfl/ready  ## Install other frameworks, each in its own environment, for `make bench`
+bench-peers: $(foreach PEER,flower fedlab pfl blazefl,$(PEERS)/$(PEER)/ready)  ## Install other frameworks, each in its own environment, for `make bench`
 
 golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a change that is meant to change logs
 	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
@@ -127,6 +128,7 @@ $(VENV)/installed-mutants: pyproject.toml constraints.txt $(VENV)/installed-dev
 $(PEERS)/flower/ready: PEER := 'flwr[simulation]'
 $(PEERS)/fedlab/ready: PEER := fedlab torchvision
 $(PEERS)/pfl/ready: PEER := pfl
+$(PEERS)/blazefl/ready: PEER := 'blazefl[contrib,reproducibility]'
 
 $(PEERS)/%/ready:
 	$(PYTHON) -m venv $(@D)

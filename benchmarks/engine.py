@@ -6,8 +6,6 @@ Each of the parts (``--only``) is described where it begins; ``make bench-peers`
 """
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,10 +16,12 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import contest
 import numpy as np
 import plain
 import torch
 from measure import Report, Timing, take_turns
+from peers.workload import WARM_UP, Job
 
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
@@ -44,15 +44,6 @@ TRAIN_FLOP, EVALUATE_FLOP = 1.517e6, 0.563e6
 """Dense arithmetic of the paper's network for one image. Training is forward, and backward to weights and inputs."""
 
 KERNELS: tuple[Kernel, ...] = ("reference", "auto")
-
-PEERS_FOLDER = Path(os.environ.get("FLMARKET_PEERS", Path(__file__).parents[1] / ".venv-peers"))
-PEERS = {
-    "flower": "Flower on Ray, by the clock",
-    "fedlab": "FedLab, by CPU time",
-    "pfl": "pfl-research, by CPU time",
-}
-PEER_SECONDS = 600.0
-"""The time limit of one repetition of a peer."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +100,12 @@ def plain_rounds(
     return play
 
 
+def client_images(task: Task) -> np.ndarray:
+    """Return the indices of 20 clients' images, [20, 250]."""
+    order = stream(0, "benchmark").permutation(len(task.dataset.train_labels)).reshape(-1)
+    return order[: CLIENTS * SAMPLES].reshape(CLIENTS, SAMPLES)
+
+
 def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
     """Return the same work as tensors: 20 clients' images and the test images."""
     dataset = task.dataset
@@ -117,9 +114,7 @@ def plain_data(task: Task) -> tuple[list[plain.Client], plain.Client]:
         x = torch.from_numpy(images.astype(np.float32)) * dataset.scale + dataset.offset
         return x, torch.from_numpy(labels.astype(np.int64))
 
-    order = stream(0, "benchmark").permutation(len(dataset.train_labels)).reshape(-1)[: CLIENTS * SAMPLES]
-    parts = order.reshape(CLIENTS, SAMPLES)
-    clients = [tensors(dataset.train_images[part], dataset.train_labels[part]) for part in parts]
+    clients = [tensors(dataset.train_images[part], dataset.train_labels[part]) for part in client_images(task)]
     return clients, tensors(dataset.test_images[:TESTED], dataset.test_labels[:TESTED])
 
 
@@ -280,18 +275,12 @@ def bench_memory(report: Report, choice: Choice) -> None:
 def bench_peers(report: Report, choice: Choice) -> None:
     """Play the reference workload in other frameworks, each in the virtual environment where it is installed."""
     task = workload_task()
-    clients, (test_images, test_labels) = plain_data(task)
-    cores = usable_cores()
-    found = _installed_peers()
+    dataset, cores, found = task.dataset, usable_cores(), contest.installed()
+    job = Job(
+        "cnn", dataset.info.labels, WARM_UP + choice.rounds, CHOSEN, 1, BATCH, RATE, dataset.scale, dataset.offset
+    )
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        data = Path(folder) / "workload.npz"
-        np.savez(
-            data,
-            images=np.stack([images.numpy() for images, _ in clients]),
-            labels=np.stack([labels.numpy() for _, labels in clients]),
-            test_images=test_images.numpy(),
-            test_labels=test_labels.numpy(),
-        )
+        contest.write(Path(folder), job, dataset, client_images(task))
         contestants = {}
         for workers in (1, cores):
             federation, contestants[workers] = flmarket_rounds(task, choice.rounds, workers=workers, kernel="auto")
@@ -300,47 +289,16 @@ def bench_peers(report: Report, choice: Choice) -> None:
         for _ in range(choice.repeat):
             own = take_turns(contestants, 1)
             for name in list(ratios):
-                took = _peer_seconds(name, found[name], choice.rounds, data)
-                if took is None:
+                played = contest.play(name, found[name], Path(folder))
+                if played is None:
                     del ratios[name]
                 elif name == "flower":  # whose clients train in Ray's processes, on all cores
-                    ratios[name].append(took["seconds"] / own[cores].median)
+                    ratios[name].append(played[0]["seconds"] / own[cores].median)
                 else:
-                    ratios[name].append(took["cpu"] / own[1].cpu)
+                    ratios[name].append(played[0]["cpu"] / own[1].cpu)
     for name, times in ratios.items():
-        report.figure(f"the reference workload, against {PEERS[name]}", "times", times)
-
-
-def _installed_peers() -> dict[str, Path]:
-    """Return each installed peer's Python, and report those that are missing."""
-    found = {}
-    for name in PEERS:
-        python = PEERS_FOLDER / name / "bin" / "python"
-        if python.exists():
-            found[name] = python
-        else:
-            print(f"{name}: skipped, there is no {python} (`make bench-peers`, FLMARKET_PEERS)")
-    return found
-
-
-def _peer_seconds(name: str, python: Path, rounds: int, data: Path) -> dict[str, float] | None:
-    """Return how long a peer takes for the rounds, and its process alone of CPU; None, and a line, if it fails."""
-    command = [str(python), str(Path(__file__).parent / "peers" / f"{name}_peer.py"), str(rounds)]
-    # One torch thread each: a second gains nothing on a network this small.
-    environment = os.environ | {"FLMARKET_WORKLOAD": str(data), "OMP_NUM_THREADS": "1"}
-    environment.pop("PYTHONPATH", None)
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=PEER_SECONDS, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        print(f"{name}: left out, it took longer than {PEER_SECONDS:.0f} s")
-        return None
-    if done.returncode:
-        print(f"{name}: left out, it failed\n{done.stderr[-800:]}")
-        return None
-    took: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return took
+        how = "on Ray, by the clock" if name == "flower" else "by CPU time"
+        report.figure(f"the reference workload, against {contest.PEERS[name]}, {how}", "times", times)
 
 
 PARTS = {

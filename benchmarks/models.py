@@ -10,7 +10,7 @@ are left out. The images are noise, as no accuracy is measured.
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
@@ -91,19 +91,18 @@ MODELS: Mapping[str, Shape] = {
 }  # fmt: skip
 
 
-def noise(shape: Shape) -> Dataset:
-    """Return a data set of noise."""
+def noise(shape: Shape, labels: int = LABELS, sizes: Sequence[int] = (CLIENTS * SAMPLES, TESTED)) -> Dataset:
+    """Return a data set of noise; the sizes are those of its training and its test split."""
     random = stream(0, "benchmark")
-    sizes = (CLIENTS * SAMPLES, TESTED)
     arrays = [
         array
         for size in sizes
         for array in (
             random.integers(0, 256, (size, *shape), dtype=np.uint8),
-            (np.arange(size) % LABELS).astype(np.uint8),
+            (np.arange(size) % labels).astype(np.uint8),
         )
     ]
-    info = DatasetInfo("noise", "noise", LABELS, shape, *sizes, 0, "plug-in", "none")
+    info = DatasetInfo("noise", "noise", labels, shape, *sizes, 0, "plug-in", "none")
     return Dataset.of(info, tuple(arrays), {}, {})  # type: ignore[arg-type]
 
 

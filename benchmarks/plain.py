@@ -15,13 +15,13 @@ Client = tuple[Tensor, Tensor]
 class LeNet(nn.Module):
     """Two convolutions with max-pooling, three fully connected layers: the paper's network, on 28 or 32 pixels."""
 
-    def __init__(self, channels: int = 1, side: int = 28) -> None:
+    def __init__(self, channels: int = 1, side: int = 28, labels: int = 10) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(channels, 6, 5)
         self.conv2 = nn.Conv2d(6, 16, 5)
         self.fc1 = nn.Linear(16 * ((side - 12) // 4) ** 2, 120)
         self.fc2 = nn.Linear(120, 84)
-        self.fc3 = nn.Linear(84, 10)
+        self.fc3 = nn.Linear(84, labels)
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from scenarios.loader import load
+from support.benchmarks import benchmark
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -47,3 +50,27 @@ def test_a_missing_gpu_is_one_sentence_and_any_device_can_be_measured() -> None:
     done = measured("--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert "`cnn`, 1 clients on cpu, against one by one there" in done.stdout
+
+
+@pytest.mark.slow
+def test_flmarket_and_the_others_play_the_same_job(tmp_path: Path) -> None:
+    """Of the published jobs: here logistic regression on the embedded digits, played by flmarket and the plain loop."""
+    scenario = tmp_path / "job.toml"
+    text = (ROOT / "benchmarks/peers/lr_mnist.toml").read_text()
+    for old, new in (
+        ("mnist", "digits"),
+        ("count = 1000", "count = 20"),
+        ("budget = 60", "budget = 64"),
+        ("100", "30"),
+    ):
+        text = text.replace(old, new)
+    scenario.write_text(text)  # every client owns 64 images and costs 6.4
+    jobs, contest = benchmark("jobs"), benchmark("contest")
+    assert jobs.write(tmp_path, load(str(scenario)))
+    ours, whole = jobs.play_flmarket(scenario, tmp_path, 0, real=True)
+    theirs, _ = contest.play("plain", contest.plain(), tmp_path)
+    for accuracies in (ours["accuracies"], theirs["accuracies"]):
+        assert len(accuracies) == 30
+        assert accuracies[-1] > 0.7
+    assert 0 < ours["seconds"] < whole.seconds
+    assert whole.memory > 50

@@ -1,10 +1,10 @@
-"""The reference workload in FedLab's standalone simulation."""
+"""A job in FedLab's standalone simulation."""
 
 from importlib.util import find_spec
 from typing import Any
 
 import torch
-from workload import BATCH, CHOSEN, RATE, WARM_UP, Clock, LeNet, evaluate, read, rounds
+from workload import Clock, evaluate, job, network, read
 
 if find_spec("torchvision") and not hasattr(torch.ops.torchvision, "nms"):
     # FedLab imports torchvision, for data sets that are not used here. A torchvision that was built for CUDA does not
@@ -34,16 +34,14 @@ class Images:
 
 class Pipeline(StandalonePipeline):
     def evaluate(self) -> None:
-        self.accuracy = evaluate(self.handler.model, *TEST)
-        CLOCK.round_ended()
+        CLOCK.round_ended(evaluate(self.handler.model, *TEST))
 
 
 if __name__ == "__main__":
-    model = LeNet()
-    handler = SyncServerHandler(model, WARM_UP + rounds(), CHOSEN / len(CLIENTS))
+    model = network()
+    handler = SyncServerHandler(model, job().rounds, job().chosen / len(CLIENTS))
     trainer = SGDSerialClientTrainer(model, len(CLIENTS))
     trainer.setup_dataset(Images())
-    trainer.setup_optim(1, BATCH, RATE)
-    pipeline = Pipeline(handler, trainer)
-    pipeline.main()
-    CLOCK.report(pipeline.accuracy)
+    trainer.setup_optim(job().epochs, job().batch, job().rate)
+    Pipeline(handler, trainer).main()
+    CLOCK.report("fedlab")

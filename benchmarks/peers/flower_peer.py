@@ -1,4 +1,4 @@
-"""The reference workload in Flower's simulation (Ray), written like its own quickstart for PyTorch."""
+"""A job in Flower's simulation (Ray), written like its own quickstart for PyTorch."""
 
 from collections import OrderedDict
 from typing import Any
@@ -9,11 +9,9 @@ from flwr.common import Context, ndarrays_to_parameters
 from flwr.server import ServerApp, ServerAppComponents, ServerConfig
 from flwr.server.strategy import FedAvg
 from flwr.simulation import run_simulation
-from workload import BATCH, CHOSEN, RATE, WARM_UP, Clock, LeNet, evaluate, read, rounds, train_client
+from workload import Clock, evaluate, job, network, read, train_client
 
-CLIENTS = 20
 CLOCK = Clock()
-ACCURACY = [0.0]
 
 
 def get_weights(model: torch.nn.Module) -> list[Any]:
@@ -27,12 +25,12 @@ def set_weights(model: torch.nn.Module, weights: list[Any]) -> None:
 
 class Client(NumPyClient):
     def __init__(self, client: Any) -> None:
-        self.client, self.model = client, LeNet()
+        self.client, self.model = client, network()
 
     def fit(self, parameters: list[Any], config: dict[str, Any]) -> tuple[list[Any], int, dict[str, Any]]:
         torch.set_num_threads(1)
         set_weights(self.model, parameters)
-        train_client(self.model, self.client, epochs=1, batch_size=BATCH, rate=RATE)
+        train_client(self.model, self.client, epochs=job().epochs, batch_size=job().batch, rate=job().rate)
         return get_weights(self.model), len(self.client[1]), {}
 
 
@@ -41,31 +39,31 @@ def client_fn(context: Context) -> Any:
 
 
 def server_fn(context: Context) -> ServerAppComponents:
-    model = LeNet()
+    model, clients = network(), len(read()[0])
 
     def evaluate_fn(round_: int, weights: list[Any], config: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         set_weights(model, weights)
-        ACCURACY[0] = evaluate(model, *read()[1])
+        accuracy = evaluate(model, *read()[1])
         if round_:  # 0 is the untrained model
-            CLOCK.round_ended()
+            CLOCK.round_ended(accuracy)
         return 0.0, {}
 
     strategy = FedAvg(
-        fraction_fit=CHOSEN / CLIENTS,
-        min_fit_clients=CHOSEN,
-        min_available_clients=CLIENTS,
+        fraction_fit=job().chosen / clients,
+        min_fit_clients=job().chosen,
+        min_available_clients=clients,
         fraction_evaluate=0.0,
         initial_parameters=ndarrays_to_parameters(get_weights(model)),
         evaluate_fn=evaluate_fn,
     )
-    return ServerAppComponents(strategy=strategy, config=ServerConfig(num_rounds=WARM_UP + rounds()))
+    return ServerAppComponents(strategy=strategy, config=ServerConfig(num_rounds=job().rounds))
 
 
 if __name__ == "__main__":
     run_simulation(
         server_app=ServerApp(server_fn=server_fn),
         client_app=ClientApp(client_fn=client_fn),
-        num_supernodes=CLIENTS,
+        num_supernodes=len(read()[0]),
         backend_config={"client_resources": {"num_cpus": 1, "num_gpus": 0.0}},
     )
-    CLOCK.report(ACCURACY[0])
+    CLOCK.report("flwr")

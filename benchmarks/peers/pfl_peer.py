@@ -1,8 +1,7 @@
-"""The reference workload in Apple's pfl-research, written like its own benchmarks."""
+"""A job in Apple's pfl-research, written like its own benchmarks."""
 
 from typing import Any
 
-import numpy as np
 import torch
 from pfl.aggregate.simulate import SimulatedBackend
 from pfl.algorithm.base import NNAlgorithmParams
@@ -14,14 +13,22 @@ from pfl.data.sampling import get_user_sampler
 from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
 from pfl.metrics import Metrics, Weighted
 from pfl.model.pytorch import PyTorchModel
+from torch import nn
 from torch.nn import functional as F  # noqa: N812
-from workload import BATCH, CHOSEN, RATE, WARM_UP, Clock, LeNet, evaluate, read, rounds
+from workload import Clock, evaluate, job, network, read
 
 CLOCK = Clock()
 
 
-class Model(LeNet):
+class Model(nn.Module):
     """The network, with the two methods that pfl requires."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = network()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.network(x)
 
     def loss(self, x: torch.Tensor, y: torch.Tensor, *, is_train: bool = True) -> torch.Tensor:
         return F.cross_entropy(self(x), y)
@@ -34,31 +41,28 @@ class Evaluation(TrainingProcessCallback):
     """Evaluates the global model after each round, as the plain loop does."""
 
     def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> Any:
-        self.accuracy = evaluate(model.pytorch_model, *read()[1])
-        CLOCK.round_ended()
+        CLOCK.round_ended(evaluate(model.pytorch_model, *read()[1]))
         return False, Metrics()
 
 
 if __name__ == "__main__":
-    np.random.seed(0)  # noqa: NPY002 - pfl draws from it
     clients, _ = read()
     sampler = get_user_sampler("random", list(range(len(clients))))
     data = FederatedDataset(lambda user: Dataset(raw_data=list(clients[user])), sampler)
-    network = Model()
-    model = PyTorchModel(network, torch.optim.SGD, torch.optim.SGD(network.parameters(), lr=1.0))
-    callback = Evaluation()
+    module = Model()
+    model = PyTorchModel(module, torch.optim.SGD, torch.optim.SGD(module.parameters(), lr=1.0))
     algorithm = FederatedAveraging()
     algorithm.run(
         NNAlgorithmParams(
-            central_num_iterations=WARM_UP + rounds(),
+            central_num_iterations=job().rounds,
             evaluation_frequency=10**9,
-            train_cohort_size=CHOSEN,
+            train_cohort_size=job().chosen,
             val_cohort_size=0,
         ),
         SimulatedBackend(training_data=data, val_data=None),
         model,
-        NNTrainHyperParams(local_num_epochs=1, local_learning_rate=RATE, local_batch_size=BATCH),
+        NNTrainHyperParams(local_num_epochs=job().epochs, local_learning_rate=job().rate, local_batch_size=job().batch),
         NNEvalHyperParams(local_batch_size=None),
-        callbacks=[callback],
+        callbacks=[Evaluation()],
     )
-    CLOCK.report(callback.accuracy)
+    CLOCK.report("pfl")

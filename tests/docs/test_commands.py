@@ -228,7 +228,7 @@ SCRIPTS = [(of(page), words) for page in PAGES for words in scripts(page) if wor
 
 
 def test_there_are_scripts_to_run() -> None:
-    shared = {"measure.py", "plain.py"}
+    shared = {"contest.py", "measure.py", "plain.py"}
     programs = {f"benchmarks/{path.name}" for path in (ROOT / "benchmarks").glob("*.py") if path.name not in shared}
     assert {words[0] for _, words in SCRIPTS} == programs
 
