@@ -71,7 +71,7 @@ class Shelf:
                 )
         if (trace := trace_of(scenario)) is not None:
             files["availability"] = trace.sha256
-        files |= partition_digests(scenario)
+        files |= {f"partition/{name}": digest for name, digest in partition_digests(scenario).items()}
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits}
 
 

@@ -20,8 +20,9 @@ def rows(path: str, text: str, columns: Sequence[str]) -> Iterator[tuple[str, li
     """Yield the rows, each with its place, which is the file and the line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        if next(reader, ()) != [*columns]:
-            raise InputError(f"{path}:1: must have the columns {','.join(columns)}")
+        if (found := next(reader, [])) != [*columns]:
+            header = printable(",".join(found)[:40])
+            raise InputError(f"{path}:1: must have the columns {','.join(columns)}, not {header!r}")
         for row in filter(None, reader):
             where = f"{path}:{reader.line_num}"
             if len(row) != len(columns):

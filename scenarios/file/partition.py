@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,18 @@ def partitions_of(scenario: Scenario) -> dict[str, Partition] | None:
 
 
 def digests(scenario: Scenario) -> dict[str, str]:
-    """Return the SHA-256 of each file that lists the images of clients."""
+    """Return the SHA-256 of each file that lists the images of clients, by data set."""
     found = partitions_of(scenario) or {}
-    return {f"partition/{name}": it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
+    return {name: it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
+
+
+def require_same_files(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+    """Check that files that list the images of clients are those that meta.json records of a run."""
+    recorded = meta.get("partition")
+    for name, digest in digests(scenario).items():
+        if not isinstance(recorded, Mapping) or recorded.get(name) != digest:
+            text = printable(str(scenario.data.partition_of(name)))
+            raise InputError(f"{where}: {text} is not the file with which the run was played")
 
 
 def partition_of(scenario: Scenario, name: str) -> Partition:
@@ -120,15 +130,20 @@ def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=tuple)  # a mapping would forget a client that stands there twice
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
     except RecursionError as error:
         raise InputError(f"{path}: is nested too deeply") from error
-    if not isinstance(found, Mapping) or not all(isinstance(own, list) for own in found.values()):
+    except ValueError as error:
+        raise InputError(f"{path}: has a number of thousands of digits") from error
+    if not isinstance(found, tuple) or not all(isinstance(own, list) for _, own in found):
         raise InputError(f'{path}: must list the images of each client: {{"0": [17, 4], "1": [5]}}')
-    for client, own in found.items():
+    seen: set[int] = set()
+    for client, own in found:
         where = f"{path}: client {printable(client[:20])}"
-        index = whole(f"{path}: client", client)
+        if (index := whole(f"{path}: client", client)) in seen:
+            raise InputError(f"{where} stands there twice")
+        seen.add(index)
         for image in own:
             yield where, index, whole(f"{where}: image", str(image) if type(image) is int else repr(image))

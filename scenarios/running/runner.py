@@ -31,6 +31,7 @@ from scenarios.build import (
     recorded_of,
 )
 from scenarios.file.availability import trace_of
+from scenarios.file.partition import digests as partition_digests
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
@@ -246,5 +247,6 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),
         **({} if (trace := trace_of(run.scenario)) is None else {"availability": {"sha256": trace.sha256}}),
+        **({"partition": found} if (found := partition_digests(run.scenario)) else {}),
         "git": git_revision(),
     }

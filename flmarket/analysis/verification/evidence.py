@@ -32,6 +32,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import trace_of
 from scenarios.file.checks import played
+from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
@@ -135,6 +136,7 @@ class Logs:
     @cached_property
     def population(self) -> Population:
         """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing."""
+        require_same_files(self.scenario, self.meta, "data.partition")
         spec = population_spec(self.scenario, self.behaviour or Truthful())
         try:
             dqi = [self._dqi(service.dataset) for service in self.scenario.services]

@@ -8,6 +8,7 @@ from flmarket.core.errors import InputError, RunError
 from flmarket.core.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
 from scenarios.file.availability import trace_of
+from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_in
@@ -58,7 +59,7 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 
 
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
-    """Check that the data sets and the trace are those that a complete run was played with; arguments as above."""
+    """Check that the data sets, the trace and the partition are those that a complete run was played with; arguments as above."""
     meta = run.meta()
     data = meta["data"]
     for name in recorded_of(scenario):
@@ -66,6 +67,7 @@ def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> 
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
         raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
+    require_same_files(scenario, meta, str(run.path))
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:

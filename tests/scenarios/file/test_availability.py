@@ -33,8 +33,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(write) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "trace.csv:1: must have the columns client,from,to"),
-        ("client,start,end\n", "trace.csv:1: must have the columns client,from,to"),
+        ("", "trace.csv:1: must have the columns client,from,to, not ''"),
+        ("client,start,end\n", "trace.csv:1: must have the columns client,from,to, not 'client,start,end'"),
         ("client,from,to\n0,1,6\n1,1\n", "trace.csv:3: has 2 values, not 3"),
         ("client,from,to\n0,1,6\n1,one,6\n", "trace.csv:3: from must be a whole number below a billion, not 'one'"),
         ("client,from,to\n0,1,6\n-1,1,6\n", "trace.csv:3: client must be a whole number below a billion, not '-1'"),

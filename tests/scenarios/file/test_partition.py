@@ -111,7 +111,8 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "parts.csv:1: must have the columns client,image"),
+        ("", "parts.csv:1: must have the columns client,image, not ''"),
+        ("client;image\n0;5\n", "parts.csv:1: must have the columns client,image, not 'client;image'"),
         ("client,image\n0\n", "parts.csv:2: has 1 values, not 2"),
         ("client,image\n0,one\n", "parts.csv:2: image must be a whole number below a billion, not 'one'"),
         ("client,image\n0,5\n3,6\n", "parts.csv:3: unknown client 3; clients are 0 to 2"),
@@ -123,6 +124,8 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
         ('{"0": 1}', 'parts.csv: must list the images of each client: {"0": [17, 4], "1": [5]}'),
         ('{"0": [1], "1": [2.5]}', "parts.csv: client 1: image must be a whole number below a billion, not '2.5'"),
         ('{"a": [1]}', "parts.csv: client must be a whole number below a billion, not 'a'"),
+        ('{"0": [1], "1": [2], "1": [3]}', "parts.csv: client 1 stands there twice"),
+        (f'{{"0": [{"9" * 5000}]}}', "parts.csv: has a number of thousands of digits"),
     ],
 )
 def test_a_wrong_file_is_said_with_its_line(content: str, problem: str, here: Path) -> None:
@@ -156,3 +159,19 @@ def test_a_changed_file_is_another_run(here: Path) -> None:
     (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
     assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
     assert len(list((here / "runs").glob("owned-*"))) == 2
+
+
+@pytest.mark.parametrize("backend", ["real", "surrogate"])
+def test_runs_of_another_file_are_not_called_right_or_wrong_by_the_present_one(backend: str, here: Path) -> None:
+    owned = {client: list(range(client, 1438, 3)) for client in range(3)}
+    (here / "parts.json").write_text(json.dumps(owned))
+    (here / "owned.toml").write_text(text_with("parts.json", more="\ndata_size = [50, 80]"))
+    assert flmarket("run", "owned.toml", "--backend", backend, "-q").returncode == 0
+    [run] = here.glob("runs/*/*/*")
+    (here / "parts.json").write_text(json.dumps(dict(zip(owned, reversed(owned.values()), strict=True))))
+    other = "parts.json is not the file with which the run was played\n"
+    verified = flmarket("verify", str(run))
+    assert (verified.returncode, verified.stderr) == (2, "")
+    assert other in verified.stdout
+    forked = flmarket("fork", str(run), "--round", "2", "--set", "services.a.budget=5")
+    assert (forked.returncode, forked.stderr) == (2, f"{run}: {other}")
