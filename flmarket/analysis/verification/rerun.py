@@ -59,7 +59,7 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 
 
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
-    """Check that the data sets, the trace and the partition are those that a complete run was played with; arguments as above."""
+    """Check that data sets, trace and partition are those that a complete run was played with; arguments as above."""
     meta = run.meta()
     data = meta["data"]
     for name in recorded_of(scenario):
