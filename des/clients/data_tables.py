@@ -66,6 +66,11 @@ class PopulationSpec:
     groups: tuple[Group, ...] = ()  # the clients, from 0 on, that differ from what stands here, which is of the others
 
     @property
+    def listed(self) -> bool:
+        """Whether clients draw from listed pairs of a size and an EMD."""
+        return self.concentration is None and self.partitions is None
+
+    @property
     def everyone(self) -> tuple[Group, ...]:
         left = self.count - sum(group.count for group in self.groups)
         own = {it.name: getattr(self, it.name) for it in fields(Group)}

@@ -90,14 +90,15 @@ class Population:
         self.spec = spec
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
-        valuation, a = Valuation(spec, labels, parameters), spec.concentration
-        listed, groups, counts = a is None and spec.partitions is None, spec.everyone, spec.counts
+        valuation, groups, counts = Valuation(spec, labels, parameters), spec.everyone, spec.counts
         # of each client: the pairs that it draws from, and its speeds
-        self.pair_choices = Choices.of(counts, [len(it.data_sizes) * (len(it.emds) if listed else 1) for it in groups])
+        self.pair_choices = Choices.of(
+            counts, [len(it.data_sizes) * (len(it.emds) if spec.listed else 1) for it in groups]
+        )
         self.speed_choices = Choices.of(counts, [len(it.speeds) for it in groups])
         self._holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._data: Callable[[int], tuple[Table, IntArray, Mix]]
-        if listed:
+        if spec.listed:
             self._table, self._ranges = valuation.listed()
             self._data = self._listed
         elif spec.partitions is not None:

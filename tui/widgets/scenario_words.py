@@ -1,11 +1,11 @@
 """A scenario in sentences, and what single values of it mean."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
-import numpy as np
-
-from des.money import MICRO, to_micro
+from des.clients.data_tables import Valuation
+from des.clients.disclosure import Moods
+from des.money import MICRO
+from fl.data.dqi import PUBLISHED
 from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -57,28 +57,12 @@ def _sizes(scenario: Scenario) -> list[int]:
     return [size for group in population_spec(scenario).everyone for size in group.data_sizes]
 
 
-def _most_labels(scenario: Scenario) -> int:
-    """Return the labels of the data set that has most, of those that are known here; ten if none is."""
-    found = []
-    for service in scenario.services:
-        with suppress(InputError):
-            found.append(info(service.dataset).labels)
-    return max(found, default=10)
-
-
 def bid_range(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest bid to any service, whatever the labels; money."""
-    people, labels, costs = population_spec(scenario), _most_labels(scenario), []
-    behaviour = people.behaviour
-    for group, (_, clients) in zip(people.everyone, scenario.clients.kinds(), strict=True):
-        size, emd = (np.array(found).ravel() for found in np.meshgrid(group.data_sizes, clients.emds(labels)))
-        costs.append(group.cost_per_sample * size - group.cost_per_emd * emd)
-        if behaviour.misreports:
-            size, emd = behaviour.report(size, emd, np.full(len(emd), 2.0))
-            costs.append(group.cost_per_sample * size - group.cost_per_emd * emd)
-    found, noise = np.concatenate(costs), scenario.clients.cost.noise
-    ends = max(0.0, float(found.min())) * (1 - noise), float(found.max()) * (1 + noise)
-    low, high = behaviour.bid_range(*(np.full(len(scenario.services), to_micro(cost), np.int64) for cost in ends))
+    """Return the lowest and the highest bid to any service; money."""
+    people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
+    valuation = Valuation(people, labels, [PUBLISHED] * len(labels))
+    costs = valuation.listed()[1].cost if people.listed else valuation.continuous().cost
+    low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
     return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
