@@ -1,6 +1,6 @@
-"""The start of commands, the scaling of batches, and the costs of checkpoints, reports and Ray.
+"""The start of commands, the scaling of batches, and the costs of checkpoints and reports.
 
-    python benchmarks/batch.py [--ray]
+    python benchmarks/batch.py
 
 Run it on an idle machine.
 """
@@ -57,14 +57,9 @@ def starts(report: Report, repeat: int) -> None:
         report.figure(name, "s of CPU", seconds)
 
 
-def jobs(report: Report, folder: Path, seeds: str, *, ray: bool) -> None:
+def jobs(report: Report, folder: Path, seeds: str) -> None:
     one, two = (flmarket(*RUN, "--seeds", seeds, "--jobs", str(n), "--out", str(folder / f"j{n}")) for n in (1, 2))
     report.times(f"{seeds} equal runs, `--jobs 2` against `--jobs 1`", [one], [two])
-    if ray:
-        far = flmarket(*RUN, "--seeds", seeds, "--engine", "ray", "--out", str(folder / "ray"))
-        report.figure(
-            f"{seeds} equal runs, `--engine ray` against `--jobs 2`", "s more a run", [(far - two) / int(seeds)]
-        )
 
 
 def checkpoints(report: Report, folder: Path, scenario: str) -> None:
@@ -103,7 +98,6 @@ def reports(report: Report, folder: Path, runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ray", action="store_true", help="also measure with Ray")
     parser.add_argument("--seeds", default="4", help="number of equal runs (default: 4)")
     parser.add_argument("--repeat", type=int, default=6, help="repetitions of short commands (default: 6)")
     parser.add_argument("--runs", type=int, default=1000, help="number of runs to report on (default: 1000)")
@@ -115,7 +109,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         checkpoints(report, Path(folder), chosen.scenario)
         reports(report, Path(folder), chosen.runs)
-        jobs(report, Path(folder), chosen.seeds, ray=chosen.ray)
+        jobs(report, Path(folder), chosen.seeds)
     report.close()
 
 

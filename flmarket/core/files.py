@@ -95,6 +95,17 @@ def write_durably(path: Path, content: bytes) -> None:
         raise WriteError(path, error) from error
 
 
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file inside a run's directory onto the disk itself; if this is cut short, a part of it is there."""
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise WriteError(path, error) from error
+
+
 @contextmanager
 def asked_for(path: Path) -> Iterator[IO[str]]:
     """Open a text file that the user named for results, as ``replacing_text`` does."""

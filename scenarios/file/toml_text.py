@@ -1,5 +1,7 @@
 """Scenarios and values written as TOML."""
 
+import json
+from functools import lru_cache
 from typing import Any
 
 import tomlkit
@@ -13,7 +15,12 @@ def dumps(scenario: Scenario) -> str:
     What has no value (a deadline, say) is left out, as TOML has no word for it; of the keys of a regime see ``settled``
     in ``scenarios.loader``.
     """
-    return tomlkit.dumps(scenario.model_dump(exclude_none=True))
+    return _written(scenario.model_dump_json(exclude_none=True))
+
+
+@lru_cache(maxsize=64)  # the runs of a batch differ in their seeds alone, and tomlkit takes 8 ms
+def _written(scenario: str) -> str:
+    return tomlkit.dumps(json.loads(scenario))
 
 
 def value_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, is_full, unfinished, write_durably
+from flmarket.core.files import WriteError, is_full, unfinished, write_durably, write_synced
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
@@ -194,7 +194,10 @@ class RunDirectory:
         """Replace an unfinished run by the files of one that was played elsewhere; meta.json comes last."""
         self._clear()
         for name in sorted(files, key=lambda name: (name == META, name != SCENARIO)):
-            write_durably(self.path / name, files[name])
+            if name in (META, SCENARIO):
+                write_durably(self.path / name, files[name])
+            else:  # without meta.json a part of it is no harm, and half the waiting for the disk is saved
+                write_synced(self.path / name, files[name])
 
     def _begun(self, scenario: str) -> bool:
         """Whether there is an unfinished run of this scenario; raise RunDirectoryError if there is another one's."""

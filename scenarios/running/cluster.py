@@ -11,7 +11,9 @@ import platform
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -32,6 +34,8 @@ from scenarios.running.same_code import fingerprint, require_same_installation
 from scenarios.running.worker import order, run_of
 
 RETRIES = 3  # times that a run is started over because its machine was lost
+WRITERS = 8  # runs whose files are written at the same time
+TICK = 0.05  # seconds after which runs that have been written are reported
 
 Returned = Mapping[str, Any]
 """The result of a task: ``files``, the content of the run's files by name; ``error``, what went wrong, or None;
@@ -69,6 +73,12 @@ def _task(
     return play
 
 
+@cache
+def _shelf() -> Shelf:
+    """Return the data sets of this worker process, which plays one run after another."""
+    return Shelf()
+
+
 def play_there(
     # JSON: the worker's ``order``, the digests that the run's data sets have where the batch was planned (``data``),
     # and the ``fingerprint`` of the flmarket there
@@ -76,7 +86,7 @@ def play_there(
 ) -> Returned:
     """Play a run on the machine that this is called on, and return its files."""
     wanted = json.loads(asked)
-    shelf = Shelf()
+    shelf = _shelf()
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         error, refused = None, False
         try:
@@ -125,39 +135,62 @@ class Cluster:
         options: RunOptions,
     ) -> list[Run]:
         ray = self._ray
-        waiting, failed = deque(runs), []
-        under_way: dict[object, Run] = {}
-        try:
-            while waiting or under_way:
-                while waiting and len(under_way) < self._places():
-                    run = waiting.popleft()
-                    with run.directory.locked():
-                        run.directory.prepare(dumps(settled(run.scenario)), fresh=options.again)
-                    observer.started(run)
-                    gpus = 1 if run.scenario.training.device == "cuda" else 0
-                    task = ray.remote(num_cpus=self._cpus, num_gpus=gpus, max_retries=RETRIES)(_task(str(ROOT)))
-                    under_way[task.remote(self._asked(run, shelf))] = run
-                [done], _ = ray.wait(list(under_way), num_returns=1)
-                run = under_way.pop(done)
-                try:
-                    _bring_back(run, ray.get(done))
-                except ray.exceptions.RayTaskError as error:  # of a worker that is no flmarket of this version
-                    problem: RunError = RunError(f"failed on its Ray worker: {describe(error.cause)}")
-                except ray.exceptions.RayError as error:
-                    problem = RunError(f"lost with its machine, {RETRIES + 1} times: {error}")
-                except RunError as error:
-                    problem = error
-                else:
-                    observer.completed(run)
-                    continue
-                observer.failed(run, problem)
-                failed.append(run)
-                if options.fail_fast:
-                    break
-        finally:
-            for task in under_way:
-                ray.cancel(task, force=True)
+        waiting, failed = deque(runs), list[Run]()
+        playing: dict[Any, Run] = {}
+        writing: dict[Future[None], Run] = {}  # what takes longest is the disk, which writes several at once
+        task = ray.remote(num_cpus=self._cpus, max_retries=RETRIES)(_task(str(ROOT)))
+        with ThreadPoolExecutor(WRITERS) as pool:
+            try:
+                while waiting or playing or writing:
+                    places = self._places() if waiting else 0  # nodes come and go
+                    while waiting and len(playing) < places:
+                        run = waiting.popleft()
+                        with run.directory.locked():
+                            run.directory.prepare(dumps(settled(run.scenario)), fresh=options.again)
+                        observer.started(run)
+                        gpus = 1 if run.scenario.training.device == "cuda" else 0
+                        playing[task.options(num_gpus=gpus).remote(self._asked(run, shelf))] = run
+                    if playing:
+                        for done in ray.wait(list(playing), timeout=TICK if writing else None)[0]:
+                            run = playing.pop(done)
+                            writing[pool.submit(self._bring_back, run, done)] = run
+                    else:
+                        wait(writing, return_when=FIRST_COMPLETED)
+                    for written in [it for it in writing if it.done()]:
+                        run = writing.pop(written)
+                        try:
+                            written.result()
+                        except RunError as error:
+                            observer.failed(run, error)
+                            failed.append(run)
+                            if options.fail_fast:
+                                return failed
+                        else:
+                            observer.completed(run)
+            finally:
+                for left in playing:
+                    ray.cancel(left, force=True)
         return failed
+
+    def _bring_back(
+        self,
+        run: Run,
+        task: Any,  # which is over
+    ) -> None:
+        """Write a run's files into its directory; raise what went wrong with it."""
+        errors = self._ray.exceptions
+        try:
+            returned: Returned = self._ray.get(task)
+        except errors.RayTaskError as error:  # of a worker that is no flmarket of this version
+            raise RunError(f"failed on its Ray worker: {describe(error.cause)}") from error
+        except errors.RayError as error:
+            raise RunError(f"lost with its machine, {RETRIES + 1} times: {error}") from error
+        with run.directory.locked():
+            run.directory.replace(returned["files"])
+        if returned["refused"]:
+            raise InputError(f"{run.label}: {returned['error']}")
+        if returned["error"] is not None:
+            raise RunError(returned["error"])
 
     def _asked(self, run: Run, shelf: Shelf) -> str:
         asked = order(run, workers=self._cpus, fresh=False)
@@ -165,16 +198,6 @@ class Cluster:
 
     def _places(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))
-
-
-def _bring_back(run: Run, returned: Returned) -> None:
-    """Write a run's files into its directory; raise what went wrong with it."""
-    with run.directory.locked():
-        run.directory.replace(returned["files"])
-    if returned["refused"]:
-        raise InputError(f"{run.label}: {returned['error']}")
-    if returned["error"] is not None:
-        raise RunError(returned["error"])
 
 
 def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:

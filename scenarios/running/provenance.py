@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def versions() -> dict[str, str]:
     return found
 
 
+@cache  # the revision of the code that this process has loaded, whatever is checked out meanwhile
 def git_revision() -> str | None:
     """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
     here = Path(__file__).resolve().parents[2]
