@@ -1,6 +1,7 @@
 """Parts of a batch, for machines that share a folder and nothing else."""
 
 import re
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from scenarios.loader import parse
 from scenarios.running.batch import play_batch
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import planned
-from support.shell import flmarket
+from support.shell import CLI, flmarket
 
 SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 
@@ -53,6 +54,34 @@ def test_parts_that_play_at_once_in_one_folder_come_to_the_bytes_of_one_batch(
     play_batch(*batch, RunOptions(out=tmp_path / "whole"), progress=False)
     assert files_of(tmp_path / "parts") == files_of(tmp_path / "whole")
     assert len(files_of(tmp_path / "whole")) == 4 * 4
+
+
+@pytest.mark.slow
+def test_an_array_of_tasks_of_which_one_is_killed_and_started_again_comes_to_the_bytes_of_one_batch(
+    one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    (tmp_path / "market.toml").write_text(one_service)
+    settings = [f"--set={setting}" for setting in SURROGATE]
+    batch = ["run", "market.toml", "--policy", "random", "--policy", "lcfa", "--seeds", "6", *settings]
+
+    def task(part: int) -> subprocess.Popen[str]:
+        command = [*CLI, *batch, "--out", "parts", "--part", f"{part}/4"]
+        return subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    first, *others = [task(part) for part in range(1, 5)]
+    with first:
+        assert first.stderr is not None
+        assert any(": complete" in line for line in first.stderr)
+        first.kill()
+    again = task(1)
+    notes = [process.communicate()[1] for process in (again, *others)]
+    assert [process.returncode for process in (again, *others)] == [0] * 4, notes
+    assert "already complete, skipped" in notes[0]
+    flmarket(*batch, "--out", "whole", cwd=tmp_path)
+    assert files_of(tmp_path / "parts") == files_of(tmp_path / "whole")
+    assert "12 runs" in flmarket("report", "parts", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("part", ["", "0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
