@@ -41,10 +41,15 @@ def flmarket(*arguments: str) -> float:
 def starts(report: Report, repeat: int) -> None:
     """Time commands by the CPU that they and their workers take."""
     with tempfile.TemporaryDirectory() as folder:
+        play = [*CLI, "run", "quickstart", "--fresh", "--quiet", "--out", folder]
         contestants = {
             "`flmarket --help`": [*CLI, "--help"],
             "`import flmarket`": [sys.executable, "-P", "-c", "import flmarket"],
-            "`flmarket run quickstart --fresh`": [*CLI, "run", "quickstart", "--fresh", "--quiet", "--out", folder],
+            "`flmarket run quickstart --fresh`": play,
+            "`flmarket run quickstart --fresh --backend surrogate`, which trains nothing": [
+                *play,
+                "--backend=surrogate",
+            ],
         }
         taken: dict[str, list[float]] = {name: [] for name in contestants}
         for _ in range(repeat):
