@@ -1,4 +1,4 @@
-"""Batches of short runs on a real Ray cluster: several nodes on this machine, one of which is killed while it plays.
+"""Batches of short runs on a real Ray cluster: several nodes on this machine, some of which are killed while they play.
 
     python benchmarks/cluster.py [--only lost|workers]
 
@@ -31,6 +31,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.cluster import WRITERS
 
 ROUNDS = 80
+KILLS = 4
 RUN = [sys.executable, "-P", "-m", "flmarket.cli.main", "run", "paper", "--backend", "surrogate", "--workers", "1"]
 COUNTED = '''\
 from flmarket import Policy, fill_budget, policy
@@ -126,10 +127,10 @@ def cluster(count: int) -> Iterator[Nodes]:
 
 
 def lost(report: Report, folder: Path, runs: int) -> None:
-    """Kill one of two nodes when a third of the runs is complete; another one joins when two thirds are."""
+    """Kill one of two nodes after each fifth of the runs, in the middle of what it plays; another one joins."""
     (folder / "counted.py").write_text(COUNTED.format(str(folder / "played")))
     policy = ["--plugin", str(folder / "counted.py"), "--policy", "counted", "--rounds", str(ROUNDS), *NOBODY_LEAVES]
-    complete: list[str] = []
+    complete, kills = list[str](), 0
     with cluster(2) as nodes:
         command = [*RUN, *policy, "--seeds", str(runs), "--out", str(folder / "lost")]
         command += ["--engine", "ray", "--ray-address", nodes.address]
@@ -137,16 +138,16 @@ def lost(report: Report, folder: Path, runs: int) -> None:
             assert batch.stderr is not None
             for line in batch.stderr:
                 complete += re.findall(r"seed (\d+): complete", line)
-                if len(complete) == runs // 3 and nodes.nodes:
+                if kills < KILLS and len(complete) > (kills + 1) * runs // (KILLS + 1):
+                    kills += 1
+                    time.sleep(0.1 * kills)  # into its run
                     nodes.kill(nodes.nodes.pop())
-                    print(f"killed a node after {len(complete)} runs", file=sys.stderr)
-                if len(complete) == 2 * runs // 3 and len(nodes.nodes) == 1:
                     nodes.nodes.append(nodes.add())
     assert batch.returncode == 0, batch.returncode
     metas = [json.loads(path.read_text()) for path in (folder / "lost").glob("*/*/*/meta.json")]
     there = {meta["seed"] for meta in metas if meta["status"] == "complete" and meta["rounds"] == ROUNDS}
     subprocess.run([*RUN[:4], "verify", str(folder / "lost")], check=True, stdout=subprocess.DEVNULL)
-    what = f"{runs:,} runs on two Ray nodes, one killed, another joining"
+    what = f"{runs:,} runs on two Ray nodes, {kills} times one killed and another joining"
     report.figure(f"{what}: missing, or refused by `verify`", "runs", [runs - len(there)])
     report.figure(f"{what}: written twice", "runs", [len(complete) - len(set(complete))])
     again = (folder / "played").stat().st_size - runs * ROUNDS
