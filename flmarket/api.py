@@ -225,14 +225,15 @@ def service_env(
         flat, gamma, payment_limit, workers: as in ``parallel_env``.
 
     Raises:
-        InputError: the extra ``rl`` is not installed, or the scenario, or a data set that it needs, cannot be used.
-        ValueError: the scenario has no such service.
+        InputError: the extra ``rl`` is not installed, the scenario has no such service, or it, or a data set that it
+            needs, cannot be used.
     """
     _require_rl("flmarket.service_env")
     from learning.environments.service_env import ServiceEnv
     from scenarios.build import market_factory, policy_options
 
     market = _scenario(scenario)
+    _require_service(market, service)
     rivals = [rival for rival in market.services if rival.name != service]
     return ServiceEnv(
         market_factory(market, workers=workers),
@@ -271,9 +272,7 @@ def spaces(
     require_in_range(1.0, payment_limit)
     market = _scenario(scenario)
     require_one_point(market, "spaces are those of", 'load it with {"sweep": {}, "runs": []} and a value for each')
-    names = [it.name for it in market.services]
-    if service not in names:
-        raise InputError(unknown("service", service, names))
+    _require_service(market, service)
     return (FlatCodec if flat else DictCodec)(observed_bounds(market, service), payment_limit)
 
 
@@ -352,6 +351,12 @@ def _scenario(given: "Place | Scenario") -> "Scenario":
             f"scenario = {str(given)[:80]!r}: must be a file, the name of a built-in one, or what flmarket.load returns"
         )
     return given
+
+
+def _require_service(scenario: "Scenario", service: str) -> None:
+    names = [it.name for it in scenario.services]
+    if service not in names:
+        raise InputError(unknown("service", service, names))
 
 
 def _text(place: Place) -> str:

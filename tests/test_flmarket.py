@@ -312,6 +312,8 @@ def test_environments() -> None:
     one = flmarket.service_env(scenario, "digits")
     observation, _ = one.reset(seed=3)
     assert observation in one.observation_space
+    with pytest.raises(flmarket.InputError, match=r"^unknown service 'digit'; did you mean 'digits'\?$"):
+        flmarket.service_env(scenario, "digit")
     many = flmarket.vector_env(scenario, markets=4)
     observations, _ = many.reset(seed=3)
     assert observations in many.observation_space
@@ -479,6 +481,13 @@ def test_a_summary_shows_all_of_its_columns_as_text(results: flmarket.Results) -
     assert "..." not in shown
     assert max(map(len, shown.splitlines())) <= 120
     assert "..." not in repr(summary.iloc[:2].round(2))
+
+
+def test_a_comparison_shows_its_differences_as_text(results: flmarket.Results) -> None:
+    compared = results.compare("random")
+    shown = repr(compared)
+    assert all(column in shown for column in compared.columns)
+    assert "..." not in shown
 
 
 def test_variants_of_a_class_are_subclasses_and_options_are_set_by_service(tmp_path: Path) -> None:

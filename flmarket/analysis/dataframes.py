@@ -147,7 +147,7 @@ class Results:
         ]
         ends = ["difference", "difference_low", "difference_high"]
         columns = [*names, "pairs", *ends, "probability_of_improvement", "p_holm"]
-        return pd.DataFrame(rows, columns=columns).set_index(names)
+        return Summary(rows, columns=columns).set_index(names)
 
     @in_python()
     def plot(self, what: str = "accuracy") -> Any:

@@ -93,9 +93,9 @@ def _parameter(option: Declared) -> Parameter:
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="Print results only, no progress.")]
 
 
-def seeds_option(purpose: str, otherwise: str) -> Any:
-    """Return the option ``--seeds``, which means the same for every command; ``Seed`` goes with it."""
-    text = f"{purpose}: a count (`10`: seeds 0 to 9), a list (`0,3,7`) or a range (`0..9`). If not given: {otherwise}."
+def seeds_option(purpose: str, otherwise: str, count: str = "`10`: seeds 0 to 9") -> Any:
+    """Return the option ``--seeds``; ``Seed`` goes with it."""
+    text = f"{purpose}: a count ({count}), a list (`0,3,7`) or a range (`0..9`). If not given: {otherwise}."
     return typer.Option(metavar="N|LIST|RANGE", help=text, show_default=False)
 
 

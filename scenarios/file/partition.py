@@ -68,14 +68,16 @@ def partition_of(scenario: Scenario, name: str) -> Partition:
             )
     elif not min(found.sizes):
         raise InputError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
-    wanted = [size for _, it in scenario.clients.kinds() for size in it.data_size]
-    if short := [size for size in wanted if size > min(found.sizes)]:
-        least = min(found.sizes)
-        at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
-        raise InputError(
-            f"{printable(text)}: {at} {number(least)} images of {name!r}, fewer than the {number(short[0])} of "
-            "clients.data_size"
-        )
+    least, groups = min(found.sizes), scenario.clients.groups
+    for group, kind in scenario.clients.kinds():
+        if short := [size for size in kind.data_size if size > least]:
+            at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
+            own = None if group is None or groups[group].data_size is None else groups[group].name
+            key = "clients" if own is None else f"clients.groups.{own}"
+            raise InputError(
+                f"{printable(text)}: {at} {number(least)} images of {name!r}, fewer than the {number(short[0])} of "
+                f"{key}.data_size"
+            )
     return found
 
 

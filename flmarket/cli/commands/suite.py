@@ -27,7 +27,7 @@ def suite(
         typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),
     ] = None,
     markets: Annotated[str | None, typer.Option(metavar="NAME,...", help="The suite's, all if not given.")] = None,
-    seeds: Annotated[str | None, seeds_option("Which of the suite's market seeds", "all")] = None,
+    seeds: Annotated[str | None, seeds_option("Which of the suite's market seeds", "all", "`2`: the first two")] = None,
     seed: Seed = None,
     method: Annotated[
         str | None,
@@ -70,10 +70,11 @@ def suite(
     load_plugins(plugin)
     frozen = read()
     played: list[Submission] = []
+    asked = _seeds_of(seeds, seed, frozen.seeds)
     cells = frozen.cells(
         (mode,) if mode else MODES,
         None if markets is None else [name.strip() for name in markets.split(",")],
-        seeds_of(seeds, seed, frozen.seeds),
+        asked,
     )
     if not cells:
         raise InputError(f"nothing to {'play' if policies else 'compare'}: a market with one service has no visitors")
@@ -101,12 +102,21 @@ def suite(
     parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
     if not board:
         parts.append(("All markets", leaderboard(shown)))
-    chosen = {"mode": mode, "markets": markets, "seeds": seeds or ",".join(map(str, seed or []))}
+    chosen = {"mode": mode, "markets": markets, "seeds": ",".join(map(str, asked)) if seeds or seed else ""}
     part = "; ".join(f"{key} {value}" for key, value in chosen.items() if value) if board else ""
     _print(introduction(shown, frozen, part), parts)
     if page is not None:
         with asked_for(page) as file:
             file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]]), part))
+
+
+def _seeds_of(seeds: str | None, seed: Sequence[int] | None, frozen: Sequence[int]) -> Sequence[int]:
+    """Return the seeds that are asked for; a count takes the first of the suite's."""
+    if seed or seeds is None or not seeds.strip().isdecimal():
+        return seeds_of(seeds, seed, frozen)
+    if not 1 <= int(seeds) <= len(frozen):
+        raise InputError(f"--seeds {seeds}: a count is 1 to {len(frozen)}; a seed of its own is --seed {frozen[0]}")
+    return frozen[: int(seeds)]
 
 
 def _play(

@@ -96,6 +96,11 @@ LIMITS = f"must be one of {RULES}, or a file; a CONCENTRATION is 0.001 to 1e+06,
             "fewer than the 500 of clients.data_size",
         ),
         (
+            "iid", '\ndata_size = [100]\ngroups = [{ name = "servers", count = 1, data_size = [600] }]',
+            "f:4: data.partition: iid: each client owns 479 images of 'digits', "
+            "fewer than the 600 of clients.groups.servers.data_size",
+        ),
+        (
             "shards(500)", "",
             "f:4: data.partition: shards(500): the training images of 'digits' are too few for 3 clients",
         ),

@@ -13,7 +13,7 @@ import pytest
 from flmarket.core import tracking
 from support.shell import CLI, Done
 
-FEW = ("--markets", "alone,starved", "--seeds", "7101,7102,7103")
+FEW = ("--markets", "alone,starved", "--seeds", "3")
 
 MINE = ("suite", "--plugin", "mine.py", "big-spender")
 
@@ -132,6 +132,7 @@ def test_what_cannot_be_one_method_is_not_played(
         (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
         (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
         (["hqfa", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
+        (["hqfa", "--seeds", "6"], "--seeds 6: a count is 1 to 5; a seed of its own is --seed 7101"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for several policies; name a folder"),
         (["hqfa", "--markets", "alone", "--mode", "visitor"], "nothing to play: a market with one service has no vis"),
         (["mine.py:It"], "policy mine.py:It: a plug-in file is named by itself: --plugin mine.py"),
