@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import product
 from pathlib import Path
 
@@ -107,6 +107,21 @@ async def settle(pilot: Pilot[None], words: str) -> None:
         before = picture
 
 
+def watching(session: Session, *keys: str, shows: str, theme: str = DARK) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Return what opens a run, presses keys, and waits for words."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, MarketApp)
+        app.theme = theme
+        app.push_screen(MarketScreen(session, app))
+        await pilot.pause()
+        await pilot.press(*keys)
+        await settle(pilot, shows)
+
+    return before
+
+
 @looks
 def test_home(still: MarketApp, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
     async def before(pilot: Pilot[None]) -> None:
@@ -141,13 +156,7 @@ def test_batch(still: MarketApp, size: tuple[int, int], theme: str, snap_compare
 
 @looks
 def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.theme = theme
-        still.push_screen(MarketScreen(play_small(), still))
-        await pilot.pause()
-        await pilot.press("home", "]", "]", "3", "down")
-        await settle(pilot, "round 3/12")
-
+    before = watching(play_small(), "home", "]", "]", "3", "down", shows="round 3/12", theme=theme)
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
@@ -168,37 +177,21 @@ def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare:
 def test_the_order_book_of_a_client(
     still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare
 ) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still))
-        await pilot.pause()
-        await pilot.press("home", "4", "b", "m")
-        await settle(pilot, "Order book · client")
-
+    before = watching(play_small(), "home", "4", "b", "m", shows="Order book · client")
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
 @sizes
 @pytest.mark.parametrize("key", ["W", "B"])
 def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still))
-        await pilot.pause()
-        await pilot.press("home", "o", key)
-        await settle(pilot, "one core more" if key == "B" else "for sure")
-
+    before = watching(play_small(), "home", "o", key, shows="one core more" if key == "B" else "for sure")
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
 @sizes
 def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
     """In the small terminal who outbid whom, in the large ones the summary."""
-
-    async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still))
-        await pilot.pause()
-        await pilot.press("7", *("v" * (size[0] == 80)))
-        await settle(pilot, "7 Rivalry · ")
-
+    before = watching(play_small(), "7", *("v" * (size[0] == 80)), shows="7 Rivalry · ")
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
@@ -227,12 +220,7 @@ def test_training(still: MarketApp, size: tuple[int, int], snap_compare: Compare
 
 @sizes
 def test_help(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.push_screen(MarketScreen(play_small(), still))
-        await pilot.pause()
-        await pilot.press("4", "question_mark")
-        await settle(pilot, "Why each client trained")
-
+    before = watching(play_small(), "4", "question_mark", shows="Why each client trained")
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 
