@@ -194,10 +194,6 @@ class Population:
     def data_sizes(self) -> Collection[int]:
         return self._ranges.data_sizes
 
-    def cost_factors(self, round_: int) -> FloatArray:
-        """Return what multiplies each client's costs in a round, [C]; ones without noise."""
-        return self._moods.factors(round_)
-
     def _draw_departures(self, round_: int) -> FloatArray:
         """Return [2, C]: a client leaves if its first number is below the rate; the second says when."""
         return uniforms(self._departure, round_, 0, np.arange(self.spec.count))

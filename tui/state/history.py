@@ -90,11 +90,6 @@ class History:
         # Last: a reader of the round finds it in all of the above.
         self._count = logged.number
 
-    @property
-    def in_memory(self) -> int:
-        """The letters of all rounds that are in memory."""
-        return self._newest.letters + self._looked_at.letters
-
     def _release(self) -> None:
         """Drop from memory the older half of the newest rounds, if there is no room and the files hold them."""
         newest = self._newest

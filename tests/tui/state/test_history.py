@@ -28,10 +28,10 @@ def test_memory_holds_a_window_of_rounds_and_the_files_the_others(
     for text in whole:
         history.stored.add_text(text)
         history.append(LoggedRound.read(text))
-        assert history.in_memory <= window
+        assert history._newest.letters + history._looked_at.letters <= window
     for number in (1, 12, 5, 3, 1, 2, 12, 7):
         assert history[number].text == whole[number - 1]
-        assert history.in_memory <= window
+        assert history._newest.letters + history._looked_at.letters <= window
         assert len(history._newest.rounds) <= most
         assert len(history._looked_at.rounds) <= most
     assert len(list(history)) == len(history) == 12
