@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 class MarkList(SelectionList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
 
-    BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Go on with what is marked")]
+    BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Continue with what is marked")]
 
     def action_go(self) -> None:
         if not self.selected and self.highlighted is not None:
