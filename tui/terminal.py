@@ -44,6 +44,7 @@ def heed(app: App[Any]) -> None:
     loop.add_signal_handler(signal.SIGTSTP, _suspend, app)
     # timeout(1) sends it with SIGTERM; Textual would take the terminal's state of now for the one to restore.
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
 
 
 def _suspend(app: App[Any]) -> None:

@@ -3,6 +3,7 @@
 import codecs
 import gc
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,8 @@ def require_terminal() -> None:
             "set LANG, for example to C.UTF-8"
         )
     hide()  # the terminal is the app's
+    # Until the app heeds them: what they raise is lost in some imports.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
 
 
 def play(what: str | None, out: Path, round_: int = 0) -> int:
