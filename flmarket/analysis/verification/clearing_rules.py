@@ -18,7 +18,8 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code
-from scenarios.file.schema import Market
+from scenarios.file.interventions import mechanisms_over_time
+from scenarios.file.schema import Market, Scenario
 
 
 def clearing(logs: Logs) -> Iterator[Finding]:
@@ -38,6 +39,11 @@ def clearing(logs: Logs) -> Iterator[Finding]:
         except ClearingError as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
             return
+
+
+def not_cleared(scenario: Scenario) -> list[str]:
+    """Return the mechanisms whose rounds cannot be cleared again, as they are not here."""
+    return [it.mechanism for it in mechanisms_over_time(scenario) if it.mechanism != DEFAULT and _created(it) is None]
 
 
 def _created(rules: Market) -> Mechanism | None:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 from des.money import Micro
 from flmarket.analysis.log_frames import UnreadableError, text_of
+from flmarket.analysis.verification.clearing_rules import not_cleared
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rules import RULES
 from flmarket.core.errors import InputError
@@ -28,6 +29,7 @@ class Verdict:
     offers: int = 0  # how many offers there are
     paid: Micro = 0  # what all clients were paid, micro-units
     problems: list[str] = field(default_factory=list)  # one sentence each; none for a valid run
+    not_cleared: list[str] = field(default_factory=list)  # mechanisms that are not here, so that no round is cleared
 
 
 def verify(run: RunDirectory) -> Verdict:
@@ -53,6 +55,7 @@ def verify(run: RunDirectory) -> Verdict:
     verdict.rounds = len(logs.numbers)
     verdict.offers = len(logs.offers)
     verdict.paid = int(logs.rounds["spent"].sum())
+    verdict.not_cleared = not_cleared(logs.scenario)
     return verdict
 
 

@@ -66,7 +66,8 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
             _print(run, caveat)
         return FAILED
     counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
-    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
+    unknown = "".join(f"; not cleared again, as {it!r} is unknown: --plugin FILE" for it in verdict.not_cleared)
+    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}{unknown}")
     if obstacle is None:
         return VALID
     _print(run, f"not played again: {obstacle}")

@@ -130,3 +130,26 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
     assert done.returncode == 1
     assert f"{hermit}: offers.csv: is missing\n" in done.stdout
     assert done.stdout.count(": valid: 4 rounds, ") == 2
+
+
+MECHANISM = """
+from flmarket import Clearing, Mechanism, allocate, mechanism
+
+@mechanism("mine")
+class Mine(Mechanism):
+    def clear(self, book):
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(core, book.payments)
+"""
+
+
+def test_a_mechanism_that_is_not_here_is_named(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+    (tmp_path / "mine.py").write_text(MECHANISM)
+    (tmp_path / "small.toml").write_text(one_service)
+    mine = "--plugin", "mine.py"
+    done = flmarket("run", "small.toml", "--set", "market.mechanism=mine", *mine, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = flmarket("verify", "runs", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" paid; not cleared again, as 'mine' is unknown: --plugin FILE\n")
+    assert flmarket("verify", "runs", *mine, cwd=tmp_path).stdout.endswith(" paid\n")
