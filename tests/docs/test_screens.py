@@ -84,7 +84,7 @@ async def test_a_budget_is_cut_and_what_it_did_is_seen(tmp_path: Path) -> None:
         app = await press("cut the budget of `strokes` from 20 to 5 after round 10")
         assert isinstance(app.screen, CompareScreen)
         assert lines(app, "strokes: test accuracy")  # the curves
-        [cut] = lines(app, "1  services.strokes.bud", "lcfa")
+        [cut] = lines(app, "1  strokes.budget = 5", "lcfa")
         later, less = re.findall(r"[+-]\d+(?:\.\d\d)?", cut)[1:]
         assert int(later) > 0  # the target is met later
         assert float(less) < 0  # for less money

@@ -69,7 +69,8 @@ def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
         return []
     if _first_shock(known) is None:
         return _value_words(session.scenario, session.hash8, known)
-    return intervention_words(_shocks(session), map(_shocks, known))
+    words = intervention_words(_shocks(session), map(_shocks, known))
+    return [it.removeprefix("services.") for it in words]  # where there is little room, the value is to be seen
 
 
 def _value_words(scenario: Scenario, hash8: str, known: Sequence[Session]) -> list[str]:

@@ -174,6 +174,13 @@ def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_sma
     assert original([play_small(), play_small(seed=2)]) == 0
 
 
+def test_a_fork_s_name_begins_with_the_service_so_that_its_value_is_seen(play_small: Play, scenario_text: str) -> None:
+    shock = '[[interventions]]\nround = 4\nkey = "services.alpha.budget"\nvalue = 7\n'
+    sessions = play_small(scenario_text + shock), play_small(scenario_text)
+    sessions[0].hash8 = "11111111"
+    assert name_of(sessions[0], sessions) == "alpha.budget = 7 from round 4"
+
+
 async def test_the_original_is_the_baseline_until_another_is_chosen(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
