@@ -32,11 +32,15 @@ from fl.data.registry import DatasetError, info, load
 from scenarios.file.partition import partition_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
+from scenarios.plugin_files import load_plugin
 
-JOBS = {"lr_mnist": "LR_MNIST"}
+JOBS = {"lr_mnist": "LR_MNIST", "cnn_femnist": "CNN_FEMNIST", "cnn_cifar10": "BlazeFL's CIFAR-10 job"}
 """The files in ``peers/``, and what their authors call them."""
 
-LAST = 10
+PLUGINS = {"cnn_femnist": contest.HERE / "peers" / "networks.py"}
+"""The files that hold a job's network, where flmarket does not come with it."""
+
+LAST = 5
 """Rounds whose mean accuracy is compared: that of one round depends much on who trained in it."""
 
 Played = tuple[dict[str, Any], contest.Whole]
@@ -91,10 +95,19 @@ def play_flmarket(path: Path, folder: Path, seed: int, *, real: bool) -> Played:
     """Play a job by ``flmarket run``; its log tells when each round ended."""
     with TemporaryDirectory() as out:
         own = [f"data.partition={folder}/partition.json"]
+        plugin = ["--plugin", str(PLUGINS[path.stem])] if path.stem in PLUGINS else []
         if not real or load_scenario(str(path)).training.eval_samples:  # flmarket's own files hold other images
             own.append(f"services.service.dataset={folder}/images.npz")
         program = str(Path(sys.executable).with_name("flmarket"))
-        options = ["--quiet", "--seed", str(seed), "--out", out, *[word for value in own for word in ("--set", value)]]
+        options = [
+            *plugin,
+            "--quiet",
+            "--seed",
+            str(seed),
+            "--out",
+            out,
+            *[word for value in own for word in ("--set", value)],
+        ]
         whole = contest.watched([program, "run", str(path), *options], os.environ)
         [log] = Path(out).rglob("run.log")
         rounds = [line.split(" INFO ")[0] for line in log.read_text().splitlines() if " INFO round " in line]
@@ -107,6 +120,8 @@ def play_flmarket(path: Path, folder: Path, seed: int, *, real: bool) -> Played:
 def bench(report: Report, name: str, repeat: int) -> None:
     """Play one job, in turns."""
     path = contest.HERE / "peers" / f"{name}.toml"
+    if name in PLUGINS:
+        load_plugin(PLUGINS[name])
     commands = contest.installed() | {"plain": contest.plain()}
     took: dict[str, list[Played]] = {who: [] for who in ("flmarket", *commands)}
     with TemporaryDirectory() as folder:
@@ -134,8 +149,8 @@ def bench(report: Report, name: str, repeat: int) -> None:
 def _finish(report: Report, who: str, played: list[Played], *, real: bool) -> None:
     report.figure(f"{who}, peak memory", "MB", [it.memory for _, it in played])
     if real:
-        accuracies = [100 * fmean(it["accuracies"][-LAST:]) for it, _ in played]
-        report.figure(f"{who}, accuracy, mean of the last {LAST} rounds", "%", accuracies)
+        last = [it["accuracies"][-LAST:] for it, _ in played]
+        report.figure(f"{who}, accuracy, mean of the last {len(last[0])} rounds", "%", [100 * fmean(it) for it in last])
 
 
 def main() -> None:
