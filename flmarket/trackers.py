@@ -15,6 +15,7 @@ from flmarket.core.home import expanded
 from flmarket.core.names import unknown
 from flmarket.core.plugin_errors import describe
 from scenarios.file.differences import flattened
+from scenarios.logs.outside import require_folder_place
 from scenarios.running.observer import Tracker
 from scenarios.running.options import Place
 from scenarios.running.runner import Run
@@ -24,15 +25,17 @@ class TensorBoard(Tracker):
     """Writes the curves of each run to a folder of its own in one for TensorBoard (extra ``tensorboard``)."""
 
     def __init__(self, folder: Place = "tensorboard") -> None:
-        """Track runs below a folder, which is made when the first one begins."""
+        """Track runs below a folder, which is made if need be."""
         require_extra("tensorboard", "flmarket.TensorBoard", "TensorBoard and PyTorch", "tensorboard", "torch")
         self._folder, self._writers = expanded(folder), dict[Path, Any]()
+        require_folder_place(self._folder)
 
     def begin(self, run: Run) -> None:
         """Begin a run's curves, in place of those that are there."""
         from torch.utils.tensorboard import SummaryWriter
 
-        folder = self._folder.joinpath(*run.directory.path.parts[-3:])
+        *_, market, policy, seed = run.directory.path.parts
+        folder = self._folder / market / f"{policy}-{seed}"  # no directory of a run, should it be the folder of runs
         self._writers[run.directory.path] = SummaryWriter(str(folder), purge_step=0)
 
     def round(self, run: Run, number: int, values: Mapping[str, float]) -> None:

@@ -92,7 +92,8 @@ def test_tensorboard_has_a_curve_for_each_number(scenario: flmarket.Scenario, tm
         tracker = flmarket.TensorBoard(tmp_path / "curves")
         results = flmarket.run(scenario, "hqfa", out=tmp_path / "runs", progress=False, trackers=[tracker], fresh=fresh)
     [path] = results.paths
-    read = accumulator.EventAccumulator(str(tmp_path / "curves" / path.relative_to(tmp_path / "runs"))).Reload()
+    curves = tmp_path / "curves" / path.parts[-3] / f"{path.parts[-2]}-{path.parts[-1]}"
+    read = accumulator.EventAccumulator(str(curves)).Reload()
     points = [(it.step, round(it.value, 6)) for it in read.Scalars("digits/accuracy")]
     rounds = results.rounds[results.rounds["service"] == "digits"]
     assert points == list(zip(rounds["round"], rounds["accuracy"], strict=True))

@@ -213,9 +213,12 @@ def test_a_mistake_is_named_with_status_2_and_no_traceback(
 def test_the_command_names_trackers(flmarket: Callable[..., Done], tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     few = ("run", "quickstart", "--backend", "surrogate", "--rounds", "2")
-    done = flmarket(*few, "--track", "tensorboard=curves", cwd=tmp_path)
+    done = flmarket(*few, "--track", "tensorboard=runs", cwd=tmp_path)  # also the folder of runs
     assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("curves/quickstart-*/as-configured/seed-0000/events.*"))) == 1
+    assert len(list(tmp_path.glob("runs/quickstart-*/as-configured-seed-0000/events.*"))) == 1
+    (tmp_path / "file").touch()
+    done = flmarket(*few, "--track", "tensorboard=file", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "file: cannot be made: File exists\n")
     done = flmarket(*few, "--track", "tensorbord", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--track tensorbord: unknown tracker 'tensorbord'; did you mean 'tensorboard'?" in done.stderr
