@@ -170,7 +170,7 @@ def find_logs(
     else:
         own = path.with_name(f"{path.name}.csv")
         candidates = [own] if own.exists() else sorted(path.parent.glob(f"{escape(path.name)}-seed*.csv"))
-    return [log for log in candidates if is_log(log)]
+    return [log for log in candidates if log.is_file() and is_log(log)]  # who opens a pipe waits for its writer
 
 
 def is_log(path: Path) -> bool:

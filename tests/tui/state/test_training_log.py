@@ -202,3 +202,8 @@ def test_what_is_read_is_what_train_writes() -> None:
     assert set(training.NEEDED) <= set(LOG_COLUMNS)
     assert set(training.METRICS) < set(BASELINE_COLUMNS)
     assert training.PARTS == FIFTHS
+
+
+def test_a_pipe_is_no_log_and_nobody_waits_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert find_logs(tmp_path) == []
