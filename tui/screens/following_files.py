@@ -7,7 +7,7 @@ from textual import work
 from textual.screen import Screen
 from textual.timer import Timer
 
-INTERVAL = 0.5  # seconds between two looks
+INTERVAL, AT_REST = 0.5, 2.0  # seconds between two looks; where the last one found nothing new
 
 SHARE = 20  # A look takes at most this part of the time: one that takes long, on a slow disk, comes less often
 
@@ -22,9 +22,10 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         self._timer: Timer | None = None
         self._looking = False
         self._looked_once = False
+        self._seen: Seen | None = None
 
     def see(self) -> Seen:
-        """Look at the files. Called in a thread, because their disk may be slow."""
+        """Look at the files; return what differs where they do. Called in a thread: their disk may be slow."""
         raise NotImplementedError
 
     def take(self, seen: Seen) -> None:
@@ -70,9 +71,11 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         self._looking = False
         if not self._looked_once:  # the first look reads everything, and says nothing about the next ones
             self._looked_once, took = True, 0.0
+        pause = AT_REST if seen == self._seen else INTERVAL
+        self._seen = seen
         self.take(seen)
         if not self.is_mounted:
             return
         self.draw()
         if self.is_current:
-            self._timer = self.set_timer(max(INTERVAL, SHARE * took), self._look_again)
+            self._timer = self.set_timer(max(pause, SHARE * took), self._look_again)

@@ -24,7 +24,7 @@ from tui.widgets.zoom import MOVE, ZOOM, Zooming, ZoomPlot
 NO_BASELINES = "no levels: they are recorded where the training plays the surrogate"
 
 
-class TrainingScreen(FollowingScreen[None], Zooming):
+class TrainingScreen(FollowingScreen[Sequence[object]], Zooming):
     """Shows the learning curves of one training or of several, and what the chosen one's agent prefers."""
 
     BINDINGS = named(
@@ -66,11 +66,10 @@ cut into fifths by their bid, and again by their DQI."""
         yield Static("", id="training-detail")
         yield KeyBar()
 
-    def see(self) -> None:
-        for feed in self.feeds:
-            feed.look()
+    def see(self) -> Sequence[object]:
+        return [feed.look() for feed in self.feeds]
 
-    def take(self, seen: None) -> None:
+    def take(self, seen: Sequence[object]) -> None:
         self._read = True
 
     @property

@@ -89,8 +89,8 @@ class TrainingFeed:
         rate = self.pace.rate() if self.state is RunState.RUNNING else None
         return None if rate is None or self.total is None else max(0, self.total - len(self.episodes)) / rate
 
-    def look(self) -> None:
-        """Read the files that have changed."""
+    def look(self) -> object:
+        """Read the files that have changed; return what differs where they have."""
         looked = bool(self._stamps)
         record = self.log.with_suffix(".training") / "record"
         if changed := self._has_changed(self.log):
@@ -102,6 +102,7 @@ class TrainingFeed:
         if self._has_changed(preferences := record / "preferences.csv"):
             self.preferences = [one for row in _table(preferences) if (one := _preference(row)) is not None]
         self._set_state(changed)
+        return self.state, dict(self._stamps)
 
     def _set_state(self, changed: bool) -> None:
         # Looked at only where it may be held: for the moment of the look, no other process can take it.

@@ -20,7 +20,7 @@ from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
-from tui.screens.following_files import INTERVAL
+from tui.screens.following_files import AT_REST, INTERVAL
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
@@ -171,9 +171,21 @@ async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
     app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
     async with app.run_test() as pilot:
         screen = await batch(pilot)
-        await until(pilot, lambda: screen._timer)
-        assert screen._timer is not None
-        assert screen._timer._interval == INTERVAL
+        await until(pilot, lambda: pause(screen) == INTERVAL)
+
+
+def pause(screen: BatchScreen) -> float:
+    """The seconds that a screen waits before it looks again."""
+    return screen._timer._interval if screen._timer is not None else 0.0
+
+
+async def test_where_nothing_is_new_it_looks_less_often(tmp_path: Path) -> None:
+    app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
+    async with app.run_test() as pilot:
+        screen = await batch(pilot)
+        await until(pilot, lambda: pause(screen) == AT_REST)
+        (tmp_path / "small-0123abcd" / "hqfa" / "seed-0001").mkdir(parents=True)
+        await until(pilot, lambda: pause(screen) == INTERVAL)
 
 
 @pytest.mark.slow
