@@ -128,6 +128,10 @@ class MarketApp(App[None]):
         if self.screen_stack or not isinstance(message, InputEvent):  # else a key that was pressed as the app ended
             await super()._dispatch_message(message)
 
+    async def _check_bindings(self, *key: Any, **more: Any) -> bool:
+        await self.screen._mounted_event.wait()  # a key may be faster than the screen that the one before it opens
+        return await super()._check_bindings(*key, **more)
+
     async def on_event(self, event: Event) -> None:
         if isinstance(event, Key) and not event.is_forwarded:
             before, self._before = self._before, event.key

@@ -1,6 +1,7 @@
 """An exception in a screen ends the app with a traceback; live runs resume from checkpoints."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,3 +60,11 @@ async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp)
     assert not app.screen_stack
     await app._dispatch_message(Key("x", "x"))
     assert not app.crashed
+
+
+async def test_a_key_may_be_faster_than_the_screen_that_the_one_before_it_opens(app: MarketApp, small: Path) -> None:
+    async with app.run_test() as pilot:
+        app.show_batch(small)
+        await app._on_key(Key("space", " "))
+        await pilot.pause()
+        assert "Only runs that have begun can be marked." in [note.message for note in app._notifications]

@@ -31,7 +31,6 @@ ESCAPES = (
 )
 KEYS = (*string.digits, *string.ascii_letters, *string.punctuation, " ", *ESCAPES * 3, b"\xff")
 PAUSES = (0.0, 0.01, 0.03, 0.1)  # seconds between two keys
-SUSPENDED = (128 + signal.SIGTSTP, 128 + signal.SIGSTOP)  # the latter while it starts
 SOON = 10.0  # seconds in which the app's processes are gone after its end
 
 
@@ -100,13 +99,13 @@ class App:
         """Suspend it by key or signal, and resume it; yield what is wrong."""
         if self._random.random() < 0.5:
             self._kill(signal.SIGTSTP)
-        while self.status is None:
-            self._terminal.type("\x1a")  # again, as the first key ends a demo and does nothing else
-            self._wait(5)
+        else:
+            self._terminal.type("x\x1a")  # the first key may do no more than end a demo
+        self._terminal.wait_until(lambda: self.status is not None)
         yield from self.restored("suspended")
-        while self.status in SUSPENDED:
+        if self.status == 128 + signal.SIGTSTP:
             self._shell("fg")
-            self._wait(self._random.uniform(0.5, 2))
+            self._wait(self._random.uniform(0, 1))
 
     def end(self) -> Iterator[str]:
         """End it by a signal, or by the key; yield what is wrong."""
