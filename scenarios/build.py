@@ -265,8 +265,8 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
     clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
-    shocks = tuple(interventions(scenario))
-    return Market(clients, specs, clock, scenario.rounds, federation, seed, shocks, mechanism, there)
+    changes = tuple(interventions(scenario))
+    return Market(clients, specs, clock, scenario.rounds, federation, seed, changes, mechanism, there)
 
 
 def interventions(scenario: Scenario) -> Iterator[Intervention]:

@@ -15,8 +15,8 @@ from tui.state.watched_run import Session
 @pytest.mark.parametrize(
     ("word", "command", "key"),
     [
-        ("fork", "Shock", "i"),
-        ("intervention", "Shock", "i"),
+        ("fork", "Intervene", "i"),
+        ("intervention", "Intervene", "i"),
         ("compare", "Compare", "c"),
         ("export", "Export", "x"),
         ("csv", "Export", "x"),

@@ -88,7 +88,7 @@ An offer that lost a draw counts with +0. Under other mechanisms than the paper'
 spend: in refused offers (outbid or dropped), and above the price of served ones; with its share of all that it offered.
 [b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
 [b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or a
-shock began, and the worst round of each service. It is the first page once the run is over."""
+intervention began, and the worst round of each service. It is the first page once the run is over."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -214,8 +214,8 @@ class Summary(Page):
         if found:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
         for event in found:
-            shock = event.service is None
-            color = tint(rounds.app, "warning") if shock else Style.parse(series_color(event.service or 0))
+            intervention = event.service is None
+            color = tint(rounds.app, "warning") if intervention else Style.parse(series_color(event.service or 0))
             self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)
         self.count = len(self.lines)
         self.label = 0  # each line has a label of its own width

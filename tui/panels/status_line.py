@@ -78,11 +78,14 @@ class StatusLine(Static):
             for c in (session.scenario.interventions if session.scenario else ())
             if c.round == view.round
         ]
-        shock = f" · shock: {', '.join(changes)}" if changes else ""
+        intervention = f" · intervention: {', '.join(changes)}" if changes else ""
         faint = tint(self.app, "foreground", dim=True)
         end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
         return Text.assemble(
-            (end, tint(self.app, "accent")), (words, faint), (shock, tint(self.app, "warning", bold=True)), no_wrap=True
+            (end, tint(self.app, "accent")),
+            (words, faint),
+            (intervention, tint(self.app, "warning", bold=True)),
+            no_wrap=True,
         )
 
 

@@ -20,7 +20,7 @@ from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.state.comparison import Group, common_rounds, compare, groups
 from tui.state.history import COMPARED
-from tui.state.run_names import caveats, name_of, original, shocked
+from tui.state.run_names import caveats, intervened, name_of, original
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
@@ -111,8 +111,8 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
 
     @property
     def service(self) -> int:
-        """The place of the service in the plot: at first that of a fork's shock, if it is of a service."""
-        found, names = shocked(self.sessions), self.services
+        """The place of the service in the plot: at first that of a fork's intervention, if it is of a service."""
+        found, names = intervened(self.sessions), self.services
         first = names.index(found) if found in names else 0
         return first if self._service is None else self._service
 

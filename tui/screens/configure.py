@@ -42,7 +42,7 @@ PANES = {
     "Services": "tab-services",
     "Training": "tab-training",
     "Timeline": "tab-timeline",
-    "Sweep, shocks": "tab-changes",
+    "Sweep, interventions": "tab-changes",
 }
 
 MARKET = ("name", "description", "rounds", "dqi", "market")

@@ -1,4 +1,4 @@
-"""The shock dialog: a new budget, policy, mechanism, K or set of offline clients, in a fork of the run."""
+"""The intervention dialog: a new budget, policy, mechanism, K or set of offline clients, in a fork of the run."""
 
 import tomllib
 
@@ -49,7 +49,7 @@ class InterventionDialog(Dialog[tuple[str, int]]):
         keys = [BUDGET.format(name) for name in names] + ["clients.cores", "clients.offline", MECHANISM]
         keys += [POLICY.format(name) for name in names]
         with Box():
-            yield Static("[b]Shock[/b]  a fork of the run with this change; the original is unchanged")
+            yield Static("[b]Intervention[/b]  a fork of the run with this change; the original is unchanged")
             yield Label("key")
             yield Select([(key, key) for key in keys], value=self._proposed, allow_blank=False, id="key", compact=True)
             yield Label("new value", id="value-label")
@@ -104,11 +104,11 @@ class InterventionDialog(Dialog[tuple[str, int]]):
             return
         number = self.query_one("#round", Input).value
         round_ = int(number) if number.isdigit() else 0
-        shocked, problems = forked(self._scenario, round_, {self._key: value}, self._left(round_))
-        if shocked is None:
+        intervened, problems = forked(self._scenario, round_, {self._key: value}, self._left(round_))
+        if intervened is None:
             self.show_problem("\n".join(problems))
         else:
-            self.dismiss((dumps(shocked), round_))
+            self.dismiss((dumps(intervened), round_))
 
     def _left(self, round_: int) -> set[str]:
         """Return the services that have left before a round, as far as the run has been played."""

@@ -62,7 +62,7 @@ class MarketScreen(PlaybackScreen):
                 "O", "jump('conflict', -1)", "Previous outbid: Previous round in which an offer is refused", show=False
             ),
             Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
-            Binding("i", "shock", "Shock: Change the market by an intervention, in a fork of the run"),
+            Binding("i", "intervene", "Intervene: Change the market by an intervention, in a fork of the run"),
             Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
             Binding("x", "export", "Export: Export a table as CSV, or a picture of the screen"),
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
@@ -269,7 +269,7 @@ class MarketScreen(PlaybackScreen):
 
     # Elsewhere
 
-    def action_shock(self) -> None:
+    def action_intervene(self) -> None:
         if self.session.scenario is None or not len(self.session.history):
             self.notify("A run can be forked once its first round is over.", severity="warning")
             return
@@ -284,11 +284,11 @@ class MarketScreen(PlaybackScreen):
         history = self.session.history
         return first > len(history) and all(row.status.gone for row in history[len(history)].services)
 
-    def _fork(self, shocked: tuple[str, int] | None) -> None:
-        if shocked is None:
+    def _fork(self, intervened: tuple[str, int] | None) -> None:
+        if intervened is None:
             self._runs.release()
             return
-        scenario, round_ = shocked
+        scenario, round_ = intervened
         fork = self._runs.fork(self.session, scenario, round_, paused=self.session.state is RunState.PAUSED)
         self._navigator.show_fork(fork, self.selected)
         self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)

@@ -138,7 +138,7 @@ class RunsFolder:
 
 
 def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
-    """Return what distinguishes scenarios of one name, for each of their folders of which values or shocks tell it."""
+    """Return what distinguishes scenarios of one name, for each of their folders of which values or interventions tell it."""
     by_name: dict[str, dict[Path, Values]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
         by_name[scenario_name(folder.name)][folder] = scenario
@@ -148,8 +148,8 @@ def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
         differing, words = distinguishing(flat), {}
         for same in alike(flat):
             rivals = [twins[folder].interventions for folder in same]
-            for folder, shocks in zip(same, rivals, strict=True):
-                changes = intervention_words(shocks, rivals) or ["original"] * (len(same) > 1)
+            for folder, interventions in zip(same, rivals, strict=True):
+                changes = intervention_words(interventions, rivals) or ["original"] * (len(same) > 1)
                 values = differing.get(folder)
                 words[folder] = ", ".join([*([values_text(values)] if values else []), *changes])
         counts = Counter(words.values())

@@ -55,7 +55,7 @@ class Session(Watched):
         self.world: World | None = None  # None until it is known
         self.directory: Path | None = None  # the run's directory; None until it is known
         self.policy, self.seed, self.hash8 = "", 0, ""
-        self.market = ""  # the text of the scenario without policies and shocks; empty until it is known
+        self.market = ""  # the text of the scenario without policies and interventions; empty until it is known
         self.pace = Pace()  # how fast the run is
         # the values of its sweep point, by key; of another process's run they are known when it is complete
         self.sweep: Mapping[str, Any] = {}

@@ -20,8 +20,8 @@ code { user-select: all }
 
 
 _DECISIVE = (
-    "Of the first seed of each policy: the rounds in which a service left or a shock began, and the worst of each "
-    "service. The command, started in the folder in which this page was made, shows the round in the terminal."
+    "Of the first seed of each policy: the rounds in which a service left or an intervention began, and the worst of "
+    "each service. The command, started in the folder in which this page was made, shows the round in the terminal."
 )
 
 

@@ -16,14 +16,14 @@ class Decisive:
 
     round: int  # its number
     words: str  # what happened
-    service: int | None = None  # the place of the service that it is about; None for a shock
+    service: int | None = None  # the place of the service that it is about; None for an intervention
 
 
 def decisive(run: RunResult) -> list[Decisive]:
     """Return the rounds that decided a run, in order.
 
-    They are the rounds in which a service met its target and left, those in which a shock began, and for each service
-    the one in which most of the money that it offered was not spent.
+    They are the rounds in which a service met its target and left, those in which an intervention began, and for each
+    service the one in which most of the money that it offered was not spent.
     """
     services, last = run.setting.services, len(run["spent"])
     found = [
@@ -33,7 +33,7 @@ def decisive(run: RunResult) -> list[Decisive]:
     ]
     for change in run.setting.scenario.interventions:
         if change.round <= last:
-            found.append(Decisive(change.round, f"shock: {change.key} = {value_text(change.value)}"))
+            found.append(Decisive(change.round, f"intervention: {change.key} = {value_text(change.value)}"))
     wasted = np.rint(MICRO * run.wasted).astype(np.int64)
     for m, place in enumerate(wasted.argmax(axis=0).tolist()):
         if money := int(wasted[place, m]):

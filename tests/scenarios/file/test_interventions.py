@@ -20,7 +20,7 @@ from support.federations import StubFederation
 from support.runs import round_text
 
 BASE = """\
-name = "shocks"
+name = "interventions"
 rounds = 6
 dqi = "published"
 [clients]
@@ -46,8 +46,8 @@ policy = "POLICY"
 """
 
 
-def text(*shocks: tuple[int, str, str], policy: str = "lcfa") -> str:
-    tables = [f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in shocks]
+def text(*interventions: tuple[int, str, str], policy: str = "lcfa") -> str:
+    tables = [f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in interventions]
     return BASE.replace("POLICY", policy) + "".join(tables)
 
 
@@ -59,7 +59,7 @@ def reports(scenario: Scenario) -> list[RoundReport]:
 
 
 @pytest.mark.parametrize(
-    ("shock", "message"),
+    ("intervention", "message"),
     [
         ((7, "clients.cores", "1"), "must be at most the 6 rounds, not 7"),
         ((0, "clients.cores", "1"), "greater than or equal to 1, not 0"),
@@ -76,9 +76,9 @@ def reports(scenario: Scenario) -> list[RoundReport]:
         ((2, "clients.offline", "[1, 1]"), "names a client twice"),
     ],
 )
-def test_what_is_wrong_is_said(shock: tuple[int, str, str], message: str) -> None:
+def test_what_is_wrong_is_said(intervention: tuple[int, str, str], message: str) -> None:
     with pytest.raises(ScenarioError) as raised:
-        parse(text(shock))
+        parse(text(intervention))
     assert message in str(raised.value)
     assert len(raised.value.problems) == 1
 
@@ -89,9 +89,12 @@ def test_the_same_key_twice_in_a_round_is_refused() -> None:
 
 
 def test_they_are_part_of_the_scenario_and_its_hash() -> None:
-    plain, shocked = parse(text()), parse(text((3, "clients.offline", "[1, 4]"), (2, "services.one.a.budget", "2.5")))
-    assert parse(dumps(shocked)) == shocked
-    assert digest(plain) != digest(shocked)
+    plain, intervened = (
+        parse(text()),
+        parse(text((3, "clients.offline", "[1, 4]"), (2, "services.one.a.budget", "2.5"))),
+    )
+    assert parse(dumps(intervened)) == intervened
+    assert digest(plain) != digest(intervened)
 
 
 def test_conditions_of_a_round_follow_from_the_round_alone() -> None:
@@ -109,14 +112,14 @@ def test_conditions_of_a_round_follow_from_the_round_alone() -> None:
 
 
 def test_a_market_plays_under_them_from_their_round_on_in_the_same_world() -> None:
-    shocks = (
+    interventions = (
         (3, "services.one.a.budget", "4"),
         (4, "clients.offline", "[0, 2]"),
         (5, "clients.cores", "1"),
         (6, "clients.offline", "[]"),
     )
-    shocked, plain = parse(text(*shocks)), parse(text())
-    changed, before = reports(shocked), reports(plain)
+    intervened, plain = parse(text(*interventions)), parse(text())
+    changed, before = reports(intervened), reports(plain)
     assert [round_text(r) for r in changed[:2]] == [round_text(r) for r in before[:2]]
     assert [r.services[0].budget for r in changed] == [10_000_000] * 2 + [4_000_000] * 4
     assert all(r.services[0].offered <= 4_000_000 for r in changed[2:])
@@ -125,8 +128,8 @@ def test_a_market_plays_under_them_from_their_round_on_in_the_same_world() -> No
         assert not ({0, 2} & wanted) or report.round not in (4, 5)
         per_client = [sum(o.client == c and o.core is not None for o in report.offers) for c in range(6)]
         assert max(per_client) <= (1 if report.round >= 5 else 2)
-    # Bids are what they would have been: the draw knows nothing of shocks.
-    world, other = World(shocked, 1), World(plain, 1)
+    # Bids are what they would have been: the draw knows nothing of interventions.
+    world, other = World(intervened, 1), World(plain, 1)
     for n in range(1, 7):
         assert (world.qualities(n).bid == other.qualities(n).bid).all()
     assert world.conditions(4).offline == {0, 2}

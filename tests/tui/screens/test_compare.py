@@ -70,7 +70,7 @@ def test_names_what_makes_a_comparison_unfair(play_small: Play, scenario_text: s
     assert caveats([one, other]) == []
     other.seed, other.hash8 = 2, "11111111"
     assert caveats([one, other]) == [
-        "different markets (settings, sweep values or shocks)",
+        "different markets (settings, sweep values or interventions)",
         "different seeds: part of the difference is chance",
     ]
     one.version, other.version = "0.1.0", "0.2.0"
@@ -157,17 +157,19 @@ def test_a_run_without_rounds_keeps_nobody_back(play_small: Play) -> None:
 
 def forked(play: Play, text: str) -> tuple[Session, Session]:
     """A fork and its original."""
-    shock = '[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [3, 7]\n'
-    fork, original = play(text + shock), play(text)
+    intervention = '[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [3, 7]\n'
+    fork, original = play(text + intervention), play(text)
     fork.hash8, fork.hurry = "11111111", 3
     return fork, original
 
 
-def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_small: Play, scenario_text: str) -> None:
+def test_a_fork_is_named_after_its_intervention_and_compared_with_its_original(
+    play_small: Play, scenario_text: str
+) -> None:
     sessions = forked(play_small, scenario_text)
     names = [name_of(session, sessions) for session in sessions]
     assert names == ["clients.offline = [3, 7] from round 4", "as-configured"]
-    assert caveats(sessions) == ["the same market until the shock in round 4"]
+    assert caveats(sessions) == ["the same market until the intervention in round 4"]
     assert original(sessions) == 1
     sessions[0].hurry = 0  # opened again from its directory
     assert original(sessions) == 1
@@ -175,8 +177,8 @@ def test_a_fork_is_named_after_its_shock_and_compared_with_its_original(play_sma
 
 
 def test_a_fork_s_name_begins_with_the_service_so_that_its_value_is_seen(play_small: Play, scenario_text: str) -> None:
-    shock = '[[interventions]]\nround = 4\nkey = "services.alpha.budget"\nvalue = 7\n'
-    sessions = play_small(scenario_text + shock), play_small(scenario_text)
+    intervention = '[[interventions]]\nround = 4\nkey = "services.alpha.budget"\nvalue = 7\n'
+    sessions = play_small(scenario_text + intervention), play_small(scenario_text)
     sessions[0].hash8 = "11111111"
     assert name_of(sessions[0], sessions) == "alpha.budget = 7 from round 4"
 
@@ -187,7 +189,7 @@ async def test_the_original_is_the_baseline_until_another_is_chosen(
     async with comparing(app, forked(play_small, scenario_text), (160, 48)) as (pilot, screen):
         words = status(screen)
         assert "2 as-configured · round 12 ✔ complete (baseline)" in words
-        assert "the same market until the shock in round 4" in words
+        assert "the same market until the intervention in round 4" in words
         assert "clients.offline = [3, 7] from round 4" in str(screen.query_one(CompareTable).cell(0, "run"))
         await pilot.press("b")
         assert "from round 4 · round 12 ✔ complete (baseline)" in status(screen)

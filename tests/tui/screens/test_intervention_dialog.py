@@ -1,4 +1,4 @@
-"""The shock dialog: what it proposes, and what it refuses because it would change nothing."""
+"""The intervention dialog: what it proposes, and what it refuses because it would change nothing."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +22,8 @@ Play = Callable[..., Session]
 LATER = '[[interventions]]\nround = 6\nkey = "clients.cores"\nvalue = 2\n'
 
 
-async def shock(pilot: Pilot[None], key: str, value: str, round_: int) -> str:
-    """Ask for a shock; return the problem that the dialog shows."""
+async def intervention(pilot: Pilot[None], key: str, value: str, round_: int) -> str:
+    """Ask for an intervention; return the problem that the dialog shows."""
     dialog = pilot.app.screen
     assert isinstance(dialog, InterventionDialog)
     dialog.query_one("#key", Select).value = key
@@ -59,17 +59,17 @@ async def test_the_next_round_is_proposed_while_a_service_has_yet_to_arrive(
         assert app.screen.query_one("#round", Input).value == str(left + 1)
 
 
-async def test_a_shock_on_a_service_that_has_left_is_refused(app: MarketApp, play_small: Play) -> None:
+async def test_an_intervention_on_a_service_that_has_left_is_refused(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     [left, *_] = session.history.exits
     async with watching(app, session) as (pilot, _):
         await pilot.press("i")
-        problem = await shock(pilot, "services.alpha.budget", "5", left + 1)
+        problem = await intervention(pilot, "services.alpha.budget", "5", left + 1)
         assert problem == f"alpha has left the market before round {left + 1}; choose an earlier round"
-        assert not await shock(pilot, "services.alpha.budget", "5", left)  # its last round
+        assert not await intervention(pilot, "services.alpha.budget", "5", left)  # its last round
 
 
-async def test_a_shock_after_all_services_have_left_is_refused(
+async def test_an_intervention_after_all_services_have_left_is_refused(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
     text = scenario_text[: scenario_text.index("[[services]]", scenario_text.index("alpha"))]
@@ -78,7 +78,7 @@ async def test_a_shock_after_all_services_have_left_is_refused(
     assert ended < 11
     async with watching(app, session) as (pilot, _):
         await pilot.press("i")
-        problem = await shock(pilot, "clients.cores", "2", ended + 1)
+        problem = await intervention(pilot, "clients.cores", "2", ended + 1)
         assert problem == f"all services have left the market before round {ended + 1}; choose an earlier round"
 
 
@@ -95,16 +95,16 @@ async def test_a_shock_after_all_services_have_left_is_refused(
         ),
     ],
 )
-async def test_a_shock_that_changes_nothing_is_refused(
+async def test_an_intervention_that_changes_nothing_is_refused(
     app: MarketApp, play_small: Play, scenario_text: str, key: str, value: str, round_: int
 ) -> None:
     async with watching(app, play_small(f"{scenario_text}\n{LATER}")) as (pilot, _):
         await pilot.press("i")
-        problem = await shock(pilot, key, value, round_)
+        problem = await intervention(pilot, key, value, round_)
         assert problem == f"{key} has this value in round {round_} already; enter another one"
 
 
-async def test_what_a_later_shock_of_the_scenario_changes_again_is_a_change(
+async def test_what_a_later_intervention_of_the_scenario_changes_again_is_a_change(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
     chosen: list[tuple[str, int] | None] = []
@@ -112,7 +112,7 @@ async def test_what_a_later_shock_of_the_scenario_changes_again_is_a_change(
     async with app.run_test(size=(100, 30)) as pilot:
         app.push_screen(InterventionDialog(session, 4, 0), chosen.append)
         await pilot.pause()
-        assert not await shock(pilot, "clients.cores", "1", 6)
+        assert not await intervention(pilot, "clients.cores", "1", 6)
     [found] = chosen
     assert found is not None
     assert [(change.round, change.value) for change in parse(found[0]).interventions] == [(6, 1)]
@@ -138,9 +138,9 @@ async def test_policies_and_the_mechanism_can_be_changed(
         app.screen.query_one("#key", Select).value = key
         await pilot.pause()
         assert app.screen.query_one("#value", Input).value == before
-        problem = await shock(pilot, key, before, 4)
+        problem = await intervention(pilot, key, before, 4)
         assert problem == f"{key} has this value in round 4 already; enter another one"
-        assert not await shock(pilot, key, after, 4)
+        assert not await intervention(pilot, key, after, 4)
     [found] = chosen
     assert found is not None
     [change] = parse(found[0]).interventions
@@ -152,7 +152,7 @@ async def test_an_error_goes_when_something_is_changed(app: MarketApp, play_smal
     async with watching(app, session) as (pilot, _):
         for change in ("key", "value", "round"):
             await pilot.press("i")
-            assert await shock(pilot, "services.beta.budget", "12", 4)
+            assert await intervention(pilot, "services.beta.budget", "12", 4)
             dialog = app.screen
             if change == "key":
                 dialog.query_one("#key", Select).value = "clients.offline"

@@ -145,8 +145,8 @@ async def test_the_grid_shows_the_price_that_was_paid(play_small: Callable[..., 
 
 
 def test_offline_clients_are_said_to_be(play_small: Callable[..., Session], scenario_text: str) -> None:
-    shocks = '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [5]\n'
-    session = play_small(scenario_text + shocks)
+    interventions = '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [5]\n'
+    session = play_small(scenario_text + interventions)
     assert session.world is not None
     assert Book(session.history[1], session.world).line(0, 5).verdict is not Verdict.OFFLINE
     line = Book(session.history[2], session.world).line(0, 5)

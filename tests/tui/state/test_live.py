@@ -112,7 +112,7 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
 
 
 @pytest.mark.slow
-async def test_a_shock_forks_the_run_and_a_headless_run_gives_the_same_bytes(
+async def test_a_intervention_forks_the_run_and_a_headless_run_gives_the_same_bytes(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
     from tui.screens.intervention_dialog import InterventionDialog

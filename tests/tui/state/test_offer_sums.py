@@ -95,13 +95,13 @@ def test_a_long_run_is_read_in_pieces(play_small: Play) -> None:
 def test_the_decisive_rounds_are_exits_shocks_and_the_first_with_the_most_money_not_spent(
     play_small: Play, scenario_text: str
 ) -> None:
-    shock = '[[interventions]]\nround = 3\nkey = "clients.offline"\nvalue = [1]\n'
-    session = play_small(scenario_text + shock)
+    intervention = '[[interventions]]\nround = 3\nkey = "clients.offline"\nvalue = [1]\n'
+    session = play_small(scenario_text + intervention)
     found = decisive(result_at(session, 12))
     assert [event.round for event in found] == sorted(event.round for event in found)
     words = {event.words: event.round for event in found}
     assert words["alpha reaches its target and leaves"] == session.history.exits[0]
-    assert words["shock: clients.offline = [1]"] == 3
+    assert words["intervention: clients.offline = [1]"] == 3
     for last in (5, 12):
         rounds = list(session.history)[:last]
         for m, name in enumerate(("alpha", "beta", "gamma")):

@@ -73,8 +73,8 @@ async def test_a_fork_does_not_wait(app: MarketApp, small: Path) -> None:
         app.runs.most = 1
         session = app.runs.start(start_of(small, speed=2), "small")
         await until(pilot, lambda: len(session.history) >= 2, "two rounds")
-        shock = '[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [1]\n'
-        fork = app.runs.fork(session, start_of(small).scenario + shock, 2, paused=False)
+        intervention = '[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [1]\n'
+        fork = app.runs.fork(session, start_of(small).scenario + intervention, 2, paused=False)
         await until(pilot, lambda: len(fork.history) >= 2, "the fork")
 
 
