@@ -138,7 +138,7 @@ class RunsFolder:
 
 
 def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
-    """Return what distinguishes scenarios of one name, for each of their folders of which values or interventions tell it."""
+    """Return what tells scenarios of one name apart, for each folder where values or interventions do."""
     by_name: dict[str, dict[Path, Values]] = defaultdict(dict)
     for folder, scenario in scenarios.items():
         by_name[scenario_name(folder.name)][folder] = scenario

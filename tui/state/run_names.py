@@ -63,7 +63,7 @@ def original(sessions: Sequence[Session]) -> int:
 
 
 def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
-    """Return what distinguishes a run's market from those of the other runs: interventions, a sweep's values, or its hash."""
+    """Return what tells a run's market from those of the others: interventions, a sweep's values, or its hash."""
     known = [other for other in sessions if other.scenario is not None]
     if session.scenario is None or len({other.hash8 for other in known}) == 1:
         return []
@@ -94,7 +94,7 @@ def _common_interventions(sessions: Sequence[Session]) -> list[Intervention]:
 
 
 def intervened(sessions: Sequence[Session]) -> str:
-    """Return the service that the first intervention changes in which markets differ; empty if it changes no service."""
+    """Return the service of the first intervention in which markets differ; empty if it changes no service."""
     first = min(_own_interventions(sessions), key=lambda change: change.round, default=None)
     return (first and service_of(first.key)) or ""
 

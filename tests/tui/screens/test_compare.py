@@ -163,7 +163,7 @@ def forked(play: Play, text: str) -> tuple[Session, Session]:
     return fork, original
 
 
-def test_a_fork_is_named_after_its_intervention_and_compared_with_its_original(
+def test_a_fork_has_the_name_of_its_intervention_and_its_original_beside_it(
     play_small: Play, scenario_text: str
 ) -> None:
     sessions = forked(play_small, scenario_text)
