@@ -92,7 +92,7 @@ def test_a_long_run_is_read_in_pieces(play_small: Play) -> None:
     assert same(sums.at(12), counted_anew(session, 12))
 
 
-def test_the_decisive_rounds_are_exits_shocks_and_the_first_with_the_most_money_not_spent(
+def test_the_decisive_rounds_are_exits_interventions_and_the_first_with_the_most_money_not_spent(
     play_small: Play, scenario_text: str
 ) -> None:
     intervention = '[[interventions]]\nround = 3\nkey = "clients.offline"\nvalue = [1]\n'
