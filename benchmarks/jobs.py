@@ -140,7 +140,7 @@ def bench(report: Report, name: str, repeat: int) -> None:
         report.figure(f"{job}, flmarket, whole command", unit, sample)
     _finish(report, f"{job}, flmarket", ours, real=real)
     for who, theirs in took.items():
-        versus = f"{job}, {contest.PEERS.get(who, 'the plain loop')} {theirs[0][0]['version']}"
+        versus = f"{job}, {contest.PEERS.get(who, 'the plain loop, torch')} {theirs[0][0]['version']}"
         for part, measured in PARTS.items():
             report.times(f"{versus} against flmarket, {part}", *(list(map(measured, it)) for it in (theirs, ours)))
         _finish(report, versus, theirs, real=real)
