@@ -9,8 +9,8 @@ from typing import Any
 
 from fl.backends import BACKENDS
 from fl.training.regime import Regime
-from flmarket.core.errors import InputError
-from flmarket.core.names import unknown, unknown_plugin
+from flmarket.core.names import unknown_plugin
+from scenarios.builtin import builtin_names, builtin_path, builtin_text
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed
@@ -41,30 +41,6 @@ __all__ = [
     "with_policy",
     "with_rounds",
 ]
-
-_BUILTIN = FilePath(__file__).with_name("builtin")
-
-
-def builtin_names() -> list[str]:
-    """Return the names of the scenarios that come with flmarket."""
-    return sorted(path.stem for path in _BUILTIN.glob("*.toml"))
-
-
-def builtin_path(name: str) -> FilePath:
-    """Return the file of a built-in scenario.
-
-    Raises:
-        InputError: it is unknown; suggests the nearest name.
-    """
-    known = builtin_names()
-    if name not in known:
-        raise InputError(unknown("built-in scenario", name, known))
-    return _BUILTIN / f"{name}.toml"
-
-
-def builtin_text(name: str) -> str:
-    """Return the text of a built-in scenario. Errors as in ``builtin_path``."""
-    return builtin_path(name).read_text(encoding="utf-8")
 
 
 def load(source: str | FilePath, overrides: Overrides = (), *, catalogue: Catalogue | None = None) -> Scenario:

@@ -5,6 +5,7 @@ imported when it is used.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -15,7 +16,8 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Event, InputEvent, Key
+from textual.errors import NoWidget
+from textual.events import Event, InputEvent, Key, MouseDown
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.notifications import SeverityLevel
@@ -32,7 +34,7 @@ from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
 from tui.terminal import heed
-from tui.widgets.removed import is_removed
+from tui.widgets.removed import is_going, is_removed
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
@@ -107,6 +109,10 @@ class MarketApp(App[None]):
             self._runs = Runs(self._work, self._runner or WORKER)
         return self._runs
 
+    @property
+    def sessions(self) -> "Sequence[Session]":
+        return self._runs.sessions if self._runs is not None else ()
+
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
 
@@ -139,6 +145,10 @@ class MarketApp(App[None]):
                 if event.key == "g" != before:
                     return  # gg is one key
                 event, self._before = Key(meant, None), ""
+        elif isinstance(event, MouseDown):
+            with suppress(NoWidget):
+                if is_going(self.get_widget_at(event.x, event.y)[0]):
+                    return  # Textual fails on one that is still painted, but has no parent any more
         await super().on_event(event)
 
     def _handle_exception(self, error: Exception) -> None:

@@ -46,7 +46,7 @@ def commands(app: App[Any], navigator: Navigator, home: HomeScreen, screen: Scre
     for name in app.available_themes:
         yield SystemCommand(f"Theme {name}", "colours", partial(setattr, app, "theme", name))
     if not isinstance(screen, ModalScreen):  # a dialog is answered first
-        for session in navigator.runs.sessions:
+        for session in navigator.sessions:
             show = partial(navigator.show_market, session)
             yield SystemCommand(f"Go to {session.label}", session.state, show)
         folder = navigator.batch

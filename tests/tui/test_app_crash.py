@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from textual.css.query import NoMatches
-from textual.events import Key
+from textual.events import Key, MouseDown
 from textual.widget import Widget
 
 from support.screens import watching
@@ -68,3 +68,14 @@ async def test_a_key_may_be_faster_than_the_screen_that_the_one_before_it_opens(
         await app._on_key(Key("space", " "))
         await pilot.pause()
         assert "Only runs that have begun can be marked." in [note.message for note in app._notifications]
+
+
+async def test_a_click_on_a_widget_that_is_removed_does_nothing(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        widget = app.screen.query_one("#home-title")
+        where = widget.region
+        await widget.remove()
+        assert app.get_widget_at(where.x, where.y)[0] is widget  # still on the screen
+        for x in (where.x, 1000):
+            await app.on_event(MouseDown(widget, x, where.y, 0, 0, 1, False, False, False))

@@ -12,7 +12,7 @@ from des.money import MICRO
 from des.observation import Status
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
-from tui.style.colors import STATUS, STATUS_COLOR, series_color, sign, tint
+from tui.style.colors import series_color, sign, tint
 from tui.style.columns import Column
 from tui.style.formats import bar, percent, plain
 from tui.style.messages import Selected
@@ -33,6 +33,19 @@ COLUMNS = (
 )
 REST = 118  # cells of the other columns, about
 BARS = range(6, 31)  # cells of a bar
+
+STATUS = {
+    Status.TRAINING: "▶ training",
+    Status.REACHED: "✔ reached",
+    Status.LEFT: "⏏ left",
+    Status.WAITING: "… waiting",
+}
+STATUS_COLOR = {
+    Status.TRAINING: "primary",
+    Status.REACHED: "success",
+    Status.LEFT: "secondary",
+    Status.WAITING: "secondary",
+}
 
 
 class ServicesTable(TableView):

@@ -78,9 +78,15 @@ or in the folder given with --out. The newest come first."""
         yield KeyBar()
 
     def on_mount(self) -> None:
-        # Its imports would delay the first picture.
-        self.set_timer(LATER, self.action_reload)
+        self.set_timer(LATER, self._list_scenarios)
         self.set_interval(AGAIN, self._follow)
+
+    def _list_scenarios(self) -> None:
+        """List what takes no imports; then the rest."""
+        from tui.state.catalogue import scenarios
+
+        self._list(scenarios(self._navigator.folder, self._navigator.out))
+        self.set_timer(LATER, self.action_reload)
 
     def on_screen_resume(self) -> None:
         if self.entries:
@@ -89,7 +95,7 @@ or in the folder given with --out. The newest come first."""
     @property
     def _live(self) -> bool:
         played = any(entry.state in {"running", "incomplete"} for entry in self.entries)
-        return played or any(not session.over for session in self._navigator.runs.sessions)
+        return played or any(not session.over for session in self._navigator.sessions)
 
     def _follow(self) -> None:
         if self.is_active and self.entries and self._live:
@@ -97,11 +103,9 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        from tui.state.catalogue import beginnings, builtins, own_files, recent_runs, trainings
+        from tui.state.catalogue import entries
 
-        folder = self._navigator.folder
-        own = [*own_files(folder), *trainings(folder), *recent_runs(self._navigator.out)]
-        hand_over(self.app, self._list, [*([] if own else beginnings()), *builtins(), *own])
+        hand_over(self.app, self._list, entries(self._navigator.folder, self._navigator.out))
 
     def _list(self, found: "list[Entry]") -> None:
         self.entries = found
@@ -136,7 +140,7 @@ or in the folder given with --out. The newest come first."""
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
         from tui.style.run_states import signed
 
-        for place, session in enumerate(self._navigator.runs.sessions):
+        for place, session in enumerate(self._navigator.sessions):
             if matches(session.label, words):
                 state, marked = signed(session.state), session.directory in self.marked
                 yield f"open:{place}", cells(session.label, state, marked=marked), session
@@ -152,10 +156,9 @@ or in the folder given with --out. The newest come first."""
 
     def _preview(self) -> None:
         from tui.state.catalogue import Entry
-        from tui.state.watched_run import Session
 
         chosen = self.chosen
-        if isinstance(chosen, Session) and chosen.directory is not None:
+        if not (chosen is None or isinstance(chosen, Entry) or chosen.directory is None):
             chosen = Entry("run", chosen.label, chosen.directory)
         if isinstance(chosen, Entry):
             self.query_one(PreviewPane).ask(chosen)

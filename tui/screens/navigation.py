@@ -23,7 +23,11 @@ class Navigator(Protocol):
 
     @property
     def runs(self) -> "Runs":
-        """The open runs. The first access takes imports."""
+        """The open runs, with the processes that play them. The first access takes imports."""
+
+    @property
+    def sessions(self) -> "Sequence[Session]":
+        """The open runs, in the order in which they were opened."""
 
     def show_market(self, session: "Session") -> None:
         """Watch one run."""

@@ -7,7 +7,6 @@ from textual._context import active_app
 from textual.app import App
 from textual.color import Color
 
-from des.observation import Status
 from tui.style.contrast import legible, tinted
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
@@ -19,19 +18,6 @@ ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 FADE = 0.5  # how far the band of a curve moves towards the background
 
 FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
-
-STATUS = {
-    Status.TRAINING: "▶ training",
-    Status.REACHED: "✔ reached",
-    Status.LEFT: "⏏ left",
-    Status.WAITING: "… waiting",
-}
-STATUS_COLOR = {
-    Status.TRAINING: "primary",
-    Status.REACHED: "success",
-    Status.LEFT: "secondary",
-    Status.WAITING: "secondary",
-}
 
 
 def series_color(place: int, app: App[object] | None = None) -> str:

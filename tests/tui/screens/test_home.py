@@ -353,6 +353,7 @@ async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: C
         screen = await home(pilot)
         app.notify(HOSTILE, title=HOSTILE)
         listed = screen.query_one(OptionList)
+        await until(pilot, lambda: any(entry.is_run for entry in screen.entries), "the run")
         [place] = [n for n, option in enumerate(listed.options) if "[bold]x[b]" in str(option.prompt)]
         listed.highlighted = place
         await until(pilot, lambda: "of 12 rounds" in painted(app))

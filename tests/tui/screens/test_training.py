@@ -95,7 +95,7 @@ async def test_opened_from_home_keys_and_help(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         home = app.screen
         assert isinstance(home, HomeScreen)
-        await until(pilot, lambda: home.entries)
+        await until(pilot, lambda: any(entry.kind == "training" for entry in home.entries), "the training")
         offered = {found.title for found in app.get_system_commands(home)}
         assert {"Watch training mine", "Watch all runs", "Batch"} <= offered
         await pilot.press("slash", *"mine", "enter")

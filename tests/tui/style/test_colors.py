@@ -9,9 +9,10 @@ from textual.theme import BUILTIN_THEMES
 
 from support.screens import watching
 from tui.app import MarketApp
+from tui.panels.services import STATUS_COLOR
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
-from tui.style.colors import ANSI_SERIES, SERIES, STATUS_COLOR, series_color, tint
+from tui.style.colors import ANSI_SERIES, SERIES, series_color, tint
 from tui.style.formats import per_second
 from tui.widgets.key_bar import KeyBar
 
