@@ -335,6 +335,7 @@ async def test_a_list_of_choices_is_made_when_a_key_or_a_click_opens_it(app: Mar
         assert not screen.query(Select)  # those of all keys would take most of the time that the form takes
         found = row(screen, "market", "mechanism")
         found.query_one(Choice).focus()
+        await until(pilot, lambda: found.query_one(Choice).has_focus)
         await pilot.press("enter")
         await until(pilot, lambda: found.query(Select) and found.query_one(Select).expanded)
         await pilot.press("down", "enter")

@@ -120,7 +120,8 @@ def test_seeds_means_the_same_everywhere_and_goes_without_seed(
     command: str, tmp_path: Path, flmarket: Flmarket
 ) -> None:
     told = re.sub(r"[\s│]+", " ", flmarket(command, "--help", env={"COLUMNS": "200"}).stdout)
-    assert "a count (`10`: seeds 0 to 9), a list (`0,3,7`) or a range (`0..9`)." in told
+    count = "`2`: the first two" if command == "suite" else "`10`: seeds 0 to 9"
+    assert f"a count ({count}), a list (`0,3,7`) or a range (`0..9`)." in told
     assert "A single seed, instead of --seeds. Repeatable." in told
     what = {"train": ["--out", "agent"], "league": ["--policy", "hqfa", "--policy", "lcfa"]}.get(command, [])
     named = "hqfa" if command == "suite" else "quickstart"
