@@ -34,7 +34,6 @@ CELL = 8
 """Pixels of a picture from one letter to the next: a whole number, so that letters are alike and compress well."""
 WIDTH = 12.2
 """The same in the SVG."""
-COLORS = 64
 AGE = 49 * 3600
 """Seconds since the runs were played."""
 TRAINING = ("--backend", "surrogate", "--episodes", "60", "--evaluate-every", "5", "--out", "agents/mine")
@@ -150,7 +149,7 @@ def picture(show: Show, size: tuple[int, int], word: str) -> str:
 
 
 def write_small(svg: str, path: Path) -> None:
-    """Write a picture in few colours and pixels."""
+    """Write a picture in no more colours and pixels than it takes."""
     scale = CELL / WIDTH
     found = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg)
     assert found is not None  # noqa: S101 - Textual writes it
@@ -159,7 +158,7 @@ def write_small(svg: str, path: Path) -> None:
     png = path.with_suffix(".png")
     write_picture(svg.replace(found[0], size), png)
     with Image.open(png) as whole:
-        few = whole.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+        few = whole.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.convert("RGB").save(path, lossless=True, quality=100, method=6)
     png.unlink()
 

@@ -77,16 +77,20 @@ def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0)
             first = floor(low / worth + SLACK) * worth
             if first + gaps * worth >= high - SLACK * worth:
                 # A scale has two ticks wherever there is room for them.
-                ticks = floor((first + gaps * worth) / tick + SLACK) - ceil(first / tick - SLACK) + 1
-                lonely = 0 if tick <= span / 2 else 1 if ticks > 1 else 2
+                lonely = 0 if tick <= span / 2 else 1 if len(_places(low, high, tick)) > 1 else 2
                 found.append((lonely, float(f"{worth:.6g}"), abs(between - apart[len(apart) // 3]), tick, first, worth))
                 break
     if not found:  # a single cell
         return Axis(low, span, ())
     *_, tick, first, worth = min(found)
-    places = range(ceil(low / tick - SLACK), floor(high / tick + SLACK) + 1)
+    places = _places(low, high, tick)
     decimals = max(0, -floor(log10(tick) + SLACK))
     return Axis(first, worth, tuple((round((n * tick - first) / worth), f"{n * tick:.{decimals}f}") for n in places))
+
+
+def _places(low: float, high: float, tick: float) -> range:
+    """Return the multiples of a tick between two numbers."""
+    return range(ceil(low / tick - SLACK), floor(high / tick + SLACK) + 1)
 
 
 class Curve(NamedTuple):

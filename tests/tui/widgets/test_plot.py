@@ -118,6 +118,12 @@ def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbe
         assert picture == next_picture or after != before
 
 
+def test_the_axis_of_a_low_plot_has_two_ticks() -> None:
+    for cells in range(5, 10):
+        assert len(axis(19.5, 96.7, cells, UP).ticks) >= 2
+        assert len(axis(-0.12, 0.0, cells, UP).ticks) >= 2
+
+
 def test_rounds_are_counted_in_whole_numbers_at_every_width() -> None:
     for cells in range(2, 300):
         assert all("." not in label for _, label in axis(0, 10, cells, ACROSS, finest=1).ticks)
