@@ -60,7 +60,8 @@ def read_table(
         if text and not all(map(str.isprintable, found[known])):
             raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
         if key in scales:
-            micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
+            with np.errstate(over="ignore"):  # what is infinite then is too large
+                micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
             if not column.empty and not (np.abs(micro) < 2.0**63).all():
                 raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)

@@ -31,6 +31,7 @@ class PlaybackScreen(Screen[None]):
         self._redraw = Redraw(self, self.draw)
         self._player: Timer | None = None
         self._unfolding: Timer | None = None
+        self._unfolds = 0  # the round that unfolds
         self._parts: Iterator[int] = iter(())
 
     def draw(self) -> None:
@@ -132,11 +133,14 @@ class PlaybackScreen(Screen[None]):
         still = "NO_MOTION" in os.environ or self.app.animation_level == "none" or not self._navigator.settings.motion
         if not (still or pace is None or pace > SLOW):
             with suppress(LogError):  # which is shown when the round is drawn
-                self._parts = iter(parts(self.session.history[self.head.round].events))
+                self._unfolds = self.head.round
+                self._parts = iter(parts(self.session.history[self._unfolds].events))
                 self._next_part()
 
     def _next_part(self) -> None:
         self._fold()
+        if self.head.round != self._unfolds:  # the last round of a run, which may have fewer events, does not unfold
+            return
         self.head.event = next(self._parts, None)
         if self.head.event is not None:
             self._unfolding = self.set_timer(PART, self._next_part)

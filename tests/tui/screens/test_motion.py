@@ -63,3 +63,14 @@ async def test_a_key_switches_it_off_and_a_key_shows_the_whole_round_at_once(app
             await pilot.press("space")  # plays again
         await pilot.press("M")
         assert not app.settings.motion
+
+
+async def test_parts_of_a_round_are_not_those_of_the_next(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    session.speed = 1.0
+    async with watching(app, session) as (pilot, screen):
+        await pilot.press("home", "space")
+        await until(pilot, lambda: screen.head.event is not None)
+        screen.head.seek(session.history, len(session.history))  # as the last round does, which does not unfold
+        screen._next_part()
+        assert screen.head.event is None
