@@ -4,9 +4,11 @@ A client is there from one round to another, both included, and may have several
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,13 @@ def trace_of(scenario: Scenario) -> Trace | None:
     """Return the trace of when the scenario's clients are there; None if they always are."""
     path = scenario.clients.availability
     return None if path is None else read_trace(path, scenario.clients.count, scenario.rounds)
+
+
+def require_same_trace(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+    """Check that the trace is the one that meta.json records of a run."""
+    if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
+        text = printable(str(scenario.clients.availability))
+        raise InputError(f"{where}: {text} is not the trace with which the run was played")
 
 
 def availability_of(scenario: Scenario) -> Availability | None:

@@ -9,6 +9,8 @@ from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
+from scenarios.file.availability import require_same_trace
+from scenarios.file.partition import require_same_files
 from scenarios.loader import ScenarioError
 from scenarios.logs.columns import ROUNDS, tables_in
 from scenarios.logs.directory import LOG, META, RunDirectory
@@ -107,7 +109,7 @@ class DirectoryFeed:
 
     def _identify(self) -> bool:
         """Set what is run; return whether the run is complete, and its files are what was written."""
-        whole, labels = False, {}
+        whole, labels, meta = False, {}, None
         if (self._path / META).exists():
             run = RunDirectory(self._path)
             meta = run.meta()
@@ -118,6 +120,9 @@ class DirectoryFeed:
             if whole := run.state is RunState.COMPLETE:
                 run.require_whole(digests=True)
         self.session.identify(self._path, RunDirectory(self._path).scenario_text(), labels=labels)
+        if meta is not None and (scenario := self.session.scenario) is not None:
+            require_same_trace(scenario, meta, "clients.availability")
+            require_same_files(scenario, meta, "data.partition")  # bids depend on it, as on a plug-in
         return whole
 
     def _follow(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.tracking import counting
 from scenarios.build import Shelf, kernels_of, recorded_of
-from scenarios.file.availability import trace_of
+from scenarios.file.availability import require_same_trace
 from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
@@ -65,8 +65,7 @@ def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> 
     for name in recorded_of(scenario):
         if name not in data or data[name]["sha256"] != dict(shelf.get(name).digests):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
-    if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
-        raise InputError(f"{run.path}: {scenario.clients.availability} is not the trace with which the run was played")
+    require_same_trace(scenario, meta, str(run.path))
     require_same_files(scenario, meta, str(run.path))
 
 

@@ -11,11 +11,12 @@ import tui.state.log_follower
 import tui.state.run_standing
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
+from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError, last_services, some_rounds
 from scenarios.logs.run_state import RunState
-from support.runs import RECORDED
+from support.runs import RECORDED, played
 from tui.state.log_follower import DirectoryFeed
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
@@ -274,6 +275,36 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
     thread.join(20)
     assert session.state is RunState.UNREADABLE
     assert "started over while it was watched; open it again" in (session.error or "")
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "changed", "told"),
+    [
+        ("data.partition", "client,image\n0,5\n1,9\n", ("5", "6"), "is not the file with which"),
+        ("clients.availability", "client,from,to\n0,1,4\n1,1,4\n", ("1,1,4", "1,1,2"), "is not the trace with which"),
+    ],
+)
+def test_a_run_is_not_shown_with_another_file_than_it_was_played_with(
+    key: str, content: str, changed: tuple[str, str], told: str, one_service: str, tmp_path: Path
+) -> None:
+    """Bids, and who is offline, follow from the file: with another, the order book would be of no round."""
+    file = tmp_path / "own.csv"
+    file.write_text(content)
+    text = one_service.replace("per_emd = 0.5", "per_emd = 0")
+    if key == "data.partition":
+        text = text.replace("data_size = [20, 40]\nemd = [0.2, 1.0]\n", "")
+    given = ["clients.count=2", "training.validation=0", f"{key}={file}"]
+    run = played(parse(text, overrides=given), tmp_path / "runs").path
+    file.write_text(content.replace(*changed))
+    session, _, thread = following(run)
+    thread.join(20)
+    assert session.state is RunState.UNREADABLE
+    assert f"{run}: cannot be replayed: {key}: {file} {told} the run was played" in (session.error or "")
+    assert not session.history
+    file.write_text(content)
+    session, _, thread = following(run)
+    thread.join(20)
+    assert session.state is RunState.COMPLETE
 
 
 @pytest.mark.parametrize("foreign", [b"round,x\nabc,1\n", b"\xff\xfe\x00garbage\n", b"x,1,2\n\n\n", b"12,1\n"])
