@@ -112,13 +112,22 @@ class WandB(Tracker):
 TRACKERS: dict[str, Callable[..., Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
 
 
-def named(text: str) -> Tracker:
-    """Return the tracker that ``--track`` names: ``NAME``, or ``NAME=WHERE``, a folder, experiment or project."""
-    name, _, where = text.partition("=")
+def kind_of(text: str) -> Callable[..., Tracker]:
+    """Return the kind of tracker that ``--track`` names: ``NAME``, or ``NAME=WHERE``, a folder, experiment or project.
+
+    Nothing is made of it yet, neither a folder nor an experiment.
+    """
+    name, _, _ = text.partition("=")
     if name not in TRACKERS:
         raise InputError(f"--track {text}: {unknown('tracker', name, TRACKERS)}")
+    return TRACKERS[name]
+
+
+def named(text: str) -> Tracker:
+    """Return the tracker that ``--track`` names."""
+    kind, (_, _, where) = kind_of(text), text.partition("=")
     try:
-        return TRACKERS[name](*filter(None, [where]))
+        return kind(*filter(None, [where]))
     except InputError:
         raise
     except Exception as error:  # theirs, such as a server that cannot be reached

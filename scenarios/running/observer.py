@@ -45,7 +45,7 @@ class Tracker:
     """Follows the runs that a batch plays, round by round, whatever plays them: ``flmarket.run(..., trackers=[...])``.
 
     A tracker of your own overrides what it needs. It is called in the process of the batch, from one thread; several
-    runs may be under way. One that raises an exception is told nothing more, and harms no run.
+    runs may be under way. The batch waits for it. One that raises an exception is told nothing more, and harms no run.
     """
 
     def begin(self, run: Run) -> None:

@@ -46,7 +46,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME[=WHERE]",
-            help="Also send the rounds to tensorboard[=FOLDER], mlflow[=EXPERIMENT] or wandb[=PROJECT]. Repeatable.",
+            help="Also send the rounds to tensorboard[=FOLDER], mlflow[=EXPERIMENT] or wandb[=PROJECT]. If not given: the "
+            "folder tensorboard, the experiment or project flmarket. Repeatable.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -67,7 +68,7 @@ def run(
         # It imports what it needs while this process reads and checks what to play.
         first = stack.enter_context(Process()) if options.engine == "local" and not dry_run else None
         from flmarket.cli.results import print_next_steps, print_results
-        from flmarket.trackers import named
+        from flmarket.trackers import kind_of, named
         from scenarios.build import images_of
         from scenarios.file.checks import installed
         from scenarios.loader import points
@@ -77,6 +78,8 @@ def run(
 
         load_plugins(plugin)
         check_policies(policy or [])
+        for each in track or []:
+            kind_of(each)
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
         scenarios = load_all(sources, assignments or [], catalogue=catalogue)
         if dry_run:

@@ -223,3 +223,5 @@ def test_the_command_names_trackers(flmarket: Callable[..., Done], tmp_path: Pat
     done = flmarket(*few, "--track", "tensorbord", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--track tensorbord: unknown tracker 'tensorbord'; did you mean 'tensorboard'?" in done.stderr
+    done = flmarket(*few, "--track", "tensorbord", "--dry-run", cwd=tmp_path)
+    assert (done.returncode, "unknown tracker 'tensorbord'" in done.stderr) == (2, True)
