@@ -18,8 +18,9 @@ _SELF = "sha256"
 def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
     """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest."""
     files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
-    body = {**meta, _FILES: files}
-    blank = (json.dumps({**body, _SELF: ""}, indent=2, sort_keys=True) + "\n").encode()
+    body = {**meta, _FILES: files, _SELF: ""}
+    # What stands inside keeps its order: the keys of a sweep that of their file.
+    blank = (json.dumps({key: body[key] for key in sorted(body)}, indent=2) + "\n").encode()
     return blank.replace(_line(""), _line(hashlib.sha256(blank).hexdigest()))
 
 

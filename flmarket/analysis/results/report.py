@@ -93,7 +93,8 @@ class Report:
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
     # of sweeps of several keys, the market's measures at each further value of a key against its first one, averaged
-    # over the values of the other keys; the setting of each has the one value alone, and is labelled KEY=FIRST to VALUE
+    # over the values of the other keys, keys and values in the order of the sweep; the setting of each has the one value
+    # alone, and is labelled KEY=FIRST to VALUE
     effects: Sequence[Difference] = ()
 
     @property
@@ -166,7 +167,7 @@ def main_effects(groups: Sequence[Group], measures: Sequence[Measure]) -> Iterat
     by_key: dict[str, dict[str, dict[str, Group]]] = defaultdict(lambda: defaultdict(dict))  # by value, and the others
     for group in groups:
         for key, value in group.setting.sweep.items():
-            others = {other: at for other, at in group.setting.sweep.items() if other != key}
+            others = sorted((other, at) for other, at in group.setting.sweep.items() if other != key)
             by_key[key][repr(value)][repr(others)] = group
     varied = {key: list(values.values()) for key, values in by_key.items() if len(values) > 1}
     for key, (first, *further) in varied.items() if len(varied) > 1 else ():

@@ -9,7 +9,7 @@ import flmarket
 from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export
 
-FRONT = ["scenario", "policy", "seed", "clients.data_size", "services.digits.budget", "services.digits.policy"]
+FRONT = ["scenario", "policy", "seed", "services.digits.budget", "services.digits.policy", "clients.data_size"]
 
 
 @pytest.mark.parametrize("table", ["rounds", "offers", "events"])
@@ -20,8 +20,8 @@ def test_swept_keys_are_columns_behind_the_seed(table: TableName, sweep_runs: Pa
     points = found[FRONT[3:]].drop_duplicates()
     assert sorted(map(tuple, points.to_numpy())) == [
         ("", "", ""),
-        ("[50, 100]", "6", "hqfa"),
-        ("[60, 90]", "7.5", "lcfa"),
+        ("6", "hqfa", "[50, 100]"),
+        ("7.5", "lcfa", "[60, 90]"),
     ]
     assert found[FRONT].drop_duplicates().shape == (3, len(FRONT))
 

@@ -426,7 +426,7 @@ def test_the_effect_of_a_key_is_paired_by_seed_and_averaged_over_the_points_that
 ) -> None:
     for cores, budget, gain in ((1, 5, 0.0), (1, 6, 0.1), (2, 5, 0.02), (2, 6, 0.16), (1, 7, 0.5)):  # no (2, 7)
         finals = [0.3 + gain, 0.35 + gain, 0.41 + gain]
-        write_three(tmp_path, "one", tuple(finals), sweep={"clients.cores": cores, "services.a.budget": budget})
+        write_three(tmp_path, "one", tuple(finals), sweep={"services.a.budget": budget, "clients.cores": cores})
     report = make_report(read([tmp_path]))
     final = {row.setting.label: row for row in report.effects if row.measure.name == "final accuracy"}
     points = {label: row.interval.estimate for label, row in final.items()}  # of the market: service b never changes
@@ -444,9 +444,10 @@ def test_the_effect_of_a_key_is_paired_by_seed_and_averaged_over_the_points_that
         "by +0.50 [0.50, 0.50] points from clients.cores=1 to 2."
     )
     [effects] = [part for part in tables(report) if part.title.endswith("effect of each key, averaged over the others")]
-    assert [row[0] for row in effects.table[1:]] == list(final)
+    in_order = ["services.a.budget=5 to 6", "services.a.budget=5 to 7", "clients.cores=1 to 2"]  # as in the sweep
+    assert [row[0] for row in effects.table[1:]] == list(final) == in_order
     [drawn] = [figure.draw() for figure in figures(read([tmp_path])) if figure.name == "hand-sweep-effects"]
-    assert [axes.get_xlabel() for axes in drawn.axes] == ["clients.cores", "services.a.budget"]
+    assert [axes.get_xlabel() for axes in drawn.axes] == ["services.a.budget", "clients.cores"]
 
 
 def test_a_sweep_of_one_key_has_no_effects_besides_its_points(tmp_path: Path) -> None:
