@@ -93,8 +93,8 @@ class Report:
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
     # of sweeps of several keys, the market's measures at each further value of a key against its first one, averaged
-    # over the values of the other keys, keys and values in the order of the sweep; the setting of each has the one value
-    # alone, and is labelled KEY=FIRST to VALUE
+    # over the values of the other keys, in the order of the sweep; the setting of each has the one value alone, and is
+    # labelled KEY=FIRST to VALUE
     effects: Sequence[Difference] = ()
 
     @property

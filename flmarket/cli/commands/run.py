@@ -46,8 +46,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME[=WHERE]",
-            help="Also send the rounds to tensorboard[=FOLDER], mlflow[=EXPERIMENT] or wandb[=PROJECT]. If not given: the "
-            "folder tensorboard, the experiment or project flmarket. Repeatable.",
+            help="Also send the rounds to tensorboard[=FOLDER], mlflow[=EXPERIMENT] or wandb[=PROJECT]. If not given: "
+            "the folder tensorboard, the experiment or project flmarket. Repeatable.",
         ),
     ] = None,
     dry_run: Annotated[
