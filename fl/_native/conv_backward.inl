@@ -66,7 +66,8 @@ template <class G>
 static void conv2_backward(const float *parameters, const typename G::Features &f, const float *d_out,
                            typename G::Scratch &s) {
     __builtin_memset(s.cell_gradient, 0, sizeof s.cell_gradient);
-    const int start[4] = {TAP_ROW, TAP_ROW - DEPTH, 0, -DEPTH};  // by winner: the kernel moves right and down
+    const float *own = parameters + G::WEIGHT2, *moved = LANES > DEPTH ? s.moved2 : own - DEPTH;
+    const float *const start[4] = {own + TAP_ROW, moved + TAP_ROW, own, moved};  // by winner: it moves right and down
     for (int window = 0; window < G::WINDOWS; window++)
         for (int row = 0; row < 6; row += INPUT2_BLOCK) {
             V sum[INPUT2_BLOCK][ROW_VECTORS];
@@ -77,8 +78,7 @@ static void conv2_backward(const float *parameters, const typename G::Features &
                 for (int v = 0; v < ROW_VECTORS; v++) sum[r][v] = load(d_in + r * G::CELL_ROW + v * LANES);
             for (int map = 0; map < MAPS2; map++) {
                 const V d = broadcast(d_out[window * MAPS2 + map]);
-                const float *weight =
-                    parameters + G::WEIGHT2 + map * KERNEL2 + start[f.winner2[window][map]] + row * TAP_ROW;
+                const float *weight = start[f.winner2[window][map]] + map * KERNEL2 + row * TAP_ROW;
                 FL_FORGET(weight);
                 FL_UNROLL
                 for (int r = 0; r < INPUT2_BLOCK; r++)

@@ -107,6 +107,8 @@ static void transpose_weight2(const float *parameters, typename G::Scratch &s) {
                 for (int m = 0; m < DEPTH; m += 4) turn<LANES>(from + m, KERNEL2, turned[m], LANES);
                 for (int m = 0; m < MAPS1; m++) store(s.weight2[(y * TAPS + x) * MAPS1 + m] + map, load(turned[m]));
             }
+    if constexpr (LANES > DEPTH)
+        for (int i = 0; i < MAPS2 * KERNEL2; i += LANES) store(s.moved2 + i, load(parameters + G::WEIGHT2 + i - DEPTH));
 }
 
 // Second convolution, ReLU and pooling: planes -> out [window][map], and winner2.

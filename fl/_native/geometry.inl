@@ -49,6 +49,7 @@ struct Geometry {
     struct Scratch {
         float spread[SPREAD_SIZE];
         float weight2[TAPS * TAPS * MAPS1][MAPS2];  // [y][x][input map][map]: weight2 with the maps as lanes
+        float moved2[LANES > DEPTH ? MAPS2 * KERNEL2 : 0];  // weight2 a column to the right, for aligned loads
         float cells[2][CELLS * DEPTH + 16];         // planes as [cell][map]; the same one cell on, for aligned loads
         float cell_gradient[CELLS * DEPTH];
         float planes[DEPTH][CELLS];                 // cell_gradient as [map][cell]; maps 6 and 7 are of no account
