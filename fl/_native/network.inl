@@ -49,19 +49,16 @@ FL_INLINE void each_parameter(const Network<G> &net, F &&f) {
     }
     for (int l = 0; l < net.layers; l++) {
         const Dense &d = net.dense[l];
-        const auto row = [&](int64_t torch, int k) __attribute__((always_inline)) {  // the weights of one input
-            for (int panel = 0; panel < d.out; panel += VIRTUAL_LANES)
-                for (int lane = 0; lane < VIRTUAL_LANES && panel + lane < d.out; lane++)
-                    f(torch + int64_t(panel + lane) * d.in,
-                      d.weight + (int64_t(panel) * d.in_stride() + k * VIRTUAL_LANES) + lane);
+        const auto column = [&](int k) __attribute__((always_inline)) {  // in torch's matrix, of the kernels' input k
+            if constexpr (G::CONVOLUTIONAL)
+                if (l == 0) return k % MAPS2 * G::WINDOWS + k / MAPS2;  // they keep [window][map], torch [map][window]
+            return k;
         };
-        if constexpr (G::CONVOLUTIONAL)
-            if (l == 0)  // torch flattens [map][window], the kernels keep [window][map]
-                for (int map = 0; map < MAPS2; map++)
-                    for (int window = 0; window < G::WINDOWS; window++)
-                        row(at + map * G::WINDOWS + window, window * MAPS2 + map);
-        if (l > 0 || !G::CONVOLUTIONAL)
-            for (int k = 0; k < d.in; k++) row(at + k, k);
+        for (int panel = 0; panel < d.out; panel += VIRTUAL_LANES)
+            for (int k = 0; k < d.in; k++)
+                for (int lane = 0; lane < VIRTUAL_LANES && panel + lane < d.out; lane++)
+                    f(at + int64_t(panel + lane) * d.in + column(k),
+                      d.weight + (int64_t(panel) * d.in_stride() + k * VIRTUAL_LANES) + lane);
         at += int64_t(d.in) * d.out;
         for (int o = 0; o < d.out; o++) f(at++, d.bias + o);
     }
