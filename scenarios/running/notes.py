@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterator
 
+from des.behaviours.behaviour import BEHAVIOURS
 from fl.data.registry import info
 from fl.training import fused
 from fl.training.models import BUILTIN as BUILTIN_MODELS
 from scenarios.build import Shelf, backend_of, images_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
+from scenarios.world import bid_range
 
 _OWN = {"plug-in": "a plug-in", "file": "your own"}
 
@@ -28,6 +30,7 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
             found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    found += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
     found += [
         f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
         f"{chosen.regime}"
@@ -39,6 +42,20 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
         f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
         for problem in sorted(obstacles)
     ]
+
+
+def _unaffordable(scenario: Scenario) -> Iterator[str]:
+    """Yield that no service can ever buy a client."""
+    if not BEHAVIOURS.is_builtin(scenario.clients.behaviour.kind):  # what a plug-in's clients ask is up to it
+        return
+    budgets = [service.budget for service in scenario.services]
+    budgets += [change.value for change in scenario.interventions if change.key.endswith(".budget")]
+    if max(budgets) < (least := bid_range(scenario)[0]):
+        owned = scenario.data.given and not scenario.clients.data_size
+        yield (
+            f"{scenario.name}: no service can buy a client: none asks less than {least:.2f}, and the largest budget is "
+            f"{max(budgets):g}" + "; clients.data_size lets them train on fewer of their images in a round" * owned
+        )
 
 
 def _obstacles(scenario: Scenario) -> Iterator[str]:

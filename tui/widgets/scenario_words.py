@@ -2,11 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from des.clients.data_tables import Valuation
-from des.clients.disclosure import Moods
-from des.money import MICRO
-from fl.data.dqi import PUBLISHED
-from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from scenarios.build import population_spec
@@ -15,6 +10,7 @@ from scenarios.file.problems import Path
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import points
+from scenarios.world import bid_range
 from tui.style.formats import percent, seconds
 
 Meanings = Mapping[Path, str]  # of values, by where they stand
@@ -55,15 +51,6 @@ def story(scenario: Scenario) -> Iterator[str]:
 
 def _sizes(scenario: Scenario) -> list[int]:
     return [size for group in population_spec(scenario).everyone for size in group.data_sizes]
-
-
-def bid_range(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest bid to any service; money."""
-    people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
-    valuation = Valuation(people, labels, [PUBLISHED] * len(labels))
-    costs = valuation.listed()[1].cost if people.listed else valuation.continuous().cost
-    low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
-    return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
 def meanings(scenario: Scenario) -> Meanings:
