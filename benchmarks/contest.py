@@ -98,7 +98,7 @@ def watched(command: Sequence[str], environment: Mapping[str, str]) -> Whole:
         except subprocess.TimeoutExpired:
             tree = _tree(process.pid)
             computing |= tree
-            peak = max(peak, sum(map(_memory, tree)))
+            peak = max(peak, sum(map(memory, tree)))
             if time.perf_counter() > start + LIMIT:
                 for pid in tree:
                     with suppress(ProcessLookupError):
@@ -133,7 +133,7 @@ def _tree(root: int) -> dict[int, float]:
     return {pid: seconds[pid] for pid in found}
 
 
-def _memory(pid: int) -> float:
+def memory(pid: int) -> float:
     """Return a process's memory in MB, with its share of what it shares."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():

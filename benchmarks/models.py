@@ -4,11 +4,13 @@
 
 The reference is what nothing but arithmetic costs: one process a core, each with one thread and its share of the
 clients, in the better of two layouts of memory; then it evaluates its share of the test images. Averaging and sending
-are left out. The images are noise, as no accuracy is measured.
+are left out. The images are noise, as no accuracy is measured. Memory is that of the processes that train, after a
+round, shared pages once.
 """
 
 import argparse
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,6 +18,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+import contest
 import numpy as np
 import plain
 import torch
@@ -85,10 +88,21 @@ def lstm(labels: int, shape: Shape) -> nn.Module:
     return Rows(labels, shape)
 
 
+@flmarket.model("tiny")
+def tiny(labels: int, shape: Shape) -> nn.Module:
+    """The example of docs/extending/model.md."""
+    inputs = shape.channels * (shape.height // 2) * (shape.width // 2)
+    return nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(inputs, labels))
+
+
 GREY, COLOUR = Shape(1, 28, 28), Shape(3, 32, 32)
 MODELS: Mapping[str, Shape] = {
     "cnn": GREY, "logistic": GREY, "mlp-200": GREY, "resnet8": COLOUR, "cnn-5x5": COLOUR, "cnn-3x3": GREY, "lstm": GREY,
+    "tiny": GREY,
 }  # fmt: skip
+
+TRAIN, EVALUATE, MEMORY, END = "train", "evaluate", "memory", ""
+"""What a process is told to do."""
 
 
 def noise(shape: Shape, labels: int = LABELS, sizes: Sequence[int] = (CLIENTS * SAMPLES, TESTED)) -> Dataset:
@@ -107,7 +121,7 @@ def noise(shape: Shape, labels: int = LABELS, sizes: Sequence[int] = (CLIENTS * 
 
 
 def work(pipe: Connection, name: str, layout: torch.memory_format, share: int, of: int) -> None:
-    """Train and evaluate as often as is asked for, in a process of its own."""
+    """Train and evaluate in plain PyTorch as often as is asked for, in a process of its own."""
     torch.set_num_threads(1)
     dataset = noise(MODELS[name])
     model = build(name, LABELS, MODELS[name], 0, "benchmark").to(memory_format=layout)
@@ -121,54 +135,76 @@ def work(pipe: Connection, name: str, layout: torch.memory_format, share: int, o
     clients = [(images[part], labels[part]) for part in parts]
     test = tensors(dataset.test_images[share::of], dataset.test_labels[share::of])
     start = {key: value.clone() for key, value in model.state_dict().items()}
-    while pipe.recv():
-        for client in clients:
-            model.load_state_dict(start)
-            plain.train_client(model, client, epochs=1, batch_size=BATCH, rate=RATE)
-        pipe.send(0)
-        pipe.recv()
-        plain.evaluate(model, *test)
-        pipe.send(0)
+    while order := pipe.recv():
+        if order == TRAIN:
+            for client in clients:
+                model.load_state_dict(start)
+                plain.train_client(model, client, epochs=1, batch_size=BATCH, rate=RATE)
+        elif order == EVALUATE:
+            plain.evaluate(model, *test)
+        pipe.send(contest.memory(os.getpid()) if order == MEMORY else 0.0)
 
 
-def processes(stack: ExitStack, name: str, layout: torch.memory_format) -> Callable[[], None]:
-    """Return a call that plays a round in one process for each core."""
-    context, cores, pipes = multiprocessing.get_context("spawn"), usable_cores(), []
-    for share in range(cores):
+def work_flmarket(pipe: Connection, name: str) -> None:
+    """Play rounds in flmarket as often as is asked for, in a process of its own."""
+    torch.set_num_threads(1)
+    task = Task("service", noise(MODELS[name]), Regime(model=name, batch_size=BATCH, learning_rate=RATE), None)
+    jobs = [TrainingJob("service", client, SAMPLES, 0.0) for client in range(CLIENTS)]
+    federation = RealFederation([task], seed=0, workers=usable_cores())
+    while order := pipe.recv():
+        if order == TRAIN:  # which evaluates, too
+            federation.train_round(1, jobs)
+        pipe.send(contest.memory(os.getpid()) if order == MEMORY else 0.0)
+    federation.close()
+
+
+Work = Callable[..., None]
+
+
+def processes(stack: ExitStack, target: Work, arguments: Sequence[tuple[Any, ...]]) -> Callable[[str], list[float]]:
+    """Start a process for each list of arguments; return a call that has all of them do something."""
+    context, pipes = multiprocessing.get_context("spawn"), []
+    for each in arguments:
         own, other = context.Pipe()
-        process = context.Process(target=work, args=(other, name, layout, share, cores), daemon=True)
+        process = context.Process(target=target, args=(other, *each), daemon=True)
         process.start()
         stack.callback(process.join)
-        stack.callback(own.send, 0)
+        stack.callback(own.send, END)
         pipes.append(own)
 
-    def play() -> None:
-        for _ in ("train", "evaluate"):
-            for pipe in pipes:
-                pipe.send(1)
-            for pipe in pipes:
-                pipe.recv()
+    def do(order: str) -> list[float]:
+        for pipe in pipes:
+            pipe.send(order)
+        return [pipe.recv() for pipe in pipes]
 
-    return play
+    return do
 
 
 def bench(report: Report, name: str, repeat: int) -> None:
     """Play rounds of one model."""
-    task = Task("service", noise(MODELS[name]), Regime(model=name, batch_size=BATCH, learning_rate=RATE), None)
-    jobs = [TrainingJob("service", client, SAMPLES, 0.0) for client in range(CLIENTS)]
+    cores = usable_cores()
     with ExitStack() as stack:
-        contestants: dict[Any, Callable[[], Any]] = {
-            layout: processes(stack, name, memory) for layout, memory in LAYOUTS.items()
+        told = {
+            layout: processes(stack, work, [(name, memory, share, cores) for share in range(cores)])
+            for layout, memory in LAYOUTS.items()
         }
-        federation = RealFederation([task], seed=0, workers=usable_cores())
-        stack.callback(federation.close)
-        contestants["flmarket"] = partial(federation.train_round, 1, jobs)
+        told["flmarket"] = processes(stack, work_flmarket, [(name,)])
+        contestants = {who: partial(play, do) for who, do in told.items()}
         timings = take_turns(contestants, repeat)
+        memory = {who: sum(do(MEMORY)) for who, do in told.items()}
     ours = timings.pop("flmarket")
     layout = min(timings, key=lambda it: timings[it].median)
-    report.times(f"a round of `{name}`, against plain processes ({layout})", timings[layout].seconds, ours.seconds)
-    images = CLIENTS * SAMPLES
-    report.figure(f"a round of `{name}`, an image", "us", [1e6 * it / images for it in ours.seconds])
+    what = f"a round of `{name}`"
+    report.times(f"{what}, against plain processes ({layout})", timings[layout].seconds, ours.seconds)
+    report.figure(f"{what}, an image", "us", [1e6 * it / (CLIENTS * SAMPLES) for it in ours.seconds])
+    report.figure(f"{what}, memory", "MB", [memory["flmarket"]])
+    report.figure(f"{what}, memory of the plain processes", "MB", [memory[layout]])
+
+
+def play(do: Callable[[str], list[float]]) -> None:
+    """Play a round."""
+    do(TRAIN)
+    do(EVALUATE)
 
 
 def main() -> None:
