@@ -86,7 +86,8 @@ class Holdings:
     def _draw_ahead(self, block: int) -> tuple[IntArray, IntArray | None]:
         """Return both arrays of ``at`` for the rounds of a block, [rounds, M, C]."""
         rounds = np.arange(block * self._ahead, (block + 1) * self._ahead)
-        fresh = draw_pairs(self._fresh, rounds, len(self._row), len(self._clients), self._pairs) + self._row
+        fresh = draw_pairs(self._fresh, rounds, len(self._row), len(self._clients), self._pairs)
+        fresh += self._row
         if not self._lasting.persistence:
             return fresh, None
         since = self._since(block, rounds)[:, None, :]

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
@@ -148,13 +149,15 @@ class ClearingError(RunError):
     """A mechanism broke a rule that all mechanisms must keep."""
 
 
-def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
+def ask(mechanism: Mechanism, bids: MicroArray, data_size: npt.ArrayLike, round_: int) -> Asks:
     """Return what services have to pay at least in a round, which no willing client gets less than its bid of.
 
     Raises:
         ClearingError: the mechanism asks for less than a bid, or returned something else than Asks.
     """
-    asks = mechanism.ask(bids, data_size)
+    if type(mechanism).ask is Mechanism.ask:
+        return Asks(bids)
+    asks = mechanism.ask(bids, np.asarray(data_size))
     if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
         return asks
     where = f"mechanism {method(mechanism, 'ask')}, round {round_}"

@@ -14,6 +14,8 @@ PyObject *uniforms(PyObject *, PyObject *args);
 PyObject *integers(PyObject *, PyObject *args);
 // (key, counts, sizes, three words of the counter, members): uint32 [2], int64 [S] twice, int64 [sum of counts].
 PyObject *subsets(PyObject *, PyObject *args);
+// (key, order): 32 bytes, int64 [n]; see fl/arithmetic/streams.py.
+PyObject *permutation(PyObject *, PyObject *args);
 
 // Computes with vectors of another kind from here on: 0 of the baseline, 1 of AVX2, 2 of AVX-512; for tests. Returns
 // which, the best one if the processor lacks it.

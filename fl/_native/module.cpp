@@ -190,6 +190,7 @@ PyMethodDef methods[] = {
     {"integers", fl::integers, METH_VARARGS, nullptr},
     {"vectors", fl::vectors, METH_O, nullptr},
     {"subsets", fl::subsets, METH_VARARGS, nullptr},
+    {"permutation", fl::permutation, METH_VARARGS, nullptr},
     {"choose", fl::choose, METH_VARARGS, nullptr},
     {"highest", fl::highest, METH_VARARGS, nullptr},
     {"exp", fl::exponential, METH_O, nullptr},

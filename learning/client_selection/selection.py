@@ -7,6 +7,7 @@ import numpy as np
 
 from des.money import to_micro
 from des.observation import Observation, Offer
+from fl.arithmetic.streams import permutation
 from fl.arrays import BoolArray, FloatArray, IntArray
 
 _AT_ONCE = 256  # clients
@@ -18,7 +19,7 @@ def ranked(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
     Equal clients stand in a random order from the service's own keyed stream, so that no client is favoured by its
     index, and rivals with the same taste do not all want the same one. Without keys, all are equal.
     """
-    shuffled: IntArray = observation.rng().permutation(observation.clients)
+    shuffled = permutation(observation.key, observation.clients)
     if not keys:
         return shuffled
     if len(keys) == 1:

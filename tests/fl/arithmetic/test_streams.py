@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fl.arithmetic.draws import draw_key
-from fl.arithmetic.streams import generator, stream, stream_key, stream_keys
+from fl.arithmetic.streams import generator, permutation, stream, stream_key, stream_keys
 
 
 def test_the_same_purpose_gives_the_same_numbers_in_any_order_of_calls() -> None:
@@ -77,3 +77,10 @@ def test_a_seed_is_an_integer(seed: object) -> None:
         with pytest.raises(TypeError, match=f"^a seed is an integer, not {seed!r}$"):
             key(seed, "quality")  # type: ignore[arg-type]
     assert stream_key(np.int64(1), "quality") == stream_key(True, "quality") == stream_key(1, "quality")
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 1000, 10_000, 65_537])
+def test_a_permutation_is_numpys(size: int) -> None:
+    for seed in range(20):
+        key = stream_key(seed, "order", size)
+        assert permutation(key, size).tolist() == generator(key).permutation(size).tolist()
