@@ -1,7 +1,8 @@
 """Play everything whose values are golden, and print their digests: ``python -m golden.science``.
 
-The recorded values are those of revision 354198b. A change of values is a change of the science: its reason is in the
-changelog, and only the values that changed are written again.
+The recorded values are those of revision 354198b; those of keys that it did not have are of when their cases were
+added. A change of values is a change of the science: its reason is in the changelog, and only the values that changed
+are written again.
 """
 
 import hashlib

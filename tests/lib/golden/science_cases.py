@@ -199,6 +199,42 @@ CASES: Mapping[str, Case] = {
            "training.kernel": "reference", "training.model": "mlp",
            "training.by_dataset": {"scribbles": {"learning_rate": 0.01}}},
     ),
+    "groups of clients": Case(
+        "paper", QUICK | _played(("lcfa", "hqfa", "mahdrl"))
+        | {"clients.groups": [
+            {"name": "servers", "count": 4, "data_size": [150, 200], "speed": [8],
+             "cost": {"per_sample": 0.04, "per_emd": 0.5}},
+            {"name": "phones", "count": 5, "emd": [0.8], "departure_rate": 0.2}]},
+    ),
+    "groups that train": Case(
+        "quickstart", TRAINED
+        | {"clients.groups": [
+            {"name": "lopsided", "count": 6, "data_size": [60], "emd": [1.1], "speed": [0.5, 2],
+             "departure_rate": 0.1, "cost": {"per_sample": 0.03, "per_emd": 0.2}}]},
+    ),
+    "groups with label mixes": Case(
+        "paper", QUICK | _played(("worth", "d-first", "ucb"))
+        | {"clients.emd": [], "clients.label_mix.dirichlet": 1.0,
+           "clients.groups": [{"name": "narrow", "count": 7, "label_mix": {"dirichlet": 0.2}}]},
+    ),
+    "more groups with label mixes": Case(
+        "quickstart", TRAINED
+        | {"clients.emd": [], "clients.label_mix.dirichlet": 0.5, "clients.data_size": [50, 100],
+           "clients.cost.per_emd": 0.5,
+           "clients.groups": [
+            {"name": "even", "count": 3, "label_mix": {"dirichlet": 100}},
+            {"name": "narrow", "count": 3, "label_mix": {"dirichlet": 0.1}, "data_size": [40]}]},
+    ),
+    "clients that own images": Case(
+        "quickstart", TRAINED
+        | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,
+           "data.partition": "shards(2)", "data.by_dataset": {"strokes": {"partition": "iid"}}},
+    ),
+    "clients that bring all that they own": Case(
+        "quickstart", {"training.backend": "surrogate", "rounds": 4}
+        | {"clients.emd": [], "clients.data_size": [], "clients.cost.per_emd": 0.1, "clients.cost.per_sample": 0.02,
+           "data.partition": "dirichlet(0.3)", "data.by_dataset": {"digits": {"partition": "shards(3)"}}},
+    ),
 }  # fmt: skip
 
 TRAININGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
