@@ -1,9 +1,9 @@
-"""A run's logs as data frames: the one place where they are read. Money is in whole micro-units, what is empty NaN."""
+"""A run's logs as data frames: the one place where these are made. Money is in whole micro-units, what is empty NaN."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -66,22 +66,6 @@ def read_table(
                 raise UnreadableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)
     return frame.assign(**values)
-
-
-class Tables(dict[str, pd.DataFrame]):
-    """A run's tables by name, each read when it is first looked at."""
-
-    def __init__(
-        self,
-        run: RunDirectory,
-        sizes: Mapping[str, int] | None = None,  # bytes of each table, of a run that is still played
-    ) -> None:
-        super().__init__()
-        self._run, self._sizes = run, sizes or {}
-
-    def __missing__(self, name: str) -> pd.DataFrame:
-        self[name] = found = read_table(self._run, name, self._sizes.get(name))
-        return found
 
 
 def lines_of(frame: pd.DataFrame) -> Iterator[Any]:

@@ -101,6 +101,7 @@ def _options(
     if context.invoked_subcommand is None:
         result(_FIRST.format(program()))
     else:
+        gc.freeze()
         gc.enable()  # main has disabled it
 
 

@@ -3,6 +3,7 @@
 A service that left early counts until the last round of its scenario, with accuracy and reward held and nothing spent.
 """
 
+import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +17,14 @@ from des.behaviours.behaviour import TRUTHFUL
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.results.setting import Setting, settings_of
-from flmarket.core.errors import InputError
+from flmarket.core.errors import InputError, shortened
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import values_text
 from scenarios.file.interventions import market_of
+from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
 from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
@@ -33,6 +35,24 @@ if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come
 HELD = ("accuracy", "test_accuracy", "reward")  # columns that a service keeps at their height after it has left
 _MONEY = ("offered", "spent")
 _COUNTS = ("wanted", "served", "refused")
+
+
+class Tables(dict[str, "pd.DataFrame"]):
+    """A run's tables by name, each read when it is first looked at."""
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        sizes: Mapping[str, int] | None = None,  # bytes of each table, of a run that is still played
+    ) -> None:
+        super().__init__()
+        self._run, self._sizes = run, sizes or {}
+
+    def __missing__(self, name: str) -> "pd.DataFrame":
+        from flmarket.analysis.log_frames import read_table
+
+        self[name] = found = read_table(self._run, name, self._sizes.get(name))
+        return found
 
 
 @dataclass(frozen=True)
@@ -50,24 +70,32 @@ class RunResult:
 
     @classmethod
     def of(
-        cls, setting: Setting, policy: str, seed: int, directory: RunDirectory, tables: "Mapping[str, pd.DataFrame]"
+        cls,
+        setting: Setting,
+        policy: str,
+        seed: int,
+        directory: RunDirectory,
+        rounds: "Mapping[str, AnyArray] | pd.DataFrame",  # the columns of rounds.csv, money in micro-units
+        tables: "Mapping[str, pd.DataFrame]",
     ) -> "RunResult":
-        """Return a run from its frames; its rounds may be fewer than N, as all services have left."""
-        rounds, services, count = tables["rounds"], setting.services, setting.scenario.rounds
-        played = len(rounds) // len(services)
-        names = rounds["service"].to_numpy()
+        """Return a run from its logs; its rounds may be fewer than N, as all services have left."""
+        services, count = setting.services, setting.scenario.rounds
+        names = np.asarray(rounds["service"], dtype=object)
+        played = len(names) // len(services)
         if tuple(names) != services * played or not 0 < played <= count:
             raise InputError(f"{directory.path}: rounds.csv does not have one row for each round and service")
         curves = {}
         for column in (*HELD, *_MONEY, *_COUNTS):
-            values = rounds[column].to_numpy(dtype=np.float64).reshape(played, -1)
+            values = np.asarray(rounds[column], dtype=np.float64).reshape(played, -1)
+            if not np.isfinite(values).all():
+                raise InputError(f"{directory.path}: rounds.csv has a {column} that is no finite number")
             after = values[-1:] if column in HELD else np.zeros_like(values[-1:])
             curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
             if column in _MONEY:
                 curves[column] /= MICRO
-        left = rounds["status"].to_numpy() == Status.REACHED
-        reached = dict(zip(names[left], rounds["round"].to_numpy()[left].tolist(), strict=True))
-        policies = tuple(rounds["policy"].iloc[: len(services)])
+        left = np.asarray(rounds["status"], dtype=object) == Status.REACHED
+        reached = dict(zip(names[left], np.asarray(rounds["round"])[left].tolist(), strict=True))
+        policies = tuple(rounds["policy"][: len(services)])
         exits = [reached.get(service) for service in services]
         return cls(setting, policy, policies, seed, directory, curves, exits, tables)
 
@@ -166,14 +194,27 @@ def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) 
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     """Read complete runs, in their order. Offers and clients are read when they are first looked at."""
-    from flmarket.analysis.log_frames import Tables
-
     runs, found = list(runs), []
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
-        meta, tables = run.meta(), Tables(run)
-        found.append(RunResult.of(settings[run.path.parent.parent], meta["policy"], meta["seed"], run, tables))
-        tables.clear()  # thousands of runs may be read
+        meta, setting = run.meta(), settings[run.path.parent.parent]
+        found.append(RunResult.of(setting, meta["policy"], meta["seed"], run, _rounds(run), Tables(run)))
+    return found
+
+
+def _rounds(run: RunDirectory) -> Mapping[str, AnyArray]:
+    """Return rounds.csv by columns. Not as a frame: pandas takes long to import, and to read so few lines."""
+    found: dict[str, AnyArray] = {}
+    try:
+        text = ROUNDS.check(run.path).read_bytes().decode()
+        if not text.replace("\n", "").isprintable():
+            raise ValueError("a line has control characters")  # noqa: TRY301 - as the reader does
+        rows = list(ROUNDS.read(text.removeprefix(ROUNDS.header)))
+        for place, column in enumerate(ROUNDS.columns):
+            dtype = object if column.empty or column.type.dtype == "string" else column.type.dtype
+            found[column.name] = np.array([row[place] for row in rows], dtype)
+    except (OSError, ValueError, KeyError, OverflowError, csv.Error) as error:
+        raise InputError(f"{ROUNDS.path(run.path)}: cannot be read: {shortened(error)}") from error
     return found
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flmarket.analysis.log_frames import Tables
 from flmarket.analysis.results.comparison import Comparison
-from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.run_results import RunResult, Tables
 from flmarket.analysis.results.setting import Setting
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
@@ -35,7 +34,7 @@ from scenarios.running.planning import due, plan
 from scenarios.running.runner import Run
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    import pandas as pd
 
 Changes = Mapping[str, Any]
 """New values by key, as in ``[[interventions]]``: ``{"services.mnist.budget": 10}``."""
@@ -117,7 +116,7 @@ class Fork:
         return self.run.directory.path
 
     @property
-    def differences(self) -> "DataFrame":
+    def differences(self) -> "pd.DataFrame":
         """All measures of all services, and those of the clients that differ, as the command's CSV file has them."""
         return self.comparison.differences()
 
@@ -192,11 +191,11 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
     return Fork(changes, run, Comparison(original.result, _result(run, Tables(run.directory), last)))
 
 
-def _result(run: Run, tables: Mapping[str, "DataFrame"], rounds: int) -> RunResult:
+def _result(run: Run, tables: Mapping[str, "pd.DataFrame"], rounds: int) -> RunResult:
     """Return the first rounds of a run, as what is judged."""
     setting = Setting(run.scenario.model_copy(update={"rounds": rounds}))
     until = {name: tables[name][tables[name]["round"] <= rounds] for name in ("rounds", "offers")}
-    return RunResult.of(setting, run.policy, run.seed, run.directory, until)
+    return RunResult.of(setting, run.policy, run.seed, run.directory, until["rounds"], until)
 
 
 def _until(content: bytes, round_: int) -> bytes:

@@ -38,9 +38,9 @@ def test_flags_are_shown_without_a_type(command: list[str]) -> None:
     assert "<bool>" not in done.stdout
 
 
-HELP = """\
+COMMAND = """\
 import sys
-sys.argv = ['flmarket', '--help']
+sys.argv = ['flmarket', *'{}'.split()]
 from flmarket.cli.main import main
 try:
     main()
@@ -52,14 +52,15 @@ except SystemExit as end:
 @pytest.mark.parametrize(
     ("program", "heavy"),
     [
-        (HELP, {"torch", "textual", "pandas", "torchvision", "sklearn", "pydantic", "simpy"}),
+        (COMMAND.format("--help"), {"torch", "textual", "pandas", "torchvision", "sklearn", "pydantic", "simpy"}),
+        (COMMAND.format("run quickstart --backend=surrogate"), {"torch", "textual", "pandas", "scipy", "matplotlib"}),
         ("import tui.app, tui.screens.batch, tui.screens.market", {"torch", "pandas", "scipy", "matplotlib"}),
     ],
-    ids=["help", "screens"],
+    ids=["help", "run", "screens"],
 )
-def test_what_comes_up_at_once_imports_nothing_heavy(program: str, heavy: set[str]) -> None:
+def test_what_comes_up_at_once_imports_nothing_heavy(program: str, heavy: set[str], tmp_path: Path) -> None:
     line = f"{program}\nimport sys\nassert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", line], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", line], check=True, capture_output=True, cwd=tmp_path)
 
 
 def test_the_version_is_printed() -> None:

@@ -70,7 +70,7 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
 def compared(scenario: Scenario, one: list[Tables], other: list[Tables], rounds: int = 4) -> Comparison:
     setting = Setting(scenario.model_copy(update={"rounds": rounds}))
     tables = ({name: pd.concat([part[name] for part in run]) for name in ("rounds", "offers")} for run in (one, other))
-    return Comparison(*(RunResult.of(setting, "lcfa", 0, RunDirectory(Path()), run) for run in tables))
+    return Comparison(*(RunResult.of(setting, "lcfa", 0, RunDirectory(Path()), run["rounds"], run) for run in tables))
 
 
 def rows_of(comparison: Comparison) -> dict[tuple[str, str], Any]:

@@ -76,7 +76,7 @@ def write_run(
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
                 "test_accuracy": curve[n],
                 "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
-                "spent": f"{money:.6f}", "wanted": 2, "served": int(money > 0),
+                "spent": f"{money:.6f}", "budget": "0.000000", "wanted": 2, "served": int(money > 0),
                 "refused": 1,
             }  # fmt: skip
             rounds.append(row)
@@ -523,6 +523,26 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
     broken.write_text(broken.read_text().replace("accuracy", "precision"))
     reseal(broken.parent)
     with pytest.raises(InputError, match=r"rounds\.csv: does not have the columns of rounds\.csv"):
+        read([out])
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "problem"),
+    [
+        ("served", "9" * 99, "Python int too large"),
+        ("spent", "1", "'1' is not an amount with six decimals"),
+        ("status", "gone", "'gone'"),
+        ("policy", "\x1b[31m", "a line has control characters"),
+        ("reward", "inf", "has a reward that is no finite number"),
+    ],
+)
+def test_a_cell_that_no_run_writes_is_named(column: str, cell: str, problem: str, out: Path) -> None:
+    path = next(out.rglob("rounds.csv"))
+    header, row, *rest = (line.split(",") for line in path.read_text().splitlines())
+    row[header.index(column)] = cell
+    path.write_text("".join(",".join(line) + "\n" for line in (header, row, *rest)))
+    reseal(path.parent)
+    with pytest.raises(InputError, match=f"rounds.csv.*{problem}"):
         read([out])
 
 
