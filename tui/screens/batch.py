@@ -183,7 +183,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.query_one(LeagueChart).show(self._leagues, run.standing.path.parents[1])
         if run.standing != self._previewed:
             self._previewed = run.standing
-            self.query_one(PreviewPane).ask(Entry("run", run.standing.path.name, run.standing.path))
+            self.query_one(PreviewPane).ask(Entry("run", run.title, run.standing.path))
 
     @on(BatchTable.Moved)
     def _moved(self) -> None:

@@ -121,11 +121,18 @@ or in the folder given with --out. The newest come first."""
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
             *(
-                (SECTIONS[kind], [(f"{kind}:{e.name}:{e.path}", self._say(e), e) for e in some])
+                (self._title(kind), [(f"{kind}:{e.name}:{e.path}", self._say(e), e) for e in some])
                 for kind, some in found.items()
             ),
         ]
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
+
+    def _title(self, kind: str) -> str:
+        from tui.state.catalogue import MOST_RUNS
+
+        if kind == "run" and sum(entry.is_run for entry in self.entries) == MOST_RUNS:
+            return f"{SECTIONS[kind]}, the newest {MOST_RUNS} (b: all)"
+        return SECTIONS[kind]
 
     def _say(self, entry: "Entry") -> Cells:
         from scenarios.logs.run_state import RunState

@@ -49,6 +49,11 @@ class RunLine:
         return f"{self.standing.scenario} ({self.market})" if self.market else self.standing.folder
 
     @property
+    def title(self) -> str:
+        """The scenario's name, and what distinguishes it from others of that name, if that is known."""
+        return self.scenario if self.market else self.standing.scenario
+
+    @property
     def left(self) -> float | None:
         """Seconds until it ends at most; None where that is not known."""
         if self.rounds is None or not self.rate:

@@ -100,8 +100,7 @@ class LeagueChart(Widget):
 
 
 def _scenario(places: Sequence[Place]) -> str:
-    first = places[0].group.runs[0]
-    return first.scenario if first.market else first.standing.scenario
+    return places[0].group.runs[0].title
 
 
 def _values(place: Place) -> list[float]:

@@ -63,7 +63,7 @@ def preview(entry: Entry, app: App[object], room: Size) -> Preview:
 def _preview(entry: Entry, app: App[object], plots: bool) -> Preview:
     try:
         if entry.is_run:
-            return _run_preview(entry.path, app, plots)
+            return _run_preview(entry, app, plots)
         if entry.kind == "training":
             return _training_preview(entry.path, app, plots)
         return Preview(scenario_preview(load(entry.path)), numbered(read_scenario(entry.path), app))
@@ -130,7 +130,8 @@ def _training_preview(log: Path, app: App[object], plots: bool) -> Preview:
     return Preview(words, Text(str(log), faint), max([feed.total or 0, *xs]), curves)
 
 
-def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
+def _run_preview(entry: Entry, app: App[object], plots: bool) -> Preview:
+    path = entry.path
     run, faint = standing(path), tint(app, "foreground", dim=True)
     if run.state is RunState.WAITING:
         played = next(path.parents[1].glob(f"*/*/{SCENARIO}"), None)  # another run of the scenario, which has begun
@@ -163,6 +164,6 @@ def _run_preview(path: Path, app: App[object], plots: bool) -> Preview:
     ]
     last = run.round if run.state is RunState.COMPLETE else scenario.rounds
     return Preview(
-        Group(Text(scenario.name, "bold"), state, *about, Text(), table, *caption),
+        Group(Text(entry.name.partition(" · ")[0], "bold"), state, *about, Text(), table, *caption),
         Group(Text(), *below), max(10.0, last), curves,
     )  # fmt: skip

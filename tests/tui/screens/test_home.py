@@ -26,6 +26,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
+from tui.state import catalogue
 from tui.state.catalogue import POLICIES, Entry, age, paper, recent_runs
 from tui.state.seek import TO_WATCH
 from tui.state.training_log import NEEDED
@@ -248,6 +249,23 @@ def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_
     }
 
 
+async def test_of_many_runs_the_newest_are_listed_and_the_preview_names_the_point_of_the_sweep(
+    app: MarketApp, small: Path, play_small: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point's values stand in the list below the first of its runs alone, which may be screens above."""
+    for budget in (6, 7):
+        for seed in (1, 2):
+            place = small / "runs" / f"small-0000000{budget}" / "hqfa" / f"seed-{seed:04d}"
+            scenario = write_run(play_small(), place) / "scenario.toml"
+            scenario.write_text(re.sub(r"budget = [0-9.]+", f"budget = {budget}", scenario.read_text(), count=1))
+    monkeypatch.setattr(catalogue, "MOST_RUNS", 3)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await home(pilot)
+        await until(pilot, lambda: "Recent runs, the newest 3 (b: all) · 3" in painted(app), "the runs")
+        await pilot.press("G")
+        await until(pilot, lambda: "small (services.alpha.budget=6)" in text(screen.query_one("#preview", Static)))
+
+
 def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
     app: MarketApp, small: Path, play_small: Callable[..., Session]
 ) -> None:
@@ -272,7 +290,7 @@ async def test_a_long_name_is_cut_before_seed_state_and_age(
         await home(pilot)
         await pilot.press("slash", *"seed")
         await until(pilot, lambda: "seed 2" in painted(app))
-        for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "seed" in line]:
+        for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "as-configured" in line]:
             assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
 
 
