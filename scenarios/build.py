@@ -22,7 +22,9 @@ from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
+from fl.data.dataset import short_digest
 from fl.data.dqi import PUBLISHED, DQIParameters
+from fl.data.embedded import DRAWN
 from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
 from fl.surrogate.fitted import Fit, FitError, dqi_fit
 from fl.surrogate.learning_curves import Curve
@@ -53,6 +55,10 @@ class Shelf:
             self._loaded[name] = self._loader(name)
         return self._loaded[name]
 
+    def known(self, name: str) -> Mapping[str, str]:
+        """Return the digests of a data set's images. They are not drawn for that."""
+        return DRAWN.get(name) or self.get(name).digests
+
     def digests(self, scenario: Scenario) -> dict[str, str]:
         """Return the SHA-256 of all that results depend on besides the scenario: data (or arrays), traces and fits.
 
@@ -60,11 +66,12 @@ class Shelf:
             FitError: a fit was measured on other images than a data set has.
         """
         recorded, fits = recorded_of(scenario), fits_of(scenario)
-        files = {
-            f"{name}/{file}": digest for name in recorded for file, digest in sorted(self.get(name).digests.items())
-        }
+        files = {f"{name}/{file}": digest for name in recorded for file, digest in sorted(self.known(name).items())}
         for fit in fits:  # a path, and a plug-in's name, may stand for other images elsewhere
-            if fit.dataset in recorded and fit.source.get("images", own := self.get(fit.dataset).digest) != own:
+            if (
+                fit.dataset in recorded
+                and fit.source.get("images", own := short_digest(self.known(fit.dataset))) != own
+            ):
                 raise FitError(
                     f"data set {fit.dataset!r}: its {fit.kind} fit was measured on other images; measure these with "
                     f"flmarket calibrate {fit.kind} SCENARIO, or rename the data set"

@@ -63,6 +63,11 @@ class DatasetInfo:
     licence: str
 
 
+def short_digest(digests: Mapping[str, str]) -> str:
+    """Return eight digits that tell a data set's images from those of another one with the same name."""
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()[:8]
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A loaded data set. All arrays are read-only.
@@ -88,8 +93,8 @@ class Dataset:
 
     @property
     def digest(self) -> str:
-        """Eight digits that tell its images from those of another one with the same name."""
-        return hashlib.sha256(repr(sorted(self.digests.items())).encode()).hexdigest()[:8]
+        """As ``short_digest``."""
+        return short_digest(self.digests)
 
     @classmethod
     def of(cls, info: DatasetInfo, arrays: Arrays, digests: Mapping[str, str], known: Mapping[str, str]) -> Self:

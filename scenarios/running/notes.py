@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from des.behaviours.behaviour import BEHAVIOURS
+from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused
 from fl.training.models import BUILTIN as BUILTIN_MODELS
@@ -24,7 +25,7 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
         found.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
-    for name in sorted({name for scenario in scenarios for name in images_of(scenario)}):
+    for name in sorted({name for scenario in scenarios for name in images_of(scenario)} - DRAWN.keys()):
         dataset = shelf.get(name)
         if (what := _OWN.get(dataset.info.source)) is not None:
             found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")

@@ -8,7 +8,7 @@ import pytest
 
 from fl.data import embedded
 from fl.data import torchvision_files as vision
-from fl.data.dataset import Dataset
+from fl.data.dataset import Dataset, DatasetError
 from fl.data.embedded import OFFICIAL
 from fl.data.registry import info, load, names
 from flmarket.core.plugins import UnknownPluginError
@@ -100,6 +100,13 @@ def test_embedded_data_sets_are_as_announced(name: str) -> None:
 def test_an_embedded_set_that_came_out_otherwise_is_unofficial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "OFFICIAL", {"digits": {**OFFICIAL["digits"], "test-labels": "0" * 64}})
     assert not load("digits").official
+
+
+def test_a_drawn_set_that_came_out_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digests are known before it is drawn."""
+    monkeypatch.setattr(embedded, "DRAWN", {"digits": {**OFFICIAL["digits"], "test-labels": "0" * 64}})
+    with pytest.raises(DatasetError, match="'digits': is drawn otherwise here"):
+        load("digits")
 
 
 @pytest.mark.real_data

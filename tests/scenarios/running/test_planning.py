@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from fl.data.registry import load as load_dataset
 from flmarket.core.errors import InputError
 from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
+from scenarios.running.notes import notes
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import expand, planned
 
@@ -19,6 +21,15 @@ def test_a_backend_and_rounds_take_the_place_of_the_scenarios(one_service: str, 
     assert (run.scenario.training.backend, run.scenario.rounds) == ("surrogate", 2)
     with pytest.raises(InputError, match="--backend none: must be 'real'"):
         planned([parse(one_service)], [], [0], RunOptions(backend="none"), Shelf())
+
+
+def test_nothing_is_drawn_before_a_run_is_played(tmp_path: Path) -> None:
+    """The command plans runs, and notes what is to be known of them; a worker plays them."""
+    opened: list[str] = []
+    shelf = Shelf(lambda name: opened.append(name) or load_dataset(name))  # type: ignore[func-returns-value]
+    [run] = planned([load("quickstart")], [], [0], RunOptions(out=tmp_path), shelf)
+    notes([run.scenario], shelf)
+    assert opened == ["digits"]  # which scikit-learn has
 
 
 def test_all_are_the_policies_that_can_play_and_the_others_are_named() -> None:
