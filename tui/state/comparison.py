@@ -5,7 +5,7 @@ Runs that differ in their seed alone are compared as one group; a run of its own
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import TypeVar
 
@@ -213,7 +213,7 @@ def band_series(
     whole = ~np.isnan(values).any(axis=0)
     if not whole.any():
         return [], [], []
-    _, low, high = mean_band(values[:, whole])
+    _, low, high = mean_band(values[:, whole], (0.0, 1.0 if metric == "test_accuracy" else inf))
     return numbers[whole].tolist(), low.tolist(), high.tolist()
 
 

@@ -116,3 +116,13 @@ def test_a_band_leaves_out_rounds_in_which_a_run_has_no_value(play_small: Play, 
     xs, *_ = band_series(sessions, [12] * 3, "alpha", "mean_payment")  # it leaves early
     assert 0 < len(xs) < 12
     assert band_series(sessions, [0, 12, 12], "alpha", "accuracy") == ([], [], [])
+
+
+def test_a_band_ends_where_no_mean_can_be(play_small: Play, scenario_text: str) -> None:
+    """The plot would else show accuracies below 0 and above 100 %, and have little room for the curves."""
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(3)]
+    _, low, high = band_series(sessions, [1, 12, 12], "gamma", "test_accuracy")  # one is compared at its first round
+    assert (low[-1], high[-1]) == (0.0, 1.0)
+    _, low, high = band_series(sessions, [1, 12, 12], "gamma", "reward")
+    assert low[-1] == 0.0
+    assert high[-1] > 1.0
