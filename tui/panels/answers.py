@@ -178,7 +178,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
     def _show_why(self, view: Moment) -> None:
         client, table = min(view.client, view.book.clients - 1), self.query_one(WhyTable)
         table.show(view)
-        self.entitle(f"why client {client} serves whom it serves (v: the best set)")
+        self.entitle(f"why client {client} serves whom it serves (B: the best set)")
         bid = table.bid(table.cursor)
         words = [] if view.event is not None else [winner(view.book, client)]
         if bid is not None:
@@ -190,7 +190,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
 
     def _show_best(self, view: Moment, service: int) -> None:
         row, book = view.logged.services[service], view.book
-        self.entitle(f"the best set of {row.service} (v: why this winner)")
+        self.entitle(f"the best set of {row.service} (W: why this winner)")
         key, found = (view.session, view.round, service), None
         if view.absence(service):
             words = f"{view.absence(service)}."
