@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -77,23 +78,23 @@ class Platform:
         book = current.book = self.book(current)
         clearing = self._clear(current, book)
         self.mechanism.close(book, clearing)
-        places = book.services, book.clients
-        epochs = np.array([spec.local_epochs for spec in current.services])[book.services]
-        speed = self._population.speed[book.clients]
-        compute = current.world.held.data_size[places] * epochs * self._timeline.seconds_per_sample / speed
+        won = (clearing.core != NO_CORE).nonzero()[0]
+        places = services, clients = book.services[won], book.clients[won]
+        epochs = np.array([spec.local_epochs for spec in current.services])[services]
+        compute = current.world.held.data_size[places] * epochs * self._timeline.seconds_per_sample
+        compute = compute / self._population.speed[clients]
         samples = current.world.data_size[places]
-        current.jobs = {m: [] for m in current.offers}
+        jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
         stay, record = not self._population.departure_rate.any(), current.journal.record
-        columns = (book.services, book.clients, book.payments, clearing.core, clearing.price, samples, compute)
-        for m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
-            job = None
-            if core != NO_CORE:
-                limit = self._patience if stay else self._limit(current.number, client, seconds)
-                outcome = Outcome.SERVED if seconds + upload <= limit else Outcome.DROPPED
-                job = Job(names[m], client, core, price, images, seconds, upload, limit, outcome)
-                record(Kind.AWARD, names[m], client, core, payment)
-            current.jobs[m].append(job)
+        columns = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
+        for at, m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
+            limit = self._patience if stay else self._limit(current.number, client, seconds)
+            outcome = Outcome.SERVED if seconds + upload <= limit else Outcome.DROPPED
+            jobs[at] = Job(names[m], client, core, price, images, seconds, upload, limit, outcome)
+            record(Kind.AWARD, names[m], client, core, payment)
+        rest = iter(jobs)
+        current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
 
     def _clear(self, current: Round, book: Book) -> Clearing:
         """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 
@@ -110,7 +109,7 @@ def check_offer(
     # [C] the least that each client can be offered, micro-units: its bid, unless the mechanism asks for more
     bids: MicroArray,
     budget: Micro,  # B_m, micro-units, or what is left of it
-    offline: AbstractSet[int] = frozenset(),  # clients that cannot be selected
+    offline: frozenset[int] = frozenset(),  # clients that cannot be selected
     # [C] whether a client does not serve at the price that the mechanism asks for, or has refused already; None if all
     # serve
     unwilling: BoolArray | None = None,
@@ -119,27 +118,36 @@ def check_offer(
     """Return the offer with exact payments."""
     refuse = partial(OfferError, policy, service, round_)
     clients, offered = _read(offer, len(bids), refuse)
-    most = (MOST if over_budget else budget + 1) / MICRO
-    exact: dict[int, Micro] = {}
-    columns = clients.tolist(), offered.tolist(), bids[clients].tolist()
-    for client, payment, asked in zip(*columns, strict=True):
-        if client in exact:
-            raise refuse(client, "a client can be offered only one payment")
-        if client in offline:
-            raise refuse(client, "the client is offline")
-        if unwilling is not None and unwilling[client]:
-            raise refuse(client, "the client does not serve this service in this round, or has refused it already")
-        # This comes before rounding: an absurd amount may be too large to count in micro-units.
-        if not 0 <= payment <= most:
-            limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
-            raise refuse(client, _out_of_range(payment, limit))
-        exact[client] = amount = to_micro(payment)
-        if amount < asked:
-            raise refuse(client, f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)")
-    total = sum(exact.values())
+    most, least = (MOST if over_budget else budget + 1) / MICRO, bids[clients]
+    wrong = ~((offered >= 0) & (offered <= most))
+    # This comes before rounding: an absurd amount may be too large to count in micro-units.
+    payments = to_micro(np.where(wrong, 0.0, offered))
+    wrong |= payments < least
+    if unwilling is not None:
+        wrong |= unwilling[clients]
+    different = np.zeros(len(bids), dtype=np.bool_)
+    different[clients] = True
+    repeated = np.count_nonzero(different) < len(clients)
+    if repeated or wrong.any() or (offline and not offline.isdisjoint(clients.tolist())):
+        earlier: set[int] = set()
+        for client, payment, amount, asked in zip(
+            *(it.tolist() for it in (clients, offered, payments, least)), strict=True
+        ):
+            if client in earlier:
+                raise refuse(client, "a client can be offered only one payment")
+            if client in offline:
+                raise refuse(client, "the client is offline")
+            if unwilling is not None and unwilling[client]:
+                raise refuse(client, "the client does not serve this service in this round, or has refused it already")
+            if not 0 <= payment <= most:
+                limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
+                raise refuse(client, _out_of_range(payment, limit))
+            if amount < asked:
+                raise refuse(client, f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)")
+            earlier.add(client)
+    total = sum(payments.tolist())
     if total > budget and not over_budget:
         raise refuse(None, f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
-    payments = np.array(list(exact.values()), dtype=np.int64)
     return CheckedOffer(clients, payments, total)
 
 

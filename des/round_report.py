@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
+from typing import Any
 
 import numpy as np
 
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
-from des.money import Micro
 from des.round import Round
 from des.service import ServiceState, reward
-from des.timeline import Job
 
 _NO_LOSSES = np.empty(0)
 
@@ -49,6 +48,12 @@ def _offer_reports(current: Round) -> list[OfferReport]:
     if book is None or not len(book.clients):
         return []
     places, names = (book.services, book.clients), [spec.name for spec in current.services]
+    fate: list[list[Any]] = [[it] * len(book.clients) for it in (None, Outcome.OUTBID, None, None, None)]
+    paid, outcome, core, start, end = fate
+    for at, job in enumerate(chain.from_iterable(current.jobs.values())):
+        if job is not None:
+            paid[at] = job.price if job.outcome is Outcome.SERVED else None
+            outcome[at], core[at], start[at], end[at] = job.outcome, job.core, job.start, job.end
     columns = (
         repeat(current.number),
         [names[m] for m in book.services.tolist()],
@@ -58,9 +63,9 @@ def _offer_reports(current: Round) -> list[OfferReport]:
         world.dqi[places].tolist(),
         book.bids.tolist(),
         book.payments.tolist(),
-        *zip(*map(_fate, chain.from_iterable(current.jobs.values())), strict=True),
+        *fate,
     )
-    return list(map(OfferReport._make, zip(*columns, strict=False)))
+    return list(map(tuple.__new__, repeat(OfferReport), zip(*columns, strict=False)))  # _make, without its Python code
 
 
 def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
@@ -83,10 +88,3 @@ def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]])
             )
             for offer in own
         ]
-
-
-def _fate(job: Job | None) -> tuple[Micro | None, Outcome, int | None, float | None, float | None]:
-    """Return what became of an offer: the money paid, outcome, core, start and end."""
-    if job is None:
-        return None, Outcome.OUTBID, None, None, None
-    return job.price if job.outcome is Outcome.SERVED else None, job.outcome, job.core, job.start, job.end

@@ -6,7 +6,7 @@ what came of it (``close``), for the prices of the next round.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -170,6 +170,15 @@ def ask(mechanism: Mechanism, bids: MicroArray, data_size: npt.ArrayLike, round_
     if (least < bids)[willing].any():
         raise ClearingError(f"{where}: asks for less than a bid (eq. 5)")
     return Asks(least, willing)
+
+
+def by_service(book: Book) -> Iterator[tuple[int, IntArray]]:
+    """Yield the index of each service that offers, ascending, with its offers, ascending."""
+    order = book.services.argsort(kind="stable")
+    services, first = np.unique(book.services[order], return_index=True)
+    yield from zip(
+        services.tolist(), np.split(order, first[1:]), strict=False
+    )  # one empty part where there is no offer
 
 
 def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:

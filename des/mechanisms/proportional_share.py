@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from des.mechanisms.mechanism import Book, Clearing, Mechanism, choose
+from des.mechanisms.mechanism import Book, Clearing, Mechanism, by_service, choose
 from des.money import Micro, MicroArray
+from fl.arithmetic.sorting import beginnings
 from fl.arrays import BoolArray
 
 __all__ = ["ProportionalShare"]
@@ -30,8 +31,7 @@ class ProportionalShare(Mechanism):
     def clear(self, book: Book) -> Clearing:
         picked = np.zeros(len(book.clients), dtype=np.bool_)
         price = np.zeros(len(book.clients), dtype=np.int64)
-        for m in np.unique(book.services).tolist():
-            mine = (book.services == m).nonzero()[0]
+        for m, mine in by_service(book):
             picked[mine], price[mine] = procure(book.asks[mine], book.payments[mine], int(book.budgets[m]))
         return choose(book, picked.nonzero()[0], price)
 
@@ -46,25 +46,32 @@ def procure(
     worthless = values == 0  # and asks for nothing
     picked[worthless] = True
     priced = (~worthless).nonzero()[0]
-    order = priced[np.lexsort((priced, bids[priced] / values[priced]))]
-    if not len(order):
+    low = 0
+    for first in beginnings(bids[priced] / values[priced]):
+        order = priced[first]
+        asked, worth, upto = bids[order], values[order], np.cumsum(values[order])
+        low = _fitting(asked, worth, upto, budget)
+        if low < len(order):
+            break
+    if not low:
         return picked, price
-    asked, worth = bids[order].tolist(), values[order].tolist()
-    upto = np.cumsum(values[order]).tolist()
+    above, below = budget, int(upto[low - 1])  # the price of a unit of value, as a fraction
+    if low < len(order) and int(asked[low]) * below < above * int(worth[low]):
+        above, below = int(asked[low]), int(worth[low])
+    picked[order[:low]] = True
+    price[order[:low]] = [min(value, value * above // below) for value in worth[:low].tolist()]
+    return picked, price
+
+
+def _fitting(asked: MicroArray, worth: MicroArray, upto: MicroArray, budget: Micro) -> int:
+    """Return how many of the first can each be paid their share of the budget."""
     # Whether the k-th fits only ever changes from true to false, because its bid per value rises and its share falls.
     # In Python's integers: products of two amounts of money exceed 64 bits.
-    low, high = 0, len(order)
+    low, high = 0, len(asked)
     while low < high:
         middle = (low + high) // 2
-        if asked[middle] * upto[middle] <= budget * worth[middle]:
+        if int(asked[middle]) * int(upto[middle]) <= budget * int(worth[middle]):
             low = middle + 1
         else:
             high = middle
-    if not low:
-        return picked, price
-    above, below = budget, upto[low - 1]  # the price of a unit of value, as a fraction
-    if low < len(order) and asked[low] * below < above * worth[low]:
-        above, below = asked[low], worth[low]
-    picked[order[:low]] = True
-    price[order[:low]] = [min(value, value * above // below) for value in worth[:low]]
-    return picked, price
+    return low

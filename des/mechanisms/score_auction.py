@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from des.mechanisms.mechanism import Book, Clearing, Mechanism, choose
+from des.mechanisms.mechanism import Book, Clearing, Mechanism, by_service, choose
 from des.money import Micro, MicroArray
+from fl.arithmetic.sorting import beginnings
 from flmarket.core.options import one_of
 
 __all__ = ["ScoreAuction"]
@@ -38,18 +39,24 @@ class ScoreAuction(Mechanism):
         self._second = one_of("payment", payment, PAYMENTS) == PAYMENTS[1]
 
     def clear(self, book: Book) -> Clearing:
-        price = np.zeros(len(book.clients), dtype=np.int64)
+        price, score = np.zeros(len(book.clients), dtype=np.int64), book.payments - book.asks
         picked = []
-        for m in np.unique(book.services).tolist():
+        for m, offers in by_service(book):
             budget = int(book.budgets[m])
-            mine = ((book.services == m) & (book.asks <= budget)).nonzero()[0]
-            mine = mine[np.lexsort((book.clients[mine], (book.asks - book.payments)[mine]))]
-            # At second scores, last comes an empty one, which wins nothing: 0.
-            empty = np.zeros(int(self._second), dtype=np.int64)
-            value, asked = (np.concatenate([each[mine], empty]) for each in (book.payments, book.asks))
-            won, paid = auction(value, asked, budget, len(mine), second=self._second) if len(mine) else (mine, mine)
-            picked.append(mine[won])
-            price[mine[won]] = paid
+            mine = offers[book.asks[offers] <= budget]
+            mine = mine[book.clients[mine].argsort()]
+            keys = -score[mine]
+            # At first scores, who no longer fits is passed over, so that all are looked at.
+            for first in beginnings(keys) if self._second else [keys.argsort(kind="stable")]:
+                best, whole = mine[first], len(first) == len(mine)
+                # At second scores, last comes an empty one, which wins nothing: 0.
+                empty = np.zeros(int(self._second and whole), dtype=np.int64)
+                value, asked = (np.concatenate([each[best], empty]) for each in (book.payments, book.asks))
+                won, paid = auction(value, asked, budget, len(best), second=self._second) if len(best) else (best, best)
+                if whole or len(won) < len(best) - 1:  # the next one sets the price
+                    break
+            picked.append(best[won])
+            price[best[won]] = paid
         chosen = np.sort(np.concatenate(picked)) if picked else np.empty(0, dtype=np.int64)
         return choose(book, chosen, price)
 

@@ -46,10 +46,13 @@ def fill_budget(
         stop_at_misfit: whether to stop at the first client that does not fit, instead of skipping clients until none
             fits.
     """
-    left: float = math.inf if budget == math.inf else to_micro(budget)
-    cheapest = int(to_micro(payments.min()))
+    ranked, available = np.asarray(order, dtype=np.int64), np.asarray(available)
+    if budget == math.inf:
+        clients = ranked[available[ranked]]
+        return Offer(clients, payments[clients])
+    left, cheapest = to_micro(budget), int(to_micro(payments.min()))
     chosen: list[int] = []
-    for client, price in _in_order(np.asarray(order), payments, np.asarray(available)):
+    for client, price in _in_order(ranked, payments, available):
         if left < cheapest:
             break
         if price <= left:

@@ -13,6 +13,7 @@ from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
+from fl.arithmetic import sorting
 from flmarket.core.options import OptionsError
 from support.books import book_of, cleared
 from support.tiers import examples
@@ -136,6 +137,22 @@ def test_no_other_bid_earns_a_client_more_from_proportional_share(pairs, budget,
         return int(price[place]) - cost if picked[place] else 0
 
     assert gain(other) <= gain(cost)
+
+
+@pytest.mark.parametrize("mechanism", ["proportional-share", "score-auction"])
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 9), st.integers(0, 9)), max_size=40),
+    st.lists(st.integers(0, 60), min_size=3, max_size=3),
+)
+def test_looking_at_the_best_offers_first_changes_nothing(mechanism, rows, budgets) -> None:
+    offers = {(m, client): (m, client, float(max(pair)), float(min(pair))) for m, client, *pair in rows}
+    book = book_of(*offers.values(), budgets=[float(budget) for budget in budgets])
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for first in (1, 1000):
+            patch.setattr(sorting, "FIRST", first)
+            found.append(cleared(create(mechanism), book))
+    assert found[0] == found[1]
 
 
 # Iterated
