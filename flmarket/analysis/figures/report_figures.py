@@ -201,9 +201,8 @@ def _allocation(runs: Sequence[RunResult]) -> Any:
 def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
     """Return [M, C] how often each client served each service, mean over runs."""
     count = np.zeros((len(setting.services), setting.scenario.clients.count))
-    place = {service: m for m, service in enumerate(setting.services)}
     for run in runs:
-        np.add.at(count, (run.earnings["service"].map(place), run.earnings["client"]), 1)
+        np.add.at(count, (run.paying, run.earnings["client"]), 1)
     return count / len(runs)
 
 

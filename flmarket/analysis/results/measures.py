@@ -93,7 +93,7 @@ def _total(column: str) -> Services:
 
 
 def _misreport_profit(run: "RunResult") -> FloatArray:
-    return run.by_service(run.earnings["profit"].where(run.earnings["misreported"], 0.0))
+    return run.by_service(np.where(run.earnings["misreported"], run.earnings["profit"], 0.0))
 
 
 def _overstated(run: "RunResult") -> FloatArray:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from des.behaviours.behaviour import TRUTHFUL
-from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
@@ -35,6 +34,7 @@ if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come
 HELD = ("accuracy", "test_accuracy", "reward")  # columns that a service keeps at their height after it has left
 _MONEY = ("offered", "spent")
 _COUNTS = ("wanted", "served", "refused")
+_INTERESTS = ("cost", "data_size", "reported_size", "emd", "reported_emd")
 
 
 class Tables(dict[str, "pd.DataFrame"]):
@@ -125,36 +125,37 @@ class RunResult:
         return self._known("offers")
 
     @cached_property
-    def earnings(self) -> "pd.DataFrame":
-        """A row for each offer that was served: what its client was paid and what the work cost it, in units.
+    def earnings(self) -> Mapping[str, AnyArray]:
+        """By column, for each offer that was served: what its client was paid, and its profit, in units.
 
         ``missing`` are images that it reported and did not have, negative if it had more. Truthful clients have none,
-        and their cost is their bid.
+        and their costs are their bids.
         """
-        if self.truthful:
-            found = self.offers[self.offers["outcome"] == Outcome.SERVED]
-            found = found.assign(cost=found["bid"], reported_size=0, missing=0, misreported=False)
-        else:
-            found = self._known("clients").dropna(subset="paid")
-            missing = found["reported_size"] - found["data_size"]
-            found = found.assign(missing=missing, misreported=missing.ne(0) | (found["emd"] != found["reported_emd"]))
-        paid, cost = found["paid"] / MICRO, found["cost"] / MICRO
-        return found.assign(paid=paid, cost=cost, profit=paid - cost)
+        table = self.offers if self.truthful else self._known("clients")
+        served = table["paid"].notna().to_numpy()
+        names = ["service", "client", "paid", *(("bid",) if self.truthful else _INTERESTS)]
+        found = {name: table[name].to_numpy()[served] for name in names}
+        found["paid"] = found["paid"] / MICRO
+        found["profit"] = found["paid"] - found["bid" if self.truthful else "cost"] / MICRO
+        if not self.truthful:
+            found["missing"] = found["reported_size"] - found["data_size"]
+            found["misreported"] = (found["missing"] != 0) | (found["emd"] != found["reported_emd"])
+        return found
 
     @property
     def truthful(self) -> bool:
         """Whether the clients are: they bid what the work costs them, and report what they have."""
         return self.setting.scenario.clients.behaviour.kind == TRUTHFUL
 
-    def by_service(self, values: "pd.Series[float]") -> FloatArray:
+    def by_service(self, values: AnyArray) -> FloatArray:
         """Return [M] sums of a column of ``earnings``, or of one like it."""
-        return np.bincount(self._paying, values, len(self.setting.services)).astype(np.float64)
+        return np.bincount(self.paying, values, len(self.setting.services)).astype(np.float64)
 
     @cached_property
-    def _paying(self) -> IntArray:
+    def paying(self) -> IntArray:
         """The place of the service that each line of ``earnings`` is of."""
         places = {service: m for m, service in enumerate(self.setting.services)}
-        return np.array([places[service] for service in self.earnings["service"].to_numpy()], dtype=np.int64)
+        return np.array([places[service] for service in self.earnings["service"]], dtype=np.int64)
 
     @property
     def income(self) -> FloatArray:
