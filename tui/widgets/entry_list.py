@@ -130,7 +130,7 @@ class EntryList(OptionList, Generic[Entry]):
             for key, found, _ in entries:
                 lines = self._written(found, widths.get(_kind(found), {}), before)
                 options.append(Option(Content("\n").join(lines), id=key))
-                before = found["name"]
+                before = _unmarked(found)
         self.set_options(options or [Option("nothing matches", disabled=True)])
 
     def _written(self, found: Cells, widths: Mapping[str, int], before: str) -> Iterator[Content]:
@@ -156,7 +156,7 @@ class EntryList(OptionList, Generic[Entry]):
         head = name.partition(" (")[0]
         if found["policy"] and cell_len(name) > widths["name"] >= cell_len(head):
             name, below = head, name[len(head) :]
-        if found["policy"] and found["name"] == before:
+        if found["policy"] and _unmarked(found) == before:
             styles["name"], below = faint, ""
         words = {**found, "name": name}
         yield Content.assemble(
@@ -164,6 +164,10 @@ class EntryList(OptionList, Generic[Entry]):
         )
         if below:
             yield from (Content.styled(INDENT + line, faint) for line in wrapped(below.strip(), room))
+
+
+def _unmarked(found: Cells) -> str:
+    return found["name"].removeprefix("✓").lstrip()
 
 
 def _kind(found: Cells) -> tuple[bool, bool]:

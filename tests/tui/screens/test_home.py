@@ -264,6 +264,10 @@ async def test_of_many_runs_the_newest_are_listed_and_the_preview_names_the_poin
         await until(pilot, lambda: "Recent runs, the newest 3 (b: all) · 3" in painted(app), "the runs")
         await pilot.press("G")
         await until(pilot, lambda: "small (services.alpha.budget=6)" in text(screen.query_one("#preview", Static)))
+        for _ in range(2):
+            listed = [str(option.prompt) for option in screen.query_one(OptionList).options]
+            assert sum("\n" in line for line in listed) == 2  # the values stand below the first run of each point
+            await pilot.press("k", "space")  # also where the second of two is marked
 
 
 def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
