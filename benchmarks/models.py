@@ -4,8 +4,9 @@
 
 The reference is what nothing but arithmetic costs: one process a core, each with one thread and its share of the
 clients, in the better of two layouts of memory; then it evaluates its share of the test images. Averaging and sending
-are left out. The images are noise, as no accuracy is measured. Memory is that of the processes that train, after a
-round, shared pages once.
+are left out. Both have the environment of flmarket's workers, so that memory is kept from one batch to the next. The
+images are noise, as no accuracy is measured. Memory is that of the processes that train, after a round, shared pages
+once.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import Task
 from flmarket.core.cores import usable_cores
+from scenarios.running.processes import ENVIRONMENT
 
 SAMPLES, TESTED, BATCH, RATE, LABELS = 160, 500, 32, 0.05, 10
 CLIENTS = 3 * usable_cores()
@@ -215,6 +217,7 @@ def main() -> None:
     parser.add_argument("--no-save", dest="save", action="store_false", help="write nothing to benchmarks/results/")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    os.environ |= ENVIRONMENT
     report = Report(save=arguments.save)
     for report.part in arguments.only:
         bench(report, report.part, arguments.repeat)

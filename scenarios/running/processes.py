@@ -27,12 +27,13 @@ GRACE = 5.0  # seconds that a process gets to end before it is killed
 TICK = 0.2  # seconds between two looks at whether processes are still there
 NOTE = 256  # bytes before a process's last words, in which it writes what it is about to do
 
-_LAST_WORDS = 400
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     # glibc returns a large array to the system when it is freed; the next round would pay for its pages again.
     "MALLOC_MMAP_THRESHOLD_": f"{1 << 25}", "MALLOC_TRIM_THRESHOLD_": f"{1 << 28}",
 }  # fmt: skip
+"""What a process of ours has in its environment, unless the user has set it."""
+_LAST_WORDS = 400
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>\S+)$', re.MULTILINE)
 
 Message = dict[str, Any]
@@ -65,7 +66,7 @@ class Process:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env=_ENVIRONMENT | os.environ,
+                env=ENVIRONMENT | os.environ,
                 # Ctrl-C is for this process, which ends the other one.
                 start_new_session=True,
             )
