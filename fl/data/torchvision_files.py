@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -179,6 +178,8 @@ def find(folder: Path, name: str) -> Path | None:
 
 def download(raw: Files, root: Path) -> None:
     """Download a data set's files into ``root``; files that are there already stay as they are."""
+    from http.client import HTTPException  # takes its time to import
+
     try:
         sets = torchvision_datasets()
         root.mkdir(parents=True, exist_ok=True)
