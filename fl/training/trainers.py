@@ -149,7 +149,8 @@ class Engine:
     def _reference(self, seed: int, *purpose: str | int) -> "ReferenceTrainer":
         from fl.training.local import ReferenceTrainer
 
-        return ReferenceTrainer(self._module(seed, *purpose), self.dataset.scale, self.dataset.offset)
+        module = self._module(seed, *purpose)
+        return ReferenceTrainer(module, self.dataset.info.shape, self.dataset.scale, self.dataset.offset)
 
     def _module(self, seed: int, *purpose: str | int) -> "nn.Module":
         from fl.training.networks import build

@@ -42,7 +42,7 @@ def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int
     clients = [client(index, images, regime.local_epochs) for index, images in enumerate(sizes)]
     assert max(c.order.size for c in clients) / regime.batch_size == 50
     module = build(model, LABELS, SHAPE, 0)
-    one_by_one = ReferenceTrainer(build(model, LABELS, SHAPE, 0), SCALE, OFFSET)
+    one_by_one = ReferenceTrainer(build(model, LABELS, SHAPE, 0), SHAPE, SCALE, OFFSET)
     start = one_by_one.parameters
     together = BatchedTrainer(module, "cpu", SCALE, OFFSET).train(start, clients, regime)
     for data, (vector, loss) in zip(clients, together, strict=True):
@@ -57,7 +57,7 @@ def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int
 def test_images_may_have_any_shape(model: str) -> None:
     shape, regime = Shape(3, 12, 10), Regime(model=model, local_epochs=3, batch_size=5, learning_rate=0.01)
     clients = [client(index, images, regime.local_epochs, shape) for index, images in enumerate((20, 7))]
-    one_by_one = ReferenceTrainer(build(model, LABELS, shape, 0), SCALE, OFFSET)
+    one_by_one = ReferenceTrainer(build(model, LABELS, shape, 0), shape, SCALE, OFFSET)
     start = one_by_one.parameters
     batched = BatchedTrainer(build(model, LABELS, shape, 0), "cpu", SCALE, OFFSET)
     for data, (vector, _) in zip(clients, batched.train(start, clients, regime), strict=True):
@@ -67,7 +67,7 @@ def test_images_may_have_any_shape(model: str) -> None:
 
 def test_evaluation_counts_as_one_by_one() -> None:
     pixels, labels, _ = client(0, 200, 1)
-    trainer = ReferenceTrainer(build("cnn", LABELS, SHAPE, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("cnn", LABELS, SHAPE, 0), SHAPE, SCALE, OFFSET)
     batched = BatchedTrainer(build("cnn", LABELS, SHAPE, 1), "cpu", SCALE, OFFSET)
     hits = batched.correct(trainer.parameters, pixels, labels)
     assert hits == pytest.approx(

@@ -145,7 +145,7 @@ def test_a_service_without_jobs_keeps_its_model(federation_of) -> None:
 def test_federated_rounds_are_local_trainings_averaged_by_data_size(federation_of, dataset) -> None:
     """Three rounds of two clients with 30 and 90 images, put together by hand."""
     federation = federation_of("alpha", seed=5)
-    trainer = ReferenceTrainer(build("mlp", LABELS, SHAPE, 5, "model", "alpha"), dataset.scale, dataset.offset)
+    trainer = ReferenceTrainer(build("mlp", LABELS, SHAPE, 5, "model", "alpha"), SHAPE, dataset.scale, dataset.offset)
     model = trainer.parameters
     for round_ in (1, 2, 3):
         local, losses = {}, []

@@ -67,7 +67,7 @@ def test_sgd_is_what_plain_torch_does(model: str, regime: Regime, shape: Shape) 
     start = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
     expected, expected_loss = by_hand(module, pixels, labels, order, regime)
 
-    trainer = ReferenceTrainer(build(model, 4, shape, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build(model, 4, shape, 0), shape, SCALE, OFFSET)
     trained, loss = trainer.train(start, pixels, labels, order, regime)
     np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
@@ -79,7 +79,7 @@ def test_training_starts_afresh_every_time() -> None:
     pixels, labels = toy()
     regime = Regime(batch_size=4, momentum=0.9)
     order = visiting_order(len(labels), 1, stream(1))
-    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SHAPE, SCALE, OFFSET)
     start = trainer.parameters
     kept = start.copy()
     first = trainer.train(start, pixels, labels, order, regime)
@@ -94,7 +94,7 @@ def test_training_starts_afresh_every_time() -> None:
 def test_parameters_are_in_torchs_order_whatever_their_layout(model: str) -> None:
     module = build(model, 4, SHAPE, 0)
     before = nn.utils.parameters_to_vector(module.parameters()).detach().numpy().copy()
-    trainer = ReferenceTrainer(module, SCALE, OFFSET)
+    trainer = ReferenceTrainer(module, SHAPE, SCALE, OFFSET)
     assert trainer.parameters.tobytes() == before.tobytes()  # wrapping changes no value
     pixels, labels = toy()
     order = visiting_order(len(labels), 1, stream(1))
@@ -103,11 +103,35 @@ def test_parameters_are_in_torchs_order_whatever_their_layout(model: str) -> Non
     assert flat.numpy().tobytes() == trained.tobytes()
 
 
+class Views(nn.Module):
+    """A network that is written for one layout of memory, as many are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.linear = nn.Conv2d(1, 2, 5), nn.Linear(2 * 24 * 24, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits."""
+        return self.linear(self.convolution(x).view(len(x), -1))
+
+
+def test_a_network_may_require_the_usual_layout() -> None:
+    module = Views()
+    trainer = ReferenceTrainer(module, SHAPE, SCALE, OFFSET)
+    (pixels, labels), start, regime = toy(), trainer.parameters, Regime()
+    order = visiting_order(len(labels), 1, stream(1))
+    trained, loss = trainer.train(start, pixels, labels, order, regime)
+    nn.utils.vector_to_parameters(torch.from_numpy(start), module.parameters())
+    expected, expected_loss = by_hand(module, pixels, labels, order, regime)
+    np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-6)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+
+
 def test_parameters_that_nothing_uses_or_that_are_frozen_stay_as_they_are() -> None:
     module = nn.Sequential(nn.Flatten(), nn.Linear(784, 4), nn.Linear(4, 4))
     module[1].weight.requires_grad_(requires_grad=False)
     module.register_parameter("spare", nn.Parameter(torch.ones(3)))
-    trainer = ReferenceTrainer(module, SCALE, OFFSET)
+    trainer = ReferenceTrainer(module, SHAPE, SCALE, OFFSET)
     start = trainer.parameters
     pixels, labels = toy()
     order = visiting_order(len(labels), 1, stream(1))
@@ -119,7 +143,7 @@ def test_parameters_that_nothing_uses_or_that_are_frozen_stay_as_they_are() -> N
 
 
 def test_parameters_are_a_copy() -> None:
-    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SCALE, OFFSET)
+    trainer = ReferenceTrainer(build("mlp", 4, SHAPE, 0), SHAPE, SCALE, OFFSET)
     trainer.parameters[:] = 0
     assert trainer.parameters.any()
 
@@ -130,7 +154,7 @@ def test_correct_counts_the_images_labelled_rightly() -> None:
     with torch.no_grad():
         brightest[1].weight.zero_()[:, :3] = torch.eye(3)
         brightest[1].bias.zero_()
-    trainer = ReferenceTrainer(brightest, SCALE, OFFSET)
+    trainer = ReferenceTrainer(brightest, SHAPE, SCALE, OFFSET)
     pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
     for image, label in enumerate((0, 1, 2, 2)):
         pixels[image, 0, 0, label] = 255
@@ -148,9 +172,9 @@ def test_pixels_are_scaled_and_shifted() -> None:
     pixels = np.zeros((4, *SHAPE), dtype=np.uint8)
     pixels[:, 0, 0, 0] = (99, 100, 101, 255)
     ones = np.ones(4, dtype=np.uint8)
-    trainer = ReferenceTrainer(sign, 0.01, -1.0)
+    trainer = ReferenceTrainer(sign, SHAPE, 0.01, -1.0)
     assert trainer.correct(trainer.parameters, pixels, ones) == 2
-    trainer = ReferenceTrainer(sign, 0.01, 0.0)
+    trainer = ReferenceTrainer(sign, SHAPE, 0.01, 0.0)
     assert trainer.correct(trainer.parameters, pixels, ones) == 4
 
 
