@@ -146,7 +146,6 @@ class Worker:
         for name in asked["datasets"]:
             with suppress(InputError):  # the run that needs it reports what is wrong
                 self._shelf.get(name)
-        import_module("fl.training.federation")
 
     def _try(self, asked: Message) -> None:
         limit = TimeLimit(asked["timeout"], self._last_words, self._note)
