@@ -118,21 +118,21 @@ def check_offer(
     """Return the offer with exact payments."""
     refuse = partial(OfferError, policy, service, round_)
     clients, offered = _read(offer, len(bids), refuse)
-    most, least = (MOST if over_budget else budget + 1) / MICRO, bids[clients]
-    wrong = ~((offered >= 0) & (offered <= most))
-    # This comes before rounding: an absurd amount may be too large to count in micro-units.
-    payments = to_micro(np.where(wrong, 0.0, offered))
-    wrong |= payments < least
-    if unwilling is not None:
-        wrong |= unwilling[clients]
+    most, least, count = (MOST if over_budget else budget + 1) / MICRO, bids[clients], len(clients)
+    # An absurd amount may be too large to count in micro-units.
+    payments = to_micro(offered[(offered >= 0) & (offered <= most)])
     different = np.zeros(len(bids), dtype=np.bool_)
     different[clients] = True
-    repeated = np.count_nonzero(different) < len(clients)
-    if repeated or wrong.any() or (offline and not offline.isdisjoint(clients.tolist())):
+    if (
+        len(payments) < count
+        or np.count_nonzero(different) < count
+        or np.count_nonzero(payments >= least) < count
+        or (offline and not offline.isdisjoint(clients.tolist()))
+        or (unwilling is not None and np.count_nonzero(unwilling[clients]))
+    ):
+        limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
         earlier: set[int] = set()
-        for client, payment, amount, asked in zip(
-            *(it.tolist() for it in (clients, offered, payments, least)), strict=True
-        ):
+        for client, payment, asked in zip(*(it.tolist() for it in (clients, offered, least)), strict=True):
             if client in earlier:
                 raise refuse(client, "a client can be offered only one payment")
             if client in offline:
@@ -140,9 +140,8 @@ def check_offer(
             if unwilling is not None and unwilling[client]:
                 raise refuse(client, "the client does not serve this service in this round, or has refused it already")
             if not 0 <= payment <= most:
-                limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
                 raise refuse(client, _out_of_range(payment, limit))
-            if amount < asked:
+            if (amount := to_micro(payment)) < asked:
                 raise refuse(client, f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)")
             earlier.add(client)
     total = sum(payments.tolist())

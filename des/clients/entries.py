@@ -38,3 +38,11 @@ class Entries(NDArrayOperatorsMixin):
 
 
 Column = AnyArray | Entries
+
+FEW = 4096  # values that are looked up at once, which takes less time than to do it later
+
+
+def entries(column: AnyArray, at: IntArray) -> Column:
+    """Return the values at some places [M, C] of a column, read-only."""
+    found = Entries(column, at)
+    return found if at.size > FEW else found[:]

@@ -17,7 +17,7 @@ from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful
 from des.clients.client_data import FRESH, Choices, Holdings
 from des.clients.data_tables import PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
-from des.clients.entries import Column, Entries
+from des.clients.entries import Column, entries
 from des.clients.label_mixes import LabelMixes, MixedData
 from des.clients.owned_data import DrawnImages, OwnedData
 from des.money import Micro, MicroArray
@@ -142,8 +142,8 @@ class Population:
         size, emd, costs = held.data_size, held.emd, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * table.size[0].size
-            size, emd, costs = Entries(table.size, at), Entries(table.emd, at), self._costs_at(round_, table, at)
-        dqi = Entries(table.dqi, at)
+            size, emd, costs = entries(table.size, at), entries(table.emd, at), self._costs_at(round_, table, at)
+        dqi = entries(table.dqi, at)
         bids = asked(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
         return Qualities(size, emd, dqi, bids, held, self._lens.seen(dqi, round_))
@@ -153,7 +153,7 @@ class Population:
         return self._held(round_, *self._data(round_))
 
     def _held(self, round_: int, table: Table, at: IntArray, mix: Mix) -> Held:
-        return Held(Entries(table.size, at), Entries(table.emd, at), self._costs_at(round_, table, at), mix)
+        return Held(entries(table.size, at), entries(table.emd, at), self._costs_at(round_, table, at), mix)
 
     def _costs_at(self, round_: int, table: Table, at: IntArray) -> MicroArray:
         costs = self._moods.applied(table.cost.take(at), round_)
