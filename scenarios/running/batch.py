@@ -127,7 +127,7 @@ def run_all(
         if not todo:
             failed = []
         elif cluster:
-            failed = cluster.play(todo, shelf, observer, options)
+            failed = cluster.play(todo, observer, options)
         elif pool:
             failed = pool.play(todo, observer)
         else:

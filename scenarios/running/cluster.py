@@ -80,21 +80,18 @@ def _shelf() -> Shelf:
 
 
 def play_there(
-    # JSON: the worker's ``order``, the digests that the run's data sets have where the batch was planned (``data``),
-    # and the ``fingerprint`` of the flmarket there
+    # JSON: the worker's ``order``, and the ``fingerprint`` of the flmarket where the batch was planned
     asked: str,
 ) -> Returned:
     """Play a run on the machine that this is called on, and return its files."""
     wanted = json.loads(asked)
-    shelf = _shelf()
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         error, refused = None, False
         try:
             require_same_installation(wanted["fingerprint"], f"Ray worker on {platform.node()}")
             unpack(wanted["plugins"])
             run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
-            _check_data(shelf.digests(run.scenario), wanted["data"])
-            execute(run, shelf, workers=wanted["workers"])
+            execute(run, _shelf(), workers=wanted["workers"])
         except (Exception, SystemExit) as problem:
             error, refused = message_of(problem), isinstance(problem, InputError)
         files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
@@ -130,7 +127,6 @@ class Cluster:
     def play(
         self,
         runs: Iterable[Run],  # to be played; what an interrupted one left is started over
-        shelf: Shelf,  # gives the data sets, which must be the same everywhere
         observer: RunObserver,  # notified of each
         options: RunOptions,
     ) -> list[Run]:
@@ -149,7 +145,7 @@ class Cluster:
                             run.directory.prepare(dumps(settled(run.scenario)), fresh=options.again)
                         observer.started(run)
                         gpus = 1 if run.scenario.training.device == "cuda" else 0
-                        playing[task.options(num_gpus=gpus).remote(self._asked(run, shelf))] = run
+                        playing[task.options(num_gpus=gpus).remote(self._asked(run))] = run
                     if playing:
                         for done in ray.wait(list(playing), timeout=TICK if writing else None)[0]:
                             run = playing.pop(done)
@@ -192,17 +188,11 @@ class Cluster:
         if returned["error"] is not None:
             raise RunError(returned["error"])
 
-    def _asked(self, run: Run, shelf: Shelf) -> str:
-        asked = order(run, workers=self._cpus, fresh=False)
-        return json.dumps(asked | {"data": shelf.digests(run.scenario), "fingerprint": fingerprint()})
+    def _asked(self, run: Run) -> str:
+        return json.dumps(order(run, workers=self._cpus, fresh=False) | {"fingerprint": fingerprint()})
 
     def _places(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))
-
-
-def _check_data(here: Mapping[str, str], planned: Mapping[str, str]) -> None:
-    if here != planned:
-        raise InputError(f"{platform.node()} holds other data sets than the machine that planned the batch")
 
 
 def _import_ray() -> ModuleType:

@@ -95,7 +95,8 @@ def plan(
         labels: dict[str, str] = {}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
-            hash8 = digest(point.scenario, shelf.digests(point.scenario) | agents_of(point.scenario))
+            inputs = shelf.digests(point.scenario)
+            hash8 = digest(point.scenario, inputs | agents_of(point.scenario))
             if (other := labels.setdefault(hash8, point.label)) != point.label:
                 raise InputError(
                     f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has "
@@ -109,7 +110,8 @@ def plan(
                     label = PolicyChoice.parse(policy).label_in(chosen)
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
-                    here.setdefault(place.path, Run(chosen, label, seed, place, hash8, point.values, place_in_sweep))
+                    run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, inputs=inputs)
+                    here.setdefault(place.path, run)
             runs += here.values()
     return _distinguished(runs)
 

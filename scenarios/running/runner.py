@@ -53,6 +53,8 @@ class Run:
     point: int = 0  # the place of the sweep point in its scenario, from 0
     # what the scenario is called in messages and tables, where its name alone stands for several of the batch
     name: str | None = None
+    # ``Shelf.digests`` when it was planned; None if files that have changed since are another's concern
+    inputs: Mapping[str, str] | None = None
 
     @property
     def group(self) -> str:
@@ -84,6 +86,7 @@ def execute(
     Raises:
         InputError, RunError: it cannot be played, or failed; whatever else is raised in it becomes a RunError.
     """
+    _require_inputs(run, shelf)
     with run.directory.locked():
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
@@ -102,6 +105,17 @@ def execute(
                 raise PluginFailed(message) from error
             log.info("complete")
         run.directory.finish(meta | ending | {"status": "complete"})
+
+
+def _require_inputs(run: Run, shelf: Shelf) -> None:
+    """Check that files are as they were when the run was planned: its directory is named by their digests."""
+    if run.inputs is None or (here := shelf.digests(run.scenario)) == run.inputs:
+        return
+    changed = min(name for name in {*here, *run.inputs} if here.get(name) != run.inputs.get(name))
+    raise InputError(
+        f"{changed} is not on {platform.node()} what it was where and when the batch was planned; leave files as they "
+        "are while a batch plays, and give the command again"
+    )
 
 
 def _play(

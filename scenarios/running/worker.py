@@ -67,6 +67,7 @@ def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | Non
         "sweep": dict(run.sweep),
         "point": run.point,
         "name": run.name,
+        "inputs": run.inputs,
         "workers": workers,
         "fresh": fresh,
         "timeout": decision_timeout,
@@ -89,6 +90,7 @@ def run_of(asked: Message) -> Run:
         asked["sweep"],
         asked["point"],
         asked["name"],
+        asked["inputs"],
     )
 
 

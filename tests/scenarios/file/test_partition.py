@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 from fl.data.partition import Dirichlet, Iid, Shards
+from flmarket.core.errors import InputError
+from scenarios.build import Shelf
 from scenarios.file.partition import partition_of
-from scenarios.loader import ScenarioError, digest, load, parse
+from scenarios.loader import ScenarioError, digest, load, parse, with_backend
+from scenarios.running.batch import run_all
+from scenarios.running.options import RunOptions
+from scenarios.running.planning import plan
+from support.observers import Observer
 from support.shell import flmarket
 
 TEXT = """
@@ -164,6 +170,17 @@ def test_a_changed_file_is_another_run(here: Path) -> None:
     (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
     assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
     assert len(list((here / "runs").glob("owned-*"))) == 2
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_file_that_changes_while_a_batch_plays_ends_it(jobs: int, here: Path, shelf: Shelf) -> None:
+    (here / "parts.csv").write_text(CSV)
+    scenario = with_backend(parse(text_with("parts.csv")), "surrogate")
+    runs = plan([scenario], [], [0, 1], here / "runs", shelf)
+    (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
+    with pytest.raises(InputError, match=r"^partition/digits is not on .+ what it was where and when the batch was"):
+        run_all(runs, shelf, Observer(), RunOptions(jobs=jobs, workers=0))
+    assert not [*here.glob("runs/*/*/*/*")]
 
 
 @pytest.mark.parametrize("backend", ["real", "surrogate"])

@@ -123,9 +123,8 @@ def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
 
 def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path) -> None:
     """The driver sends its fingerprint; nothing is played where it differs."""
-    shelf = Shelf()
-    [run] = plan([parse(one_service)], [], [0], tmp_path, shelf)
-    asked = order(run, workers=0, fresh=False) | {"data": shelf.digests(run.scenario)}
+    [run] = plan([parse(one_service)], [], [0], tmp_path, Shelf())
+    asked = order(run, workers=0, fresh=False)
     returned = play_there(json.dumps(asked | {"fingerprint": fingerprint() | {"version": "0.0.1"}}))
     assert returned["refused"]
     assert returned["files"] == {}
