@@ -144,18 +144,22 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def cleared_by(plain: Scenario, name: str, options: Mapping[str, Any], policy: str) -> Callable[[], None]:
+    """Return a call that plays a round of a market by a mechanism, with one policy for all; two have been played."""
+    rules = plain.market.model_copy(update={"mechanism": name, "options": dict(options)})
+    services = tuple(service.model_copy(update={"policy": policy}) for service in plain.services)
+    scenario = plain.model_copy(update={"market": rules, "services": services})
+    play = game(scenario, Stub([service.name for service in services]))
+    play(2)
+    return partial(play, 1)
+
+
 def bench_rules(report: Report, repeat: int) -> None:
     """Clear the same large markets by each mechanism, for a policy that names few clients and one that names many."""
     for policy in ("random", "worth"):
         contestants = {}
         for name, options in MECHANISMS.items():
-            plain = large(10_000, 50)
-            rules = plain.market.model_copy(update={"mechanism": name, "options": dict(options)})
-            services = tuple(service.model_copy(update={"policy": policy}) for service in plain.services)
-            scenario = plain.model_copy(update={"market": rules, "services": services})
-            play = game(scenario, Stub([service.name for service in services]))
-            play(2)
-            contestants[name] = partial(play, 1)
+            contestants[name] = cleared_by(large(10_000, 50), name, options, policy)
         timings = take_turns(contestants, repeat)
         usual = timings.pop("pay-as-offered").computing
         dearest = max(timings, key=lambda name: timings[name].cpu)
@@ -164,10 +168,19 @@ def bench_rules(report: Report, repeat: int) -> None:
         report.figure(what, "times", pairs)
 
 
+def bench_vcg(report: Report, repeat: int) -> None:
+    """Clear small markets by ``vcg``, whose cost grows fast; all services name many clients."""
+    contestants = {size: cleared_by(large(*size), "vcg", {}, "worth") for size in ((16, 4), (20, 5), (20, 8), (40, 5))}
+    for (clients, services), timing in take_turns(contestants, repeat).items():
+        what = f"a round of {clients} clients and {services} services by `vcg`, all `worth`"
+        report.figure(what, "s of CPU", timing.computing)
+
+
 PARTS = {
     "paper": bench_paper,
     "growth": bench_growth,
     "rules": bench_rules,
+    "vcg": bench_vcg,
 }
 
 
