@@ -12,9 +12,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 
-from measure import Report
+from measure import Report, waited_for
 
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
@@ -54,10 +53,9 @@ def starts(report: Report, repeat: int) -> None:
         taken: dict[str, list[float]] = {name: [] for name in contestants}
         for _ in range(repeat):
             for name, command in contestants.items():
-                before = getrusage(RUSAGE_CHILDREN)
+                before = waited_for()
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-                after = getrusage(RUSAGE_CHILDREN)
-                taken[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+                taken[name].append(waited_for() - before)
     for name, seconds in taken.items():
         report.figure(name, "s of CPU", seconds)
 

@@ -21,11 +21,10 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import repeat as repeat_it
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Any
 
-from measure import Report
+from measure import Report, processes_under, waited_for
 
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.cluster import WRITERS
@@ -51,22 +50,6 @@ class Counted(Policy):
         return fill_budget(payments.argsort(), payments, observation.budget, available=observation.available)
 '''
 NOBODY_LEAVES = [f"--set=services.{name}.target_accuracy=1.0" for name in ("mnist", "fashion-mnist", "emnist")]
-
-
-def processes_under(roots: list[int]) -> dict[int, float]:
-    """Return the processes that descend from some, with these, and the seconds of CPU that each has taken."""
-    parents, taken = {}, {}
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (place / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        parents[int(place.name)] = int(fields[1])
-        taken[int(place.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    found = set(roots) & taken.keys()
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {pid: taken[pid] for pid in found}
 
 
 class Nodes:
@@ -156,10 +139,9 @@ def lost(report: Report, folder: Path, runs: int) -> None:
 
 def seconds(command: list[str]) -> tuple[float, float]:
     """Return what a command takes by the clock, and by CPU with the processes that it waits for."""
-    begun, before = time.perf_counter(), getrusage(RUSAGE_CHILDREN)
+    begun, before = time.perf_counter(), waited_for()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    after = getrusage(RUSAGE_CHILDREN)
-    return time.perf_counter() - begun, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - begun, waited_for() - before
 
 
 def workers(report: Report, folder: Path, runs: int, repeat: int) -> None:

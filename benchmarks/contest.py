@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure import processes_under, waited_for
 from peers.workload import Job
 
 from fl.arrays import IntArray
@@ -88,7 +88,7 @@ def play(name: str, command: Sequence[str], folder: Path) -> tuple[dict[str, Any
 
 def watched(command: Sequence[str], environment: Mapping[str, str]) -> Whole:
     """Run a command, and watch the memory and the computing time of all its processes."""
-    start, before = time.perf_counter(), _waited_for()
+    start, before = time.perf_counter(), waited_for()
     peak, computing = 0.0, dict[int, float]()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     while True:
@@ -96,7 +96,7 @@ def watched(command: Sequence[str], environment: Mapping[str, str]) -> Whole:
             out, errors = process.communicate(timeout=SAMPLED)
             break
         except subprocess.TimeoutExpired:
-            tree = _tree(process.pid)
+            tree = processes_under([process.pid])
             computing |= tree
             peak = max(peak, sum(map(memory, tree)))
             if time.perf_counter() > start + LIMIT:
@@ -108,29 +108,8 @@ def watched(command: Sequence[str], environment: Mapping[str, str]) -> Whole:
     if process.returncode:
         raise FailedError(f"it failed\n{errors[-800:]}")
     # Ray does not wait for its workers, so that the system knows less of their time than was seen.
-    cpu = max(_waited_for() - before, sum(computing.values()))
+    cpu = max(waited_for() - before, sum(computing.values()))
     return Whole(out, time.perf_counter() - start, cpu, peak)
-
-
-def _waited_for() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def _tree(root: int) -> dict[int, float]:
-    """Return the seconds of computing of a process and of all that descend from it."""
-    parents, seconds = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = path.read_text().rpartition(")")[2].split()
-            pid = int(path.parent.name)
-            parents[pid] = int(fields[1])
-            seconds[pid] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-    found, new = set[int](), {root} & set(parents)
-    while new:
-        found |= new
-        new = {pid for pid, parent in parents.items() if parent in new}
-    return {pid: seconds[pid] for pid in found}
 
 
 def memory(pid: int) -> float:

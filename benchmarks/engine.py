@@ -125,7 +125,7 @@ def bench_round(report: Report, choice: Choice) -> None:
     with ExitStack() as stack:
         contestants: dict[object, Callable[[], None]] = {
             (threads, batch): plain_rounds(clients, test, choice.rounds, threads, batch)
-            for threads in (1, 2)
+            for threads in sorted({1, 2, cores})
             for batch in (250, 500)
         }
         for kernel in KERNELS:

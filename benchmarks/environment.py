@@ -8,17 +8,16 @@ actions.
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
+from market import Stub
 
 from des.clients.data_tables import PopulationSpec
 from des.market import Market
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED
-from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
 from learning.episode import play_round
@@ -29,33 +28,10 @@ SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "ra
 CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
 
 
-# Without training, the rates are the ceiling for a surrogate.
-class NoTraining(Federation):
-    """A federation whose services never get better."""
-
-    kernels: Mapping[str, str] = {}
-
-    def accuracy(self, service: str) -> float:
-        return 0.1
-
-    def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        counts: dict[str, int] = {}
-        for job in jobs:
-            counts[job.service] = counts.get(job.service, 0) + 1
-        return {service: TrainingOutcome(0.1, np.ones(count)) for service, count in counts.items()}
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
-
-    def close(self) -> None: ...
-
-
 def factory(services: int, clients: int) -> Callable[[int], Market]:
     specs = [replace(SERVICE, name=f"service_{m}") for m in range(services)]
     population = replace(CLIENTS, count=clients)
-    return lambda seed: Market(population, specs, Timeline(0.001, 0.5), ROUNDS, NoTraining(), seed)
+    return lambda seed: Market(population, specs, Timeline(0.001, 0.5), ROUNDS, Stub(), seed)
 
 
 def market_steps(make: Callable[[int], Market], policy: str) -> Callable[[], int]:

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from resource import RUSAGE_SELF, getrusage
@@ -38,17 +39,12 @@ class Stub(Federation):
 
     kernels: Mapping[str, str] = {}
 
-    def __init__(self, services: Sequence[str]) -> None:
-        self._accuracy = dict.fromkeys(services, 0.1)
-
     def accuracy(self, service: str) -> float:
-        return self._accuracy[service]
+        return 0.1
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        of_service: dict[str, int] = {}
-        for job in jobs:
-            of_service[job.service] = of_service.get(job.service, 0) + 1
-        return {name: TrainingOutcome(0.1, np.zeros(n)) for name, n in of_service.items()}
+        counts = Counter(job.service for job in jobs)
+        return {service: TrainingOutcome(0.1, np.zeros(count)) for service, count in counts.items()}
 
     def state(self) -> dict[str, np.ndarray]:
         return {}
@@ -108,7 +104,7 @@ def large(clients: int, services: int) -> Scenario:
 def measure_size(clients: int, services: int) -> dict[str, Any]:
     """Return the seconds per round and the peak memory of one size; to be called in a process of its own."""
     scenario = large(clients, services)
-    play = game(scenario, Stub([service.name for service in scenario.services]))
+    play = game(scenario, Stub())
     play(2)
     seconds = []
     for _ in range(20):
@@ -149,7 +145,7 @@ def cleared_by(plain: Scenario, name: str, options: Mapping[str, Any], policy: s
     rules = plain.market.model_copy(update={"mechanism": name, "options": dict(options)})
     services = tuple(service.model_copy(update={"policy": policy}) for service in plain.services)
     scenario = plain.model_copy(update={"market": rules, "services": services})
-    play = game(scenario, Stub([service.name for service in services]))
+    play = game(scenario, Stub())
     play(2)
     return partial(play, 1)
 

@@ -18,10 +18,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,28 @@ def take_turns(contestants: Mapping[Any, Callable[[], Any]], repeat: int) -> dic
                 seconds[name].append(time.perf_counter() - start)
                 computing[name].append(time.process_time() - cpu)
     return {name: Timing(tuple(seconds[name]), tuple(computing[name])) for name in contestants}
+
+
+def waited_for() -> float:
+    """Return the seconds of CPU of all processes that this one has started and waited for."""
+    usage = getrusage(RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def processes_under(roots: Sequence[int]) -> dict[int, float]:
+    """Return the processes that descend from some, with these, and the seconds of CPU that each has taken."""
+    parents, taken = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            pid = int(path.parent.name)
+            parents[pid] = int(fields[1])
+            taken[pid] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    found, new = set[int](), set(roots) & taken.keys()
+    while new:
+        found |= new
+        new = {pid for pid, parent in parents.items() if parent in new}
+    return {pid: taken[pid] for pid in found}
 
 
 def machine() -> dict[str, Any]:

@@ -132,9 +132,8 @@ def work(pipe: Connection, name: str, layout: torch.memory_format, share: int, o
         x = torch.from_numpy(images.astype(np.float32)) * dataset.scale + dataset.offset
         return x.contiguous(memory_format=layout), torch.from_numpy(labels.astype(np.int64))
 
-    images, labels = tensors(dataset.train_images, dataset.train_labels)
-    parts = torch.randperm(len(labels)).split(SAMPLES)[share::of]
-    clients = [(images[part], labels[part]) for part in parts]
+    parts = np.arange(CLIENTS * SAMPLES).reshape(CLIENTS, SAMPLES)[share::of]
+    clients = [tensors(dataset.train_images[part], dataset.train_labels[part]) for part in parts]
     test = tensors(dataset.test_images[share::of], dataset.test_labels[share::of])
     start = {key: value.clone() for key, value in model.state_dict().items()}
     while order := pipe.recv():
@@ -160,10 +159,9 @@ def work_flmarket(pipe: Connection, name: str) -> None:
     federation.close()
 
 
-Work = Callable[..., None]
-
-
-def processes(stack: ExitStack, target: Work, arguments: Sequence[tuple[Any, ...]]) -> Callable[[str], list[float]]:
+def processes(
+    stack: ExitStack, target: Callable[..., None], arguments: Sequence[tuple[Any, ...]]
+) -> Callable[[str], list[float]]:
     """Start a process for each list of arguments; return a call that has all of them do something."""
     context, pipes = multiprocessing.get_context("spawn"), []
     for each in arguments:
