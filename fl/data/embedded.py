@@ -30,7 +30,7 @@ class Embedded(Source):
         name = self.known.name
         if digests != DRAWN.get(name, digests):
             raise DatasetError(
-                f"data set {name!r}: is drawn otherwise here than it should be; check NumPy, or the machine"
+                f"data set {name!r}: the images that are drawn here are not the known ones; check NumPy, or the machine"
             )
         return Dataset.of(self.known, arrays, digests, OFFICIAL[name])
 

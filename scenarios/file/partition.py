@@ -98,7 +98,7 @@ def _division(text: str, clients: int, images: int) -> Division:
     try:
         content = expanded(text).read_bytes()
     except OSError as error:
-        raise InputError(f"{printable(text)} is none of {_RULES}, and no file: {error.strerror}") from error
+        raise InputError(f"{printable(text)} is neither {_RULES} nor a file: {error.strerror}") from error
     return _listed(printable(text), content, clients, images)
 
 
@@ -110,9 +110,10 @@ def _listed(path: str, content: bytes, clients: int, images: int) -> Listed:
         if client >= clients:
             raise InputError(f"{where}: unknown client {number(client)}; clients are 0 to {number(clients - 1)}")
         if image >= images:
-            raise InputError(f"{where}: there is no image {number(image)}; they are 0 to {number(images - 1)}")
-        if (before := owner.setdefault(image, where)) is not where:
-            raise InputError(f"{where}: image {image} stands there twice; see {before}")
+            raise InputError(f"{where}: unknown image {number(image)}; images are 0 to {number(images - 1)}")
+        if image in owner:
+            raise InputError(f"{where}: image {image} is listed twice; see {owner[image]}")
+        owner[image] = where
         own[client].append(image)
     for client, listed in enumerate(own):
         if not listed:
@@ -132,7 +133,7 @@ def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
     try:
-        found = json.loads(text, object_pairs_hook=tuple)  # a mapping would forget a client that stands there twice
+        found = json.loads(text, object_pairs_hook=tuple)  # a mapping would forget a client that is listed twice
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
     except RecursionError as error:
@@ -145,7 +146,7 @@ def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
     for client, own in found:
         where = f"{path}: client {printable(client[:20])}"
         if (index := whole(f"{path}: client", client)) in seen:
-            raise InputError(f"{where} stands there twice")
+            raise InputError(f"{where} is listed twice")
         seen.add(index)
         for image in own:
             yield where, index, whole(f"{where}: image", str(image) if type(image) is int else repr(image))

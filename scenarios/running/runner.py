@@ -113,8 +113,8 @@ def _require_inputs(run: Run, shelf: Shelf) -> None:
         return
     changed = min(name for name in {*here, *run.inputs} if here.get(name) != run.inputs.get(name))
     raise InputError(
-        f"{changed} is not on {platform.node()} what it was where and when the batch was planned; leave files as they "
-        "are while a batch plays, and give the command again"
+        f"{changed} on {platform.node()} differs from what the batch was planned with; leave files as they are while a "
+        "batch plays, and run the command again"
     )
 
 

@@ -105,7 +105,7 @@ def test_an_embedded_set_that_came_out_otherwise_is_unofficial(monkeypatch: pyte
 def test_a_drawn_set_that_came_out_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its digests are known before it is drawn."""
     monkeypatch.setattr(embedded, "DRAWN", {"digits": {**OFFICIAL["digits"], "test-labels": "0" * 64}})
-    with pytest.raises(DatasetError, match="'digits': is drawn otherwise here"):
+    with pytest.raises(DatasetError, match="'digits': the images that are drawn here are not"):
         load("digits")
 
 

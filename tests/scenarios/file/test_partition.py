@@ -93,7 +93,7 @@ LIMITS = f"must be one of {RULES}, or a file; a CONCENTRATION is 0.001 to 1e+06,
 @pytest.mark.parametrize(
     ("partition", "more", "problem"),
     [
-        ("parts", "", f"f:4: data.partition: parts is none of {RULES}, and no file: No such file or directory"),
+        ("parts", "", f"f:4: data.partition: parts is neither {RULES} nor a file: No such file or directory"),
         ("shards(0)", "", f"f:4: data.partition: shards(0): {LIMITS}"),
         ("iid(2)", "", f"f:4: data.partition: iid(2): {LIMITS}"),
         (
@@ -127,15 +127,16 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
         ("client,image\n0\n", "parts.csv:2: has 1 values, not 2"),
         ("client,image\n0,one\n", "parts.csv:2: image must be a whole number below a billion, not 'one'"),
         ("client,image\n0,5\n3,6\n", "parts.csv:3: unknown client 3; clients are 0 to 2"),
-        ("client,image\n0,5\n1,1438\n", "parts.csv:3: there is no image 1,438; they are 0 to 1,437"),
-        ("client,image\n0,5\n1,6\n2,5\n", "parts.csv:4: image 5 stands there twice; see parts.csv:2"),
+        ("client,image\n0,5\n1,1438\n", "parts.csv:3: unknown image 1,438; images are 0 to 1,437"),
+        ("client,image\n0,5\n1,6\n2,5\n", "parts.csv:4: image 5 is listed twice; see parts.csv:2"),
         ("client,image\n0,5\n2,6\n", "parts.csv: client 1 of 3 owns no image"),
         ('client,image\n0,"5\n', "parts.csv:2: is not CSV: unexpected end of data"),
         ('{"0": [1],\n"1": [2}', "parts.csv:2: is not JSON: Expecting ',' delimiter"),
         ('{"0": 1}', 'parts.csv: must list the images of each client: {"0": [17, 4], "1": [5]}'),
         ('{"0": [1], "1": [2.5]}', "parts.csv: client 1: image must be a whole number below a billion, not '2.5'"),
         ('{"a": [1]}', "parts.csv: client must be a whole number below a billion, not 'a'"),
-        ('{"0": [1], "1": [2], "1": [3]}', "parts.csv: client 1 stands there twice"),
+        ('{"0": [1], "1": [2], "1": [3]}', "parts.csv: client 1 is listed twice"),
+        ('{"0": [1, 2, 1]}', "parts.csv: client 0: image 1 is listed twice; see parts.csv: client 0"),
         (f'{{"0": [{"9" * 5000}]}}', "parts.csv: has a number of thousands of digits"),
     ],
 )
@@ -178,7 +179,7 @@ def test_a_file_that_changes_while_a_batch_plays_ends_it(jobs: int, here: Path, 
     scenario = with_backend(parse(text_with("parts.csv")), "surrogate")
     runs = plan([scenario], [], [0, 1], here / "runs", shelf)
     (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
-    with pytest.raises(InputError, match=r"^partition/digits is not on .+ what it was where and when the batch was"):
+    with pytest.raises(InputError, match=r"^partition/digits on .+ differs from what the batch was planned with"):
         run_all(runs, shelf, Observer(), RunOptions(jobs=jobs, workers=0))
     assert not [*here.glob("runs/*/*/*/*")]
 
