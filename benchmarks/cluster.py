@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import repeat as repeat_it
 from pathlib import Path
@@ -83,7 +83,8 @@ class Nodes:
     def kill(self, node: Any) -> None:
         """Kill a node and its workers as a power cut does."""
         for pid in processes_under(self._roots(node)):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # workers end with their node
+                os.kill(pid, signal.SIGKILL)
         self._cluster.remove_node(node, allow_graceful=False)
 
     def close(self) -> None:

@@ -75,7 +75,7 @@ def plain() -> list[str]:
 
 def play(name: str, command: Sequence[str], folder: Path) -> tuple[dict[str, Any], Whole] | None:
     """Play the job in a folder; return what the peer's clock reported, and the whole command, or None if it fails."""
-    # One torch thread each: a second gains nothing on a network this small.
+    # One torch thread each, so that nobody's CPU time contains waiting; where the clock counts, the page says so.
     environment = os.environ | {"FLMARKET_WORKLOAD": str(folder), "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
     try:

@@ -79,14 +79,12 @@ def simpy(factory: MarketFactory, rounds: int) -> Callable[[], int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenario", default="paper")
     parser.add_argument("--markets", type=int, nargs="+", default=[16, 64, 256, 1024])
     parser.add_argument("--rounds", type=int, default=10000, help="rounds of lockstep in a repeat")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--no-save", dest="save", action="store_false", help="keep nothing in benchmarks/results/")
     given = parser.parse_args()
-    scenario = load(given.scenario, {"training.backend": "surrogate", "sweep": {}, "runs": []})
-    factory = market_factory(scenario)
+    factory = market_factory(load("paper", {"training.backend": "surrogate"}))
     alone = simpy(factory, max(1, given.rounds // 50))
     alone()
     report = Report(save=given.save)
@@ -96,8 +94,8 @@ def main() -> None:
             play()
         found = [(timed(plays[0]), timed(plays[1]), timed(alone)) for _ in range(given.repeats)]
         fast, rows, slow = zip(*found, strict=True)
-        report.figure(f"{markets} markets of `{given.scenario}` in lockstep", "rounds a CPU second", fast)
-        report.figure(f"{markets} markets of `{given.scenario}` as `vector_env`", "rounds a CPU second", rows)
+        report.figure(f"{markets} markets of `paper` in lockstep", "rounds a CPU second", fast)
+        report.figure(f"{markets} markets of `paper` as `vector_env`", "rounds a CPU second", rows)
         report.times(f"{markets} markets as `vector_env`, against the SimPy environment", rows, slow)
     report.close()
 

@@ -176,9 +176,8 @@ def by_service(book: Book) -> Iterator[tuple[int, IntArray]]:
     """Yield the index of each service that offers, ascending, with its offers, ascending."""
     order = book.services.argsort(kind="stable")
     services, first = np.unique(book.services[order], return_index=True)
-    yield from zip(
-        services.tolist(), np.split(order, first[1:]), strict=False
-    )  # one empty part where there is no offer
+    parts = np.split(order, first[1:])  # one empty part where there is no offer
+    yield from zip(services.tolist(), parts, strict=False)
 
 
 def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
