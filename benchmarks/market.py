@@ -7,6 +7,7 @@ Each of the parts (``--only``) is described where it begins.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,8 +28,9 @@ from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.loader import parse
+from scenarios.running.processes import ENVIRONMENT
 
-SIZES = ((100, 5), (10_000, 5), (10_000, 50), (1_000_000, 5))
+SIZES = ((100, 5), (1_000, 5), (10_000, 5), (10_000, 50), (100_000, 5), (1_000_000, 5))
 """Clients and services."""
 
 POLICIES = ("random", "hqfa", "lcfa")
@@ -116,12 +118,13 @@ def measure_size(clients: int, services: int) -> dict[str, Any]:
 
 
 def bench_growth(report: Report, repeat: int) -> None:
-    """Play large markets, each in a process of its own."""
+    """Play large markets, each in a process of its own, like flmarket's workers."""
     found: dict[tuple[int, int], list[dict[str, Any]]] = {size: [] for size in SIZES}
     for _ in range(repeat):
         for size in SIZES:
             command = [sys.executable, __file__, "--size", *map(str, size)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            worker = ENVIRONMENT | os.environ
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=worker)
             found[size].append(json.loads(done.stdout))
     for (clients, services), each in found.items():
         what = f"a market of {clients:,} clients and {services} services"

@@ -88,7 +88,6 @@ class Population:
     ) -> None:
         """Tabulate the quality and the cost of every (D, EMD) pair for every service, or draw them in each round."""
         self.spec = spec
-        _keep_freed_memory()
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
         valuation, groups, counts = Valuation(spec, labels, parameters), spec.everyone, spec.counts
@@ -214,12 +213,3 @@ class Population:
             return None
         leaves, part = self._departing(round_)[:, client].tolist()
         return part if leaves < rate else None
-
-
-def _keep_freed_memory() -> None:
-    """Let the arrays of a round take the place of those of the round before, whose memory is known to the process.
-
-    The GNU C library returns what is free at the end of its memory once that is twice the largest block below 32 MiB
-    that was ever given back; fetching it again costs a large market a fifth of each round. This block is never touched.
-    """
-    np.empty(31 << 20, dtype=np.uint8)
