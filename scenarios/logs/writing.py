@@ -31,7 +31,12 @@ class _File:
         self._table, self._path = table, table.path(directory)
         self._hash = hashlib.sha256()
         self._size = 0
-        self._file = os.open(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL), 0o666)
+        try:
+            self._file = os.open(self._path, os.O_RDWR | (0 if mark else os.O_CREAT | os.O_EXCL), 0o666)
+        except FileNotFoundError as error:
+            if mark is None:
+                raise
+            raise ValueError(f"{self._path}: is missing") from error
         if mark:
             try:
                 self._check(mark)
