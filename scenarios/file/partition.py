@@ -17,6 +17,7 @@ from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shards
 from fl.data.registry import info
+from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
@@ -75,7 +76,7 @@ def partition_of(scenario: Scenario, name: str) -> Partition:
             own = None if group is None or groups[group].data_size is None else groups[group].name
             key = "clients" if own is None else f"clients.groups.{own}"
             raise InputError(
-                f"{printable(text)}: {at} {number(least)} images of {name!r}, fewer than the {number(short[0])} of "
+                f"{printable(text)}: {at} {counted(least, 'image')} of {name!r}, fewer than the {number(short[0])} of "
                 f"{key}.data_size"
             )
     return found

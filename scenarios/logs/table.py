@@ -29,7 +29,7 @@ class Type:
     form: str  # how the text looks, in words
     # what data frames and Parquet files hold it as; data frames hold int64 that may be empty as float64
     dtype: Literal["int64", "float64", "string"]
-    # from the text to the value; raises ValueError or KeyError where the text is something else
+    # from the text to the value; raises ValueError where the text is something else
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str  # from the value to the text. ``str`` is what the csv module does by itself
 
@@ -153,9 +153,14 @@ def _six_decimals(value: float) -> str:
     return f"{value:.6f}"
 
 
+class _Words(dict[str, StrEnum]):
+    def __missing__(self, text: str) -> StrEnum:
+        raise ValueError(f"unknown word {text!r}")
+
+
 def one_of(words: type[StrEnum]) -> Type:
     """Return the type whose values are an enumeration's."""
-    known: dict[str, StrEnum] = {word.value: word for word in words}
+    known = _Words({word.value: word for word in words})
     return Type(", ".join(f"`{word}`" for word in words), "as it is", "string", known.__getitem__)
 
 

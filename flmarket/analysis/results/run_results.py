@@ -88,7 +88,7 @@ class RunResult:
         for column in (*HELD, *_MONEY, *_COUNTS):
             values = np.asarray(rounds[column], dtype=np.float64).reshape(played, -1)
             if not np.isfinite(values).all():
-                raise InputError(f"{directory.path}: rounds.csv has a {column} that is no finite number")
+                raise InputError(f"{directory.path}: rounds.csv: a number of {column} is not finite")
             after = values[-1:] if column in HELD else np.zeros_like(values[-1:])
             curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
             if column in _MONEY:
@@ -214,7 +214,7 @@ def _rounds(run: RunDirectory) -> Mapping[str, AnyArray]:
         for place, column in enumerate(ROUNDS.columns):
             dtype = object if column.empty or column.type.dtype == "string" else column.type.dtype
             found[column.name] = np.array([row[place] for row in rows], dtype)
-    except (OSError, ValueError, KeyError, OverflowError, csv.Error) as error:
+    except (OSError, ValueError, OverflowError, csv.Error) as error:
         raise InputError(f"{ROUNDS.path(run.path)}: cannot be read: {shortened(error)}") from error
     return found
 

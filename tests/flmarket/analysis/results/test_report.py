@@ -531,9 +531,9 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
     [
         ("served", "9" * 99, "Python int too large"),
         ("spent", "1", "'1' is not an amount with six decimals"),
-        ("status", "gone", "'gone'"),
+        ("status", "gone", "cannot be read: unknown word 'gone'"),
         ("policy", "\x1b[31m", "a line has control characters"),
-        ("reward", "inf", "has a reward that is no finite number"),
+        ("reward", "inf", "a number of reward is not finite"),
     ],
 )
 def test_a_cell_that_no_run_writes_is_named(column: str, cell: str, problem: str, out: Path) -> None:
