@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, is_full, unfinished, write_durably, write_synced
+from flmarket.core.files import WriteError, is_full, write_durably, write_synced
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
@@ -34,7 +34,6 @@ _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LO
 _MAYBE = CLIENTS.path(Path()).name  # one more, which only runs have whose clients are not truthful
 _RESULTS = {*(table.path(Path()).name for table in ALL_TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
-_OWN_FILES = _FILES | {unfinished(name) for name in _FILES}
 
 
 Fresh = bool | Literal["changed"]
@@ -77,14 +76,16 @@ class RunDirectory:
         try:
             if not self.path.exists():
                 return RunState.WAITING
-            present = {entry.name for entry in self.path.iterdir()}
+            # A hidden file is half written, or an editor's, which shows a table (.~lock.rounds.csv#, .rounds.csv.swp).
+            present = {it.name for it in self.path.iterdir() if not it.name.startswith(".") or it.is_dir()}
         except OSError as error:
             raise RunDirectoryError(f"{self.path}: cannot be read: {error.strerror}") from error
         if not present:
             return RunState.WAITING
-        if foreign := sorted(present - _OWN_FILES):
+        if foreign := sorted(present - _FILES):
             raise RunDirectoryError(
-                f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; choose another --out"
+                f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; move it away, or choose another "
+                "--out"
             )
         if META not in present:
             return RunState.INCOMPLETE

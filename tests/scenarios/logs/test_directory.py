@@ -54,6 +54,20 @@ def test_a_directory_with_other_files_is_never_touched(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_a_table_may_be_open_in_an_editor(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    (tmp_path / ".DS_Store").touch()
+    assert run.state is RunState.WAITING
+    run.prepare("name = 'x'\n")
+    (tmp_path / ".~lock.rounds.csv#").touch()
+    assert run.state is RunState.INCOMPLETE
+    run.finish({"status": "complete"})
+    assert run.state is RunState.COMPLETE
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(RunDirectoryError, match=r"contains '\.git', which is not a file of a run; move it away, or"):
+        _ = run.state
+
+
 def test_a_corrupt_meta_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "meta.json").write_text("{")
     with pytest.raises(RunDirectoryError, match=r"meta\.json.*remove its directory"):
