@@ -75,6 +75,8 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
         point, found = examine(changed, catalogue)
         if point:
             points.append(SweepPoint(values, point))
+        if found and not values:  # nothing is swept: a file that the scenario names is not what it was a moment ago
+            return [], found
         for finding in found:
             # Said at the swept key that is at fault, else at one that makes the fault of another key.
             at_fault = [key for key in values if any(all(map(eq, path, finding.path)) for path in addresses(base, key))]

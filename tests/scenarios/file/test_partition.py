@@ -1,6 +1,7 @@
 """``data.partition``: rules and files that divide the images among clients, and what is wrong with others."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,16 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
 def test_a_wrong_file_is_said_with_its_line(content: str, problem: str, here: Path) -> None:
     (here / "parts.csv").write_text(content)
     assert problems(text_with("parts.csv")) == [f"f:4: data.partition: {problem}"]
+
+
+def test_a_file_that_cannot_be_read_twice_is_wrong() -> None:
+    """As the shell's ``--set data.partition=<(make-partition)``."""
+    read, write = os.pipe()
+    os.write(write, CSV.encode())
+    os.close(write)
+    [problem] = problems(text_with(f"/dev/fd/{read}"))
+    os.close(read)
+    assert problem == f"f:4: data.partition: /dev/fd/{read}:1: must have the columns client,image, not ''"
 
 
 def test_a_file_leaves_no_images_to_validate_on(here: Path) -> None:
