@@ -56,7 +56,7 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html; it needs no server and no network."
 
-bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about ten minutes, and put it into docs/performance.md
+bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about twenty minutes, and put it into docs/performance.md
 	$(BIN)/python benchmarks/engine.py --repeat 6 --rounds 2
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/jobs.py --only lr_mnist

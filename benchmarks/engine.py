@@ -297,8 +297,8 @@ def bench_peers(report: Report, choice: Choice) -> None:
                 else:
                     ratios[name].append(played[0]["cpu"] / own[1].cpu)
     for name, times in ratios.items():
-        how = "on Ray, by the clock" if name == "flower" else "by CPU time"
-        report.figure(f"the reference workload, against {contest.PEERS[name]}, {how}", "times", times)
+        how = " on Ray, by the clock" if name == "flower" else ", by CPU time"
+        report.figure(f"the reference workload, against {contest.PEERS[name]}{how}", "times", times)
 
 
 PARTS = {
