@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from des.clients.entries import Column
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import FloatArray
@@ -77,17 +76,15 @@ class Lens:
         self._noisy = bool(disclosure.dqi_noise)
         self._limits = lowest - self._off, highest + self._off
 
-    def seen(self, dqi: Column, round_: int) -> Column:
+    def seen(self, dqi: FloatArray, round_: int) -> FloatArray:
         """Return what services see of a round's DQI, [M, C], read-only."""
-        if not self._noisy and not self._rank:
-            return dqi
-        found: FloatArray = np.asarray(dqi)
+        found = dqi
         if self._noisy:
-            services = np.arange(len(found))[:, None]
+            services = np.arange(len(dqi))[:, None]
             drawn = uniforms(self._key, round_, services, self._clients)[0]
             # Rounding may not take a value beyond the limits.
             found = np.clip(
-                found + self._off[:, None] * (2.0 * drawn - 1.0), self._limits[0][:, None], self._limits[1][:, None]
+                dqi + self._off[:, None] * (2.0 * drawn - 1.0), self._limits[0][:, None], self._limits[1][:, None]
             )
         if self._rank:
             found = ranks(found)

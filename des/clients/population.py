@@ -17,7 +17,6 @@ from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful
 from des.clients.client_data import FRESH, Choices, Holdings
 from des.clients.data_tables import PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
-from des.clients.entries import Column, entries
 from des.clients.label_mixes import LabelMixes, MixedData
 from des.clients.owned_data import DrawnImages, OwnedData
 from des.money import Micro, MicroArray
@@ -36,8 +35,8 @@ Mix = IntArray | LabelMixes | DrawnImages | None
 class Held:
     """The data that clients hold in a round, read-only: arrays [M, C] over services and clients."""
 
-    data_size: Column  # D, images
-    emd: Column  # the realised EMD (eq. 1)
+    data_size: IntArray  # D, images
+    emd: FloatArray  # the realised EMD (eq. 1)
     cost: MicroArray  # what training on them costs the client, in micro-units
     mix: Mix = None
 
@@ -49,7 +48,8 @@ class Held:
         claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
     ) -> list[TrainingJob]:
         """Return the jobs of clients that train on what they hold, in their order."""
-        sizes, emds = self.data_size[m, clients].tolist(), self.emd[m, clients].tolist()
+        sizes = self.data_size[m].take(clients).tolist()
+        emds = self.emd[m].take(clients).tolist()
         mixes: Iterable[int | None] = repeat(None)
         counts: Iterable[tuple[int, ...] | None] = repeat(None)
         images: Iterable[IntArray | None] = repeat(None)
@@ -68,12 +68,12 @@ class Held:
 class Qualities:
     """One round's world as clients report it, read-only: arrays [M, C] over services and clients."""
 
-    data_size: Column  # D, images, as the client reports it
-    emd: Column  # the EMD (eq. 1) that the client reports; the realised one, unless it misreports
-    dqi: Column  # Psi (eq. 6) of the data that is reported, 12 significant digits
+    data_size: IntArray  # D, images, as the client reports it
+    emd: FloatArray  # the EMD (eq. 1) that the client reports; the realised one, unless it misreports
+    dqi: FloatArray  # Psi (eq. 6) of the data that is reported, 12 significant digits
     bid: MicroArray  # O, in micro-units
     held: Held  # the truth, which services do not see
-    seen: Column  # what services see in place of the DQI; the same, unless the market discloses less
+    seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
 
 
 class Population:
@@ -141,8 +141,11 @@ class Population:
         size, emd, costs = held.data_size, held.emd, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * table.size[0].size
-            size, emd, costs = entries(table.size, at), entries(table.emd, at), self._costs_at(round_, table, at)
-        dqi = entries(table.dqi, at)
+            size, emd, costs = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
+            for array in (size, emd, costs):
+                array.setflags(write=False)
+        dqi = table.dqi.take(at)
+        dqi.setflags(write=False)
         bids = asked(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
         return Qualities(size, emd, dqi, bids, held, self._lens.seen(dqi, round_))
@@ -152,12 +155,10 @@ class Population:
         return self._held(round_, *self._data(round_))
 
     def _held(self, round_: int, table: Table, at: IntArray, mix: Mix) -> Held:
-        return Held(entries(table.size, at), entries(table.emd, at), self._costs_at(round_, table, at), mix)
-
-    def _costs_at(self, round_: int, table: Table, at: IntArray) -> MicroArray:
-        costs = self._moods.applied(table.cost.take(at), round_)
-        costs.setflags(write=False)
-        return costs
+        size, emd, cost = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
+        for array in (size, emd, cost):
+            array.setflags(write=False)
+        return Held(size, emd, cost, mix)
 
     def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
         """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""

@@ -13,7 +13,6 @@ from math import prod
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
@@ -149,7 +148,7 @@ class ClearingError(RunError):
     """A mechanism broke a rule that all mechanisms must keep."""
 
 
-def ask(mechanism: Mechanism, bids: MicroArray, data_size: npt.ArrayLike, round_: int) -> Asks:
+def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
     """Return what services have to pay at least in a round, which no willing client gets less than its bid of.
 
     Raises:
@@ -157,7 +156,7 @@ def ask(mechanism: Mechanism, bids: MicroArray, data_size: npt.ArrayLike, round_
     """
     if type(mechanism).ask is Mechanism.ask:
         return Asks(bids)
-    asks = mechanism.ask(bids, np.asarray(data_size))
+    asks = mechanism.ask(bids, data_size)
     if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
         return asks
     where = f"mechanism {method(mechanism, 'ask')}, round {round_}"
