@@ -1,87 +1,13 @@
 // The first convolution's gradients: sums over cells, in 16 virtual lanes (cell mod 16), whatever the vector's width, that
 // one tree adds up when the batch is done.
 //
-// Only one of a cell's four outputs has won the maximum, the others have a gradient of 0. There are two ways, which give
-// the same sums. All outputs: the lanes of a vector are the virtual lanes, and each cell takes four multiply-adds to a
-// tap, three of them with 0. Winners alone: the lanes of a vector are the taps of a row, of which there are only five,
-// and a cell takes one multiply-add to a row. That is the faster way unless a vector has 16 lanes.
+// Only one of a cell's four outputs has won the maximum, and only that has a gradient. So the lanes of a vector are the
+// taps of a row, though there are but five: a cell takes one multiply-add to a row.
 
-constexpr int TAPS1_BLOCK = REGISTERS >= 32 ? 5 : 2;  // rows of taps, * 5 taps
-
-// Gives a map's gradient to the outputs that won the maximum, none where the ReLU is shut; its sum goes to bias1.
-template <class G>
-static void share_out(const typename G::Features &f, int map, typename G::Scratch &s) {
-    for (int cell = 0; cell < G::CELLS; cell += LANES) {
-        const VI winner = load(f.winner1[map] + cell);
-        const V d = winner < 0 ? V{} : load(s.planes[map] + cell);
-        float *bias = s.bias1[map] + cell % VIRTUAL_LANES;
-        store(bias, load(bias) + d);
-        FL_UNROLL
-        for (int c = 0; c < 4; c++) store(s.shares[c] + cell, winner == c ? d : V{});
-    }
-}
-
-// Gradient of ROWS rows of a map's kernel for one channel, from tap row `row` on: HALVES vectors of virtual lanes at a
-// time, from `lane` on.
-template <class G, int ROWS, int HALVES>
-FL_INLINE void conv1_rows(const float *image, int channel, int row, int lane, const float (*shares)[G::CELLS],
-                          float (*dw)[VIRTUAL_LANES]) {
-    V sum[HALVES][ROWS][TAPS];
-    FL_UNROLL
-    for (int h = 0; h < HALVES; h++)
-        FL_UNROLL
-        for (int r = 0; r < ROWS; r++)
-            FL_UNROLL
-            for (int k = 0; k < TAPS; k++) sum[h][r][k] = load(dw[r * TAPS + k] + lane + h * LANES);
-    const float *rows[ROWS + 1];
-    FL_UNROLL
-    for (int y = 0; y <= ROWS; y++) rows[y] = image + spread_row<G>(channel, row + y);
-    for (int block = lane; block < G::CELLS; block += VIRTUAL_LANES)
-        FL_UNROLL
-        for (int h = 0; h < HALVES; h++) {
-            const int cell = block + h * LANES;
-            V share[4];
-            FL_UNROLL
-            for (int c = 0; c < 4; c++) share[c] = load(shares[c] + cell);
-            FL_UNROLL
-            for (int y = 0; y <= ROWS; y++)
-                FL_UNROLL
-                for (int x = 0; x <= TAPS; x++) {
-                    const V in = load(rows[y] + x * 2 * G::SPREAD + cell);
-                    FL_UNROLL
-                    for (int c = 0; c < 4; c++) {
-                        const int ky = y - c / 2, kx = x - c % 2;
-                        if (ky >= 0 && ky < ROWS && kx >= 0 && kx < TAPS)
-                            sum[h][ky][kx] = fma(share[c], in, sum[h][ky][kx]);
-                    }
-                }
-        }
-    FL_UNROLL
-    for (int h = 0; h < HALVES; h++)
-        FL_UNROLL
-        for (int r = 0; r < ROWS; r++)
-            FL_UNROLL
-            for (int k = 0; k < TAPS; k++) store(dw[r * TAPS + k] + lane + h * LANES, sum[h][r][k]);
-}
-
-// Gradient of weight1, lanes apart: the shares of the four outputs times the equally shifted image.
-template <class G>
-static void conv1_gradient(const typename G::Features &f, typename G::Scratch &s) {
-    for (int map = 0; map < MAPS1; map++) {
-        share_out<G>(f, map, s);
-        for (int channel = 0; channel < G::CHANNELS; channel++)
-            in_blocks<TAPS1_BLOCK>(TAPS, [&](int row, auto rows) __attribute__((always_inline)) {
-                constexpr int ROWS = decltype(rows)::value;
-                constexpr int HALVES = LANES == 8 && ROWS == 1 ? 2 : 1;  // else too few accumulators hide no latency
-                float(*dw)[VIRTUAL_LANES] = s.weight1 + map * G::TAPS1 + (channel * TAPS + row) * TAPS;
-                for (int lane = 0; lane < VIRTUAL_LANES; lane += HALVES * LANES)
-                    conv1_rows<G, ROWS, HALVES>(s.spread, channel, row, lane, s.shares, dw);
-            });
-    }
-}
+constexpr int LANES1_BLOCK = 2;  // virtual lanes at a time, * 5 rows: else too few sums hide no latency
 
 // A row of taps in eight lanes; what is in those beyond the fifth is of no account.
-typedef float Row __attribute__((vector_size(4 * DEPTH)));
+typedef float Row __attribute__((vector_size(4 * ROW_LANES)));
 FL_INLINE Row fma_row(float a, const float *b, Row c) {
 #if LANES >= 8
     return Row(_mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(b), __m256(c)));
@@ -92,22 +18,29 @@ FL_INLINE Row fma_row(float a, const float *b, Row c) {
 #endif
 }
 
+// The scaled image, twice: a row of taps that would be read across two cache lines from one copy is not from the other.
 template <class G>
 static void scale_image(const uint8_t *image, float scale, float offset, float *to) {
-    static_assert(G::PIXELS % LANES == 0, "whole vectors");
     typedef uint8_t Pixels __attribute__((vector_size(LANES)));
-    for (int i = 0; i < G::PIXELS; i += LANES)
-        store(to + i, __builtin_convertvector(load_as<Pixels>(image + i), V) * scale + offset);
+    for (int row = 0; row < G::CHANNELS * G::SIDE; row++, image += G::SIDE, to += G::IMAGE_ROW)
+        FL_UNROLL
+        for (int j = 0; j < G::SIDE; j += LANES) {
+            const int column = j + LANES > G::SIDE ? G::SIDE - LANES : j;
+            const V x = __builtin_convertvector(load_as<Pixels>(image + column), V) * scale + offset;
+            store(to + column, x);
+            store(to + G::IMAGE_COPY + column + ROW_LANES, x);
+        }
 }
 
-// Gradient of weight1, lanes apart, by the winners alone.
+// Gradient of weight1 and bias1, lanes apart.
 template <class G>
-static void conv1_winners(const typename G::Features &f, typename G::Scratch &s) {
+static void conv1_gradient(const typename G::Features &f, typename G::Scratch &s) {
+    static_assert(G::SIDE1 * G::SIDE1 % LANES1_BLOCK == 0, "lanes of a block have as many cells");
     alignas(64) float share[G::CELLS];
     alignas(64) int32_t start[G::CELLS];  // of the winner's pixels
     alignas(64) int32_t corner[G::CELLS] = {};
     for (int y = 0; y < G::SIDE1; y++)
-        for (int x = 0; x < G::SIDE1; x++) corner[y * G::SIDE1 + x] = 2 * (y * G::SIDE + x);
+        for (int x = 0; x < G::SIDE1; x++) corner[y * G::SIDE1 + x] = 2 * (y * G::IMAGE_ROW + x);
     for (int map = 0; map < MAPS1; map++) {
         for (int cell = 0; cell < G::CELLS; cell += LANES) {
             const VI winner = load(f.winner1[map] + cell), which = winner & 3;
@@ -115,23 +48,31 @@ static void conv1_winners(const typename G::Features &f, typename G::Scratch &s)
             float *bias = s.bias1[map] + cell % VIRTUAL_LANES;
             store(bias, load(bias) + d);
             store(share + cell, d);
-            store(start + cell, load(corner + cell) + (which & 1) + (which >> 1) * G::SIDE);
+            const VI first = load(corner + cell) + (which & 1) + (which >> 1) * G::IMAGE_ROW;
+            store(start + cell, first + (((first & 15) > 16 - ROW_LANES) & (G::IMAGE_COPY + ROW_LANES)));
         }
-        for (int lane = 0; lane < VIRTUAL_LANES; lane++) {
-            float(*dw)[DEPTH] = s.rows1[map][lane];
-            Row sum[G::TAP_ROWS];
-            FL_UNROLL
-            for (int r = 0; r < G::TAP_ROWS; r++) sum[r] = load_as<Row>(dw[r]);
-            for (int cell = lane; cell < G::SIDE1 * G::SIDE1; cell += VIRTUAL_LANES) {
-                const float *in = s.image + start[cell];
-                FL_FORGET(in);
+        for (int lane = 0; lane < VIRTUAL_LANES; lane += LANES1_BLOCK)
+            for (int channel = 0; channel < G::CHANNELS; channel++) {
+                Row sum[LANES1_BLOCK][TAPS];
                 FL_UNROLL
-                for (int r = 0; r < G::TAP_ROWS; r++)
-                    sum[r] = fma_row(share[cell], in + (r / TAPS * G::SIDE + r % TAPS) * G::SIDE, sum[r]);
+                for (int l = 0; l < LANES1_BLOCK; l++)
+                    FL_UNROLL
+                    for (int r = 0; r < TAPS; r++)
+                        sum[l][r] = load_as<Row>(s.rows1[map][lane + l][channel * TAPS + r]);
+                for (int cell = lane; cell < G::SIDE1 * G::SIDE1; cell += VIRTUAL_LANES)
+                    FL_UNROLL
+                    for (int l = 0; l < LANES1_BLOCK; l++) {
+                        const float *in = s.image + channel * G::SIDE * G::IMAGE_ROW + start[cell + l];
+                        FL_FORGET(in);
+                        FL_UNROLL
+                        for (int r = 0; r < TAPS; r++)
+                            sum[l][r] = fma_row(share[cell + l], in + r * G::IMAGE_ROW, sum[l][r]);
+                    }
+                FL_UNROLL
+                for (int l = 0; l < LANES1_BLOCK; l++)
+                    FL_UNROLL
+                    for (int r = 0; r < TAPS; r++) store_as(s.rows1[map][lane + l][channel * TAPS + r], sum[l][r]);
             }
-            FL_UNROLL
-            for (int r = 0; r < G::TAP_ROWS; r++) store_as(dw[r], sum[r]);
-        }
     }
 }
 
@@ -144,7 +85,7 @@ static void sum_rows1(const typename G::Scratch &s, float *to) {
             Row part[4];
             FL_UNROLL
             for (int i = 0; i < 4; i++) part[i] = (at(i) + at(i + 4)) + (at(i + 8) + at(i + 12));
-            float taps[DEPTH];
+            float taps[ROW_LANES];
             store_as(taps, (part[0] + part[1]) + (part[2] + part[3]));
             __builtin_memcpy(to, taps, TAPS * sizeof(float));
         }

@@ -4,30 +4,31 @@
 // There, lanes are (x, input map) pairs, and every sum is a chain over windows and maps. The first convolution's
 // gradients are in conv1_gradient.inl.
 
-constexpr int TAP_VECTORS = (TAPS * DEPTH + LANES - 1) / LANES;
-constexpr int TAPS2_BLOCK = REGISTERS >= 32 ? (LANES == 16 ? 5 : 2) : LANES == 8 ? 3 : 1;  // rows, * TAP_VECTORS
-constexpr int ROW_VECTORS = TAP_ROW / LANES;
-constexpr int INPUT2_BLOCK = LANES == 16 ? 6 : REGISTERS >= 32 || LANES == 8 ? 2 : 1;  // rows, * ROW_VECTORS
+constexpr int TAP_VECTORS = padded(TAPS * MAPS1) / LANES;
+constexpr int TAPS2_BLOCK = LANES == 16 ? 5 : LANES == 8 || REGISTERS >= 32 ? 3 : 1;  // rows, * TAP_VECTORS
+constexpr int FIELD_VECTORS = ((TAPS + 1) * MAPS1 - 4) / LANES;  // of a row of the 6x6 field; and one of four lanes
+constexpr int INPUT2_BLOCK = LANES == 16 ? 3 : LANES == 8 || REGISTERS >= 32 ? 2 : 1;  // rows, * FIELD_VECTORS and one
 
-// planes [map][cell] -> cells [cell][map]. A vector of two cells would be read unaligned from every odd cell on: there is
-// a copy for those.
+// planes [map][cell] -> cells [cell][map], and what a row of taps sees of those, wherever it stands.
 template <class G>
 static void gather_maps(const typename G::Features &f, typename G::Scratch &s) {
-    constexpr int ROWS = LANES < DEPTH ? LANES : DEPTH;
     for (int cell = 0; cell < G::CELLS; cell += 4)
         FL_UNROLL
-        for (int m = 0; m < DEPTH; m += ROWS)
-            turn<ROWS>(f.planes[m] + cell, G::CELLS, s.cells[0] + cell * DEPTH + m, DEPTH);
-    if constexpr (LANES > DEPTH)
-        for (int i = 0; i < G::CELLS * DEPTH; i += LANES) store(s.cells[1] + i, load(s.cells[0] + i + DEPTH));
+        for (int m = 0; m <= MAPS1 - 4; m += MAPS1 - 4)
+            turn<4>(f.planes[m] + cell, G::CELLS, s.cells + cell * MAPS1 + m, MAPS1);
+    for (int row = 0; row < G::SIDE1; row++)
+        for (int column = 0; column < G::SIDE2; column++)
+            FL_UNROLL
+            for (int i = 0; i < G::SEEN; i += LANES)
+                store(s.seen + row * G::SEEN_ROW + column * G::SEEN + i,
+                      load(s.cells + row * G::CELL_ROW + column * MAPS1 + i));
 }
 
 // Gradient of weight2 and bias2, given that of the pooled outputs (zero where the ReLU is shut), [window][map].
 template <class G>
 static void conv2_gradient(const typename G::Features &f, const float *d_out, const typename G::Scratch &s,
                            float *gradient) {
-    constexpr int NEXT = LANES > DEPTH ? sizeof s.cells[0] / sizeof(float) : DEPTH;  // from a cell to the next
-    const int start[4] = {0, NEXT, G::CELL_ROW, G::CELL_ROW + NEXT};                 // by winner
+    const int start[4] = {0, G::SEEN, G::SEEN_ROW, G::SEEN_ROW + G::SEEN};  // by winner
     for (int map = 0; map < MAPS2; map++)
         in_blocks<TAPS2_BLOCK>(TAPS, [&](int row, auto rows) __attribute__((always_inline)) {
             constexpr int ROWS = decltype(rows)::value;
@@ -40,14 +41,14 @@ static void conv2_gradient(const typename G::Features &f, const float *d_out, co
             for (int y = 0, window = 0; y < G::GRID; y++)
                 for (int x = 0; x < G::GRID; x++, window++) {
                     const V d = broadcast(d_out[window * MAPS2 + map]);
-                    const float *in = s.cells[0] + start[f.winner2[window][map]] + (2 * y + row) * G::CELL_ROW +
-                                      2 * x * DEPTH;
+                    const float *in = s.seen + start[f.winner2[window][map]] + (2 * y + row) * G::SEEN_ROW +
+                                      2 * x * G::SEEN;
                     FL_FORGET(in);
                     FL_UNROLL
                     for (int r = 0; r < ROWS; r++)
                         FL_UNROLL
                         for (int v = 0; v < TAP_VECTORS; v++)
-                            sum[r][v] = fma(d, load(in + r * G::CELL_ROW + v * LANES), sum[r][v]);
+                            sum[r][v] = fma(d, load(in + r * G::SEEN_ROW + v * LANES), sum[r][v]);
                 }
             FL_UNROLL
             for (int r = 0; r < ROWS; r++)
@@ -61,35 +62,44 @@ static void conv2_gradient(const typename G::Features &f, const float *d_out, co
     }
 }
 
-// Gradient of the cells: each window adds its maps' shifted kernels to the 6x6 cells it saw.
+// Gradient of the cells: each window adds its maps' shifted kernels to the 6x6 cells it saw, in order of the windows. What
+// a row of cells gets from lower rows of kernels comes from earlier windows: these are added first. So a part of the
+// kernels meets all windows, and stays in the nearest cache.
 template <class G>
 static void conv2_backward(const float *parameters, const typename G::Features &f, const float *d_out,
                            typename G::Scratch &s) {
     __builtin_memset(s.cell_gradient, 0, sizeof s.cell_gradient);
-    const float *own = parameters + G::WEIGHT2, *moved = LANES > DEPTH ? s.moved2 : own - DEPTH;
+    const float *own = parameters + G::WEIGHT2, *moved = s.moved2;
     const float *const start[4] = {own + TAP_ROW, moved + TAP_ROW, own, moved};  // by winner: it moves right and down
-    for (int window = 0; window < G::WINDOWS; window++)
-        for (int row = 0; row < 6; row += INPUT2_BLOCK) {
-            V sum[INPUT2_BLOCK][ROW_VECTORS];
-            float *d_in = s.cell_gradient + (window / G::GRID * 2 + row) * G::CELL_ROW + window % G::GRID * 2 * DEPTH;
+    for (int row = TAPS + 1 - INPUT2_BLOCK; row >= 0; row -= INPUT2_BLOCK)
+        for (int window = 0; window < G::WINDOWS; window++) {
+            V sum[INPUT2_BLOCK][FIELD_VECTORS];
+            V4 last[INPUT2_BLOCK];
+            float *d_in = s.cell_gradient + (window / G::GRID * 2 + row) * G::CELL_ROW + window % G::GRID * 2 * MAPS1;
             FL_UNROLL
-            for (int r = 0; r < INPUT2_BLOCK; r++)
+            for (int r = 0; r < INPUT2_BLOCK; r++) {
                 FL_UNROLL
-                for (int v = 0; v < ROW_VECTORS; v++) sum[r][v] = load(d_in + r * G::CELL_ROW + v * LANES);
+                for (int v = 0; v < FIELD_VECTORS; v++) sum[r][v] = load(d_in + r * G::CELL_ROW + v * LANES);
+                last[r] = load_as<V4>(d_in + r * G::CELL_ROW + FIELD_VECTORS * LANES);
+            }
             for (int map = 0; map < MAPS2; map++) {
                 const V d = broadcast(d_out[window * MAPS2 + map]);
                 const float *weight = start[f.winner2[window][map]] + map * KERNEL2 + row * TAP_ROW;
                 FL_FORGET(weight);
                 FL_UNROLL
-                for (int r = 0; r < INPUT2_BLOCK; r++)
+                for (int r = 0; r < INPUT2_BLOCK; r++) {
                     FL_UNROLL
-                    for (int v = 0; v < ROW_VECTORS; v++)
+                    for (int v = 0; v < FIELD_VECTORS; v++)
                         sum[r][v] = fma(d, load(weight + r * TAP_ROW + v * LANES), sum[r][v]);
+                    last[r] = fma4(d, load_as<V4>(weight + r * TAP_ROW + FIELD_VECTORS * LANES), last[r]);
+                }
             }
             FL_UNROLL
-            for (int r = 0; r < INPUT2_BLOCK; r++)
+            for (int r = 0; r < INPUT2_BLOCK; r++) {
                 FL_UNROLL
-                for (int v = 0; v < ROW_VECTORS; v++) store(d_in + r * G::CELL_ROW + v * LANES, sum[r][v]);
+                for (int v = 0; v < FIELD_VECTORS; v++) store(d_in + r * G::CELL_ROW + v * LANES, sum[r][v]);
+                store_as(d_in + r * G::CELL_ROW + FIELD_VECTORS * LANES, last[r]);
+            }
         }
 }
 
@@ -98,8 +108,8 @@ template <class G>
 static void scatter_maps(typename G::Scratch &s) {
     for (int cell = 0; cell < G::CELLS; cell += LANES)
         FL_UNROLL
-        for (int m = 0; m < DEPTH; m += 4)
-            turn<LANES>(s.cell_gradient + cell * DEPTH + m, DEPTH, s.planes[m] + cell, G::CELLS);
+        for (int m = 0; m <= MAPS1 - 4; m += MAPS1 - 4)
+            turn<LANES>(s.cell_gradient + cell * MAPS1 + m, MAPS1, s.planes[m] + cell, G::CELLS);
 }
 
 // One image's share of the convolutions' gradient, given that of the pooled outputs.
@@ -110,22 +120,14 @@ static void conv_backward(const float *parameters, const uint8_t *image, float s
     conv2_gradient<G>(f, d_out, s, gradient);
     conv2_backward<G>(parameters, f, d_out, s);
     scatter_maps<G>(s);
-    if constexpr (G::WINNERS_ALONE) {
-        scale_image<G>(image, scale, offset, s.image);
-        conv1_winners<G>(f, s);
-    } else {
-        spread<G>(image, scale, offset, s.spread);  // again: cheaper than to keep it
-        conv1_gradient<G>(f, s);
-    }
+    scale_image<G>(image, scale, offset, s.image);
+    conv1_gradient<G>(f, s);
 }
 
 template <class G>
 static void begin_conv_gradient(typename G::Scratch &s, float *gradient) {
     __builtin_memset(gradient, 0, G::PARAMETERS * sizeof(float));
-    if constexpr (G::WINNERS_ALONE)
-        __builtin_memset(s.rows1, 0, sizeof s.rows1);
-    else
-        __builtin_memset(s.weight1, 0, sizeof s.weight1);
+    __builtin_memset(s.rows1, 0, sizeof s.rows1);
     __builtin_memset(s.bias1, 0, sizeof s.bias1);
 }
 
@@ -133,14 +135,11 @@ static void begin_conv_gradient(typename G::Scratch &s, float *gradient) {
 // weight1 gets one sign: which it had depends on whether products with 0 were added.
 template <class G>
 static void finish_conv_gradient(const typename G::Scratch &s, float *gradient) {
-    if constexpr (G::WINNERS_ALONE)
-        sum_rows1<G>(s, gradient + G::WEIGHT1);
-    else
-        for (int i = 0; i < MAPS1 * G::TAPS1; i += 4) sum16(s.weight1 + i, gradient + G::WEIGHT1 + i);
+    sum_rows1<G>(s, gradient + G::WEIGHT1);
     for (int i = 0; i < MAPS1 * G::TAPS1; i++) gradient[G::WEIGHT1 + i] += 0.0f;
-    for (int m = 0; m < DEPTH; m += 4) sum16(s.bias1 + m, gradient + G::BIAS1 + m);
+    for (int m = 0; m < MAPS1; m += 4) sum16(s.bias1 + m, gradient + G::BIAS1 + m);
     for (int map = 0; map < MAPS2; map++)
         for (int row = 1; row <= TAPS; row++)
-            __builtin_memset(gradient + G::WEIGHT2 + map * KERNEL2 + row * TAP_ROW + TAPS * DEPTH, 0,
-                             (TAP_ROW - TAPS * DEPTH) * sizeof(float));
+            __builtin_memset(gradient + G::WEIGHT2 + map * KERNEL2 + row * TAP_ROW + TAPS * MAPS1, 0,
+                             (TAP_ROW - TAPS * MAPS1) * sizeof(float));
 }

@@ -102,13 +102,12 @@ static void transpose_weight2(const float *parameters, typename G::Scratch &s) {
     for (int map = 0; map < MAPS2; map += LANES)
         for (int y = 0; y < TAPS; y++)
             for (int x = 0; x < TAPS; x++) {
-                alignas(64) float turned[DEPTH][LANES];
-                const float *from = parameters + G::WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * DEPTH;
-                for (int m = 0; m < DEPTH; m += 4) turn<LANES>(from + m, KERNEL2, turned[m], LANES);
+                alignas(64) float turned[MAPS1][LANES];
+                const float *from = parameters + G::WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * MAPS1;
+                for (int m = 0; m <= MAPS1 - 4; m += MAPS1 - 4) turn<LANES>(from + m, KERNEL2, turned[m], LANES);
                 for (int m = 0; m < MAPS1; m++) store(s.weight2[(y * TAPS + x) * MAPS1 + m] + map, load(turned[m]));
             }
-    if constexpr (LANES > DEPTH)
-        for (int i = 0; i < MAPS2 * KERNEL2; i += LANES) store(s.moved2 + i, load(parameters + G::WEIGHT2 + i - DEPTH));
+    for (int i = 0; i < MAPS2 * KERNEL2; i += LANES) store(s.moved2 + i, load(parameters + G::WEIGHT2 + i - MAPS1));
 }
 
 // Second convolution, ReLU and pooling: planes -> out [window][map], and winner2.

@@ -44,7 +44,7 @@ FL_INLINE void each_parameter(const Network<G> &net, F &&f) {
             for (int m = 0; m < MAPS1; m++)
                 for (int y = 0; y < TAPS; y++)
                     for (int x = 0; x < TAPS; x++)
-                        f(at++, G::WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * DEPTH + m);
+                        f(at++, G::WEIGHT2 + map * KERNEL2 + (1 + y) * TAP_ROW + x * MAPS1 + m);
         for (int i = 0; i < MAPS2; i++) f(at++, G::BIAS2 + i);
     }
     for (int l = 0; l < net.layers; l++) {

@@ -80,6 +80,15 @@ static __attribute__((noinline)) V fma(V a, V b, V c) {  // a call: a hundred co
 }
 #endif
 
+// The same for four lanes, with the first of a.
+FL_INLINE V4 fma4(V a, V4 b, V4 c) {
+#if LANES > 4
+    return V4(_mm_fmadd_ps(__m128(__builtin_shufflevector(a, a, 0, 1, 2, 3)), __m128(b), __m128(c)));
+#else
+    return fma(a, b, c);
+#endif
+}
+
 // a > b ? a : b, which is b where they are equal or one is not a number.
 FL_INLINE V larger(V a, V b) {
 #if LANES == 16
