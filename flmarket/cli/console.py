@@ -4,6 +4,7 @@ Nothing else prints, so that every text is made printable in one place; a test h
 """
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flmarket.core.console import SafeConsole
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
+_GAP = 2  # columns between two of a table that is drawn
 
 
 def stdout() -> "SafeConsole":
@@ -87,14 +89,33 @@ def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
 
 
 def draw(console: "Console", title: str, table: "Table") -> None:
-    """Draw a table for a terminal; its first row is the header, and its first column names the rows."""
+    """Draw a table for a terminal; its first row is the header, and its first column names the rows.
+
+    Columns that the terminal has no room for follow in further tables, as a number that is cut is another number.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table as Drawn
 
-    header, *rows = table
-    drawn = Drawn(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for place, cell in enumerate(header):
-        drawn.add_column(cell, justify="right" if place else "left", overflow="fold")
-    for row in rows:
-        drawn.add_row(*row)
-    console.print(drawn)
+    names, *columns = zip(*table, strict=True)
+    longest = max((cell_len(word) for name in names for word in re.findall(r" *\S+", name)), default=0)
+    room = console.width - min(longest, console.width // 3) - 2 * _GAP
+    parts: list[list[tuple[Sequence[str], int]]] = []
+    left = 0
+    for column in columns:
+        head, *cells = column
+        width = min(max(map(cell_len, [*head.split(), *cells])), room - _GAP)
+        if width + _GAP > left:
+            parts.append([])
+            left = room
+        parts[-1].append((column, width))
+        left -= width + _GAP
+    for part in parts:
+        drawn = Drawn(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
+        drawn.add_column(names[0], overflow="fold")
+        for (head, *_), width in part:
+            drawn.add_column(head, justify="right", width=width, overflow="fold")
+        for row in zip(names[1:], *(cells for (_, *cells), _ in part), strict=True):
+            drawn.add_row(*row)
+        console.print(drawn)
+        title = ""

@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
-from flmarket.cli.console import note, program, stdout
+from flmarket.cli.console import draw, note, program, stdout
+from flmarket.core.counting import counted
+from learning.policy import AS_CONFIGURED
 from scenarios.running.runner import Run
+
+if TYPE_CHECKING:
+    from flmarket.analysis.results.markdown import Table
 
 FEW = 5  # runs whose logs are named one by one; of more, their scenarios' folders are
 
@@ -28,7 +31,10 @@ def print_results(
     console = stdout()
     measures = [measure for measure in MEASURES if measure.name in SHOWN]
     report = make_report(read_runs(run.directory for run in complete), measures=measures)
-    console.print(results_table(report, {run.directory.path.parent: run.group for run in complete}, changes))
+    groups = {run.directory.path.parent: run.group for run in complete}
+    draw(console, "\n".join(["Results (means over seeds)", *changes]), results_table(report, groups))
+    if text := explained(report):
+        console.print(text, highlight=False)
     places = [run.directory.path / "rounds.csv" for run in complete]
     if len(places) > FEW:
         places = list(dict.fromkeys(path.parents[2] for path in places))
@@ -56,28 +62,28 @@ What next?
 def results_table(
     report: Report,
     groups: Mapping[Path, str],  # names of runs that differ in the seed alone, by the folder in which they are
-    changes: Sequence[str] = (),
-) -> Table:
-    """Return the results of services as a table, one row for each; a lower bound in it is explained below."""
-    table = Table(title=Text("\n".join(["Results (means over seeds)", *changes])))
-    for name in ("scenario", "service", "policy"):
-        table.add_column(name, overflow="fold")
-    for name in ("seeds", *SHOWN):
-        table.add_column(name, justify="right")
+) -> "Table":
+    """Return the results of services as a table, one row for each below the name of its runs."""
+    table = [["", *SHOWN]]
     for place, rows in groupby(report.estimates, key=lambda row: row.setting.folder / row.policy):
-        group, own = groups[place], [row for row in rows if row.service != MARKET]
+        own = [row for row in rows if row.service != MARKET]
+        table.append([f"{groups[place]}, {counted(own[0].seeds, 'seed')}", *("" for _ in SHOWN)])
         for service in own[0].setting.services:
             found = {row.measure.name: row for row in own if row.service == service}
             first = found[SHOWN[0]]
+            played = f" ({first.played})" if first.policy == AS_CONFIGURED else ""
             cells = [found[name].mean() + (" %" if name == "final accuracy" else "") for name in SHOWN]
-            table.add_row(group, service, first.played, str(first.seeds), *cells)
-            group = ""
-        table.add_section()
+            table.append([f"  {service}{played}", *cells])
+    return table
+
+
+def explained(report: Report) -> str:
+    """Return what a lower bound in a table of results is; nothing where there is none."""
     bounds = [row.to_target for row in report.estimates if row.service != MARKET and row.to_target is not None]
     some = next((it for it in bounds if it.reached.any() and not it.reached.all()), None)
-    if some is not None:
-        table.caption = (
-            f"{some.text()}: a lower bound; {some.reached.sum()} of {some.reached.size} runs met the target, "
-            "the others count with their last round"
-        )
-    return table
+    if some is None:
+        return ""
+    return (
+        f"{some.text()}: a lower bound; {some.reached.sum()} of {some.reached.size} runs met the target, "
+        "the others count with their last round"
+    )

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
-from flmarket.cli.console import note, result, stdout
+from flmarket.cli.console import draw, note, result, stdout
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.running.options import PlayOptions
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from pandas import DataFrame
 
     from flmarket.analysis.what_if.fork import Fork
 
@@ -95,35 +95,25 @@ def _show(fork: "Fork", round_: int) -> None:
     for sentence in fork.comparison.sentences():
         result(f"  {sentence}")
     if fork.comparison.first is not None:
-        stdout().print(_table(fork))
+        _draw(fork.differences)
 
 
-def _table(fork: "Fork") -> "Table":
-    """Return what differs of the services, and of the clients whose income differs most."""
-    from rich.table import Table
-
-    table = Table(title="The fork less the original")
-    for name in ("", "measure"):
-        table.add_column(name, overflow="fold")
-    for name in ("original", "fork", "difference"):
-        table.add_column(name, justify="right")
-    table.add_column("rounds that differ", overflow="fold")
-    found = fork.differences
+def _draw(found: "DataFrame") -> None:
+    """Draw what differs of the services, and of the clients whose income differs most."""
     found = found[found["rounds"] != ""]
     incomes = found[found["measure"] == "income"]
     shown = incomes["name"][incomes["difference"].abs().nlargest(MOST_CLIENTS).index]
-    group = None
-    row: Any
-    for row in found[(found["kind"] == "service") | found["name"].isin(shown)].itertuples():
-        if group not in {None, (row.kind, row.name)}:
-            table.add_section()
-        head = "" if group == (row.kind, row.name) else row.name if row.kind == "service" else f"client {row.name}"
-        values = (_text(row.measure, value) for value in (row.original, row.fork))
-        table.add_row(head, row.measure, *values, _text(row.measure, row.difference, "+"), row.rounds)
-        group = row.kind, row.name
+    table = [["", "original", "fork", "difference", "rounds that differ"]]
+    chosen = found[(found["kind"] == "service") | found["name"].isin(shown)]
+    for (kind, name), rows in chosen.groupby(["kind", "name"], sort=False):
+        table.append([str(name) if kind == "service" else f"client {name}", *("" for _ in table[0][1:])])
+        row: Any
+        for row in rows.itertuples():
+            values = (_text(row.measure, value) for value in (row.original, row.fork))
+            table.append([f"  {row.measure}", *values, _text(row.measure, row.difference, "+"), row.rounds])
+    draw(stdout(), "The fork less the original", table)
     if more := found["name"][found["kind"] == "client"].nunique() - len(shown):
-        table.caption = f"{more} more clients differ; --csv FILE lists all"
-    return table
+        result(f"{more} more clients differ; --csv FILE lists all")
 
 
 def _text(measure: str, value: float, sign: str = "") -> str:

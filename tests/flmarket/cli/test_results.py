@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flmarket.analysis.results.markdown import Table
 from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Estimate, Report
 from flmarket.analysis.results.setting import Setting
-from flmarket.cli.results import results_table
+from flmarket.cli.console import draw
+from flmarket.cli.results import explained, results_table
 from learning.statistics.intervals import mean_interval
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.loader import parse
@@ -34,18 +36,27 @@ policy = "hqfa"
 """
 
 
-def shown(*to_target: list[int | None]) -> str:
-    """The table of services whose runs met their targets in these rounds of 80."""
+def report_of(*to_target: list[int | None]) -> Report:
+    """The report of services whose runs met their targets in these rounds of 80."""
     met = {f"s{n}": RoundsToTarget.of(rounds, 80) for n, rounds in enumerate(to_target)}
     setting = Setting(parse(MARKET + "".join(map(SERVICE.format, met))))
     rows = [
-        Estimate(setting, "hqfa", name, "hqfa", measure, 1, mean_interval([1.0]), found)
+        Estimate(setting, "hqfa", name, "hqfa", measure, 1, mean_interval([1234.5]), found)
         for measure in MEASURES
         for name, rounds in met.items()
         for found in [rounds if measure is ROUNDS_TO_TARGET else None]
     ]
-    console = Console(file=io.StringIO(), width=200)
-    console.print(results_table(Report([], rows, [], None), {setting.folder / "hqfa": "market (hqfa)"}))
+    return Report([], rows, [], None)
+
+
+def table_of(report: Report) -> Table:
+    return results_table(report, {report.estimates[0].setting.folder / "hqfa": "market (hqfa)"})
+
+
+def shown(table: Table, width: int) -> str:
+    """A table as a terminal of this width shows it."""
+    console = Console(file=io.StringIO(), width=width)
+    draw(console, "Results", table)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -54,14 +65,26 @@ def shown(*to_target: list[int | None]) -> str:
     ("rounds", "cell"), [([40, 50], "45.0"), ([None, None], "never"), ([40, 50, None], "> 56.7 (2 of 3)")]
 )
 def test_rounds_to_target_is_no_mean_over_the_runs_that_succeeded(rounds: list[int | None], cell: str) -> None:
-    assert f" {cell} │" in shown(rounds)
+    assert f" {cell} " in shown(table_of(report_of(rounds)), 80)
 
 
-def test_a_lower_bound_is_explained_below_the_table_and_nothing_else_is() -> None:
-    explained = "> 56.7 (2 of 3): a lower bound; 2 of 3 runs met the target, the others count with their last round"
-    below = shown([40, 50, 60], [40, 50, None]).rpartition("┘")[2]
-    assert " ".join(below.split()) == explained
-    assert "lower bound" not in shown([40, 50, 60], [None, None, None])
+def test_a_lower_bound_is_explained_and_nothing_else_is() -> None:
+    assert explained(report_of([40, 50, 60], [40, 50, None])) == (
+        "> 56.7 (2 of 3): a lower bound; 2 of 3 runs met the target, the others count with their last round"
+    )
+    assert not explained(report_of([40, 50, 60], [None, None, None]))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_terminal_is_too_narrow_for_a_number(width: int) -> None:
+    results = table_of(report_of([40, 50, None], [40, 50, 60]))
+    policies = [["", *(f"policy-{n}" for n in range(20))], ["spent", *(f"{1e6 + n:.2f}" for n in range(20))]]
+    for table in (results, policies):
+        text = shown(table, width)
+        assert max(map(len, text.splitlines())) <= width
+        for name, *cells in table[1:]:
+            parts = [part for line in text.splitlines() if (part := line.partition(f" {name} ")[2])]
+            assert " ".join(" ".join(parts).split()) == " ".join(cells).strip()
 
 
 def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(
@@ -78,7 +101,7 @@ def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(
         "--quiet",
     ]
     few = flmarket("run", *market, "--policy", "random", cwd=tmp_path).stdout
-    assert all(f" {change} " in few for change in ("training.backend=surrogate", "clients.cores=3", "rounds=2"))
+    assert all(f"{change} " in few for change in ("training.backend=surrogate", "clients.cores=3", "rounds=2"))
     assert few.splitlines()[-1].endswith("/random/seed-0000/rounds.csv")
     many = flmarket("run", *market, "--policy", "random", "--seeds", "6", cwd=tmp_path).stdout
     folder = few.splitlines()[-1].partition("/random/")[0]
