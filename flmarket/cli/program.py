@@ -7,7 +7,9 @@ that needs it, when it runs.
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any
@@ -117,7 +119,7 @@ for _name in sorted(module.name for module in iter_modules(commands.__path__)):
 
 def run_arguments() -> object:
     """Do what the command's arguments ask for; return the exit status, or None for 0. Errors are left to the caller."""
-    arguments = [_at_home(argument) for argument in sys.argv[1:]]
+    arguments = [_at_home(argument) for argument in _given(sys.argv[1:])]
     require_one_place()
     try:
         if arguments == ["tui"]:
@@ -138,6 +140,16 @@ def run_arguments() -> object:
         error.message = printable_lines(error.message + _meant(arguments[0]))
         rich_format_error(error)
         return BAD_INPUT
+
+
+def _given(arguments: Sequence[str]) -> Sequence[str]:
+    """Return arguments, none of which may be empty: an empty path, as of an unset variable, is the current folder."""
+    for before, argument in pairwise(["", *arguments]):
+        option, equals, value = argument.partition("=")
+        if not argument or (option.startswith("--") and equals and not value):
+            which = option or (before if before.startswith("-") else "an argument")
+            raise InputError(f"{which} is empty; give it a value, or leave it out")
+    return arguments
 
 
 def _no_runs(command: str) -> str:

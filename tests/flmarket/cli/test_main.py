@@ -87,6 +87,13 @@ def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) 
     assert not (tmp_path / "~").exists()
 
 
+@pytest.mark.parametrize("empty", [["--out", ""], ["--out="]])
+def test_an_empty_path_is_refused_as_it_would_be_the_current_folder(empty: list[str], tmp_path: Path) -> None:
+    done = subprocess.run([*DOOR, "run", "quickstart", *empty], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "--out is empty; give it a value, or leave it out\n")
+    assert not [*tmp_path.iterdir()]
+
+
 FAILING = """\
 import flmarket
 
