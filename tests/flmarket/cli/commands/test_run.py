@@ -41,7 +41,7 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
     for service, last in rounds.groupby("service")["test_accuracy"].last().items():
         assert str(service) in done.stdout
         assert f"{100 * last:.2f} %" in done.stdout
-    assert "final accuracy" in done.stdout
+    assert "accuracy" in done.stdout
     assert "round" not in done.stdout.split("Results")[0]  # progress goes to stderr
     assert "complete in" in done.stderr
 
