@@ -227,6 +227,11 @@ def agents_of(scenario: Scenario) -> dict[str, str]:
     }
 
 
+def inputs_of(scenario: Scenario, shelf: Shelf) -> dict[str, str]:
+    """Return the digests of all files that results depend on: those of ``Shelf.digests``, and learned agents."""
+    return shelf.digests(scenario) | agents_of(scenario)
+
+
 def build_federation(scenario: Scenario, seed: int, shelf: Shelf, *, workers: int = 1) -> Federation:
     """Return the federation that trains the scenario's services, or stands in for it."""
     return backend_of(scenario).federation(_federation_spec(scenario, seed, shelf, workers))

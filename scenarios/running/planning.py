@@ -13,7 +13,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
 from flmarket.core.plugins import PluginError
 from learning.policy import ALL, AS_CONFIGURED, POLICIES
-from scenarios.build import Shelf, agents_of
+from scenarios.build import Shelf, agents_of, inputs_of
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
@@ -95,8 +95,7 @@ def plan(
         labels: dict[str, str] = {}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
-            inputs = shelf.digests(point.scenario)
-            hash8 = digest(point.scenario, inputs | agents_of(point.scenario))
+            hash8 = digest(point.scenario, inputs_of(point.scenario, shelf))
             if (other := labels.setdefault(hash8, point.label)) != point.label:
                 raise InputError(
                     f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has "
@@ -108,6 +107,7 @@ def plan(
                 if policy != AS_CONFIGURED:
                     chosen = with_policy(chosen, policy)
                     label = PolicyChoice.parse(policy).label_in(chosen)
+                inputs = inputs_of(chosen, shelf)
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, inputs=inputs)

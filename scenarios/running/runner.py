@@ -28,6 +28,7 @@ from scenarios.build import (
     build_policy,
     datasets_of,
     fits_of,
+    inputs_of,
     recorded_of,
 )
 from scenarios.file.availability import trace_of
@@ -53,7 +54,7 @@ class Run:
     point: int = 0  # the place of the sweep point in its scenario, from 0
     # what the scenario is called in messages and tables, where its name alone stands for several of the batch
     name: str | None = None
-    # ``Shelf.digests`` when it was planned; None if files that have changed since are another's concern
+    # ``inputs_of`` when it was planned; None if files that have changed since are another's concern
     inputs: Mapping[str, str] | None = None
 
     @property
@@ -109,7 +110,7 @@ def execute(
 
 def _require_inputs(run: Run, shelf: Shelf) -> None:
     """Check that files are as they were when the run was planned: its directory is named by their digests."""
-    if run.inputs is None or (here := shelf.digests(run.scenario)) == run.inputs:
+    if run.inputs is None or (here := inputs_of(run.scenario, shelf)) == run.inputs:
         return
     changed = min(name for name in {*here, *run.inputs} if here.get(name) != run.inputs.get(name))
     raise InputError(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
@@ -49,8 +50,26 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
     assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results
 
+    runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Observer(), RunOptions(workers=0, fresh=True))
     new, same = ((run.directory.path / "offers.csv").read_bytes() for run in runs)
     assert new != results[0]
     assert same == results[1]
     assert due(runs) == ([], runs)
+
+
+@pytest.mark.parametrize("policies", [[], ["mahdrl:{agent}"]], ids=["in the scenario", "--policy"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_agent_that_is_trained_anew_while_a_batch_plays_ends_it(
+    jobs: int, policies: list[str], agent: Path, write_agent: Callable[..., Path], two_services: str, tmp_path: Path
+) -> None:
+    """Before, the later runs were played by the new agent, and averaged with those of the old one."""
+    mine = ["services.alpha.policy=mahdrl", f"services.alpha.checkpoint={agent}"]
+    scenario = parse(two_services, overrides=[] if policies else mine)
+    shelf = Shelf()
+    runs = plan([scenario], [name.format(agent=agent) for name in policies], [0, 1, 2], tmp_path / "runs", shelf)
+    run_all(runs[:1], shelf, Observer(), RunOptions(workers=0))
+    write_agent(agent, another=True)
+    with pytest.raises(InputError, match=r"^agent/alpha on .+ differs from what the batch was planned with; leave "):
+        run_all(runs[1:], shelf, Observer(), RunOptions(jobs=jobs, workers=0))
+    assert [path.parent for path in tmp_path.rglob("meta.json")] == [runs[0].directory.path]
