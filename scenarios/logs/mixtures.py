@@ -1,9 +1,9 @@
-"""Runs that differ in more than was asked for: in the arithmetic that trained them, or the version that played them.
+"""Runs that differ in more than was asked for: in the arithmetic that trained them, or in what played them.
 
 The compiled kernel computes the same floats on every machine, torch does not, and the two differ from each other: in
 the last bits at first, and as training amplifies them, in accuracies. Another version of flmarket may play the same
-scenario and seed otherwise. Where such runs meet, the user is warned; complete runs of another version are skipped as
-complete, so that their results are not lost.
+scenario and seed otherwise, and so may another version of an agent or a plug-in. Where such runs meet, the user is
+warned; complete runs of another version of flmarket are skipped as complete, so that their results are not lost.
 """
 
 from collections import Counter, defaultdict
@@ -55,6 +55,21 @@ def mixed_versions(runs: Metas) -> list[str]:
         f"differences between them may come from that ({PAGE})"
         for scenario, found in _shares((scenario, played_by(meta)) for scenario, meta in runs).items()
         if len(found) > 1
+    ]
+
+
+def mixed_players(runs: Metas) -> list[str]:
+    """Return one line for each policy of a scenario of whose runs some were played by another agent or plug-in."""
+    found: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for scenario, meta in runs:
+        plugins = {thing: record["sha256"] for thing, record in meta["plugins"].items()}
+        for thing, digest in (meta["agents"] | plugins).items():
+            found[scenario, meta["hash"], meta["policy"]][thing].add(digest)
+    return [
+        f"runs of {scenario!r} with {policy!r} were played with different versions of {', '.join(mixed)}, so their "
+        "means are those of no single policy; play them again with --fresh-changed"
+        for (scenario, _, policy), things in found.items()
+        if (mixed := [thing for thing, digests in things.items() if len(digests) > 1])
     ]
 
 

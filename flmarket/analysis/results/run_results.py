@@ -26,7 +26,7 @@ from scenarios.file.interventions import market_of
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs
-from scenarios.logs.mixtures import mixed_arithmetic, mixed_versions
+from scenarios.logs.mixtures import mixed_arithmetic, mixed_players, mixed_versions
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
@@ -242,9 +242,9 @@ def without_forks(runs: Sequence[RunResult], named: Iterable[Path] = ()) -> list
 
 
 def mixed(runs: Sequence[RunResult]) -> list[str]:
-    """Return one line for each scenario whose runs differ in arithmetic, and for each where they differ in version."""
+    """Return one line for each scenario whose runs differ in arithmetic, in version, or in agents or plug-ins."""
     metas = [(run.setting.name, run.directory.meta()) for run in runs]
-    return mixed_arithmetic(metas) + mixed_versions(metas)
+    return mixed_arithmetic(metas) + mixed_versions(metas) + mixed_players(metas)
 
 
 def remarks(runs: Sequence[RunResult]) -> list[str]:

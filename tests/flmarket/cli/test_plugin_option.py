@@ -53,6 +53,18 @@ def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shel
     assert (status, "big-spender*" in out) == (0, True)  # privileged
 
 
+def test_a_report_tells_of_runs_that_an_earlier_version_of_a_policy_played(shell: Shell, tmp_path: Path) -> None:
+    play = ["run", "market.toml", "--policy", "big-spender", "--plugin", "mine.py", "--workers", "0"]
+    told = "runs of 'small' with 'big-spender' were played with different versions of policy big-spender, so their"
+    assert shell(*play, "--seeds", "0,1")[0] == 0
+    assert told not in shell("report", "runs", "--plugin", "mine.py")[1]
+    (tmp_path / "mine.py").write_text(PLUGIN.replace("own_bids + 1", "own_bids + 2"))
+    assert shell(*play, "--seeds", "2,3")[0] == 0
+    assert told in shell("report", "runs", "--plugin", "mine.py")[1]
+    assert shell(*play, "--seeds", "0..3", "--fresh-changed")[0] == 0
+    assert told not in shell("report", "runs", "--plugin", "mine.py")[1]
+
+
 def test_a_file_that_cannot_be_used_ends_with_2_and_one_line(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from flmarket import policy\n\nraise RuntimeError('not today')\n")
     for command in (
