@@ -119,12 +119,19 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _data() -> Iterator[Finding]:
-    from fl.data.registry import BUILTIN, data_root
+    from fl.data.registry import BUILTIN, DatasetError, data_root
 
     root = data_root()
     sources = [source for source in BUILTIN.values() if source.info.source == "download"]
-    there = [source.info.name for source in sources if source.present(root)]
-    yield Finding("ok", "data sets", f"in {root}: {', '.join(there) or 'none yet'}")
+    there = [source for source in sources if source.present(root)]
+    good = []
+    for source in there:
+        try:
+            official = source.load(root, download=False).official
+            good.append(source.info.name + ("" if official else " (unofficial)"))
+        except DatasetError as error:
+            yield Finding("problem", source.info.name, str(error))
+    yield Finding("ok", "data sets", f"in {root}: {', '.join(good) or 'none yet'}")
     if len(there) < len(sources):
         yield _space("downloads", root, "other data sets cannot be downloaded; FLMARKET_DATA sets the folder")
 

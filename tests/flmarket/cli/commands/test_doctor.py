@@ -1,5 +1,6 @@
 """`flmarket doctor`: what runs here, and on machines that lack something."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -63,18 +64,24 @@ def test_without_the_kernel_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert "install a C++ compiler" in remedy
 
 
-def test_data_sets_are_found_by_their_files_in_a_folder_that_need_not_be_writable(
+def test_data_sets_are_read_in_a_folder_that_need_not_be_writable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FLMARKET_DATA", str(tmp_path))
     assert found("data sets")[1] == f"in {tmp_path}: none yet"
     raw = tmp_path / "MNIST" / "raw"
     raw.mkdir(parents=True)
-    for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
-        (raw / f"{part}-ubyte.gz").touch()
-    assert found("data sets")[1] == f"in {tmp_path}: mnist"
+    two_images = bytes([0, 0, 8, 3, 0, 0, 0, 2, *[0, 0, 0, 28] * 2, 1]).ljust(16 + 2 * 28 * 28)
+    for part in ("train", "t10k"):
+        (raw / f"{part}-images-idx3-ubyte").write_bytes(two_images)
+        (raw / f"{part}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 3, 4]))
+    assert found("data sets")[1] == f"in {tmp_path}: mnist (unofficial)"
     monkeypatch.setattr(doctor.os, "access", lambda *_: False)
     assert found("downloads")[:2] == ("note", f"{tmp_path} cannot be written")
+    (raw / "t10k-labels-idx1-ubyte").write_bytes(b"cut short")
+    state, text, _ = found("mnist")
+    assert (state, found("data sets")[1]) == ("problem", f"in {tmp_path}: none yet")
+    assert re.search(r"t10k-labels-idx1-ubyte: cannot be read .+ Delete the file and run again to download it", text)
 
 
 def test_a_disk_with_little_space_is_worth_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
