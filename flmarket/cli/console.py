@@ -19,6 +19,7 @@ from flmarket.core.printable import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as Listing
 
     from flmarket.analysis.results.markdown import Table
     from flmarket.core.console import SafeConsole
@@ -86,6 +87,13 @@ def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
         note(text)
     if damaged:
         raise typer.Exit(1)
+
+
+def show(table: "Listing") -> None:
+    """Print a table of names and sentences; in a narrow terminal words are broken, not cut."""
+    for column in table.columns:
+        column.overflow = "fold"
+    stdout().print(table)
 
 
 def draw(console: "Console", title: str, table: "Table") -> None:

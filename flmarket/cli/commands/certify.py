@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, parse_options
-from flmarket.cli.console import result, stdout
+from flmarket.cli.console import result, show
 
 
 def certify(
@@ -58,6 +58,6 @@ def certify(
     table = Table("property", "verdict", "what was found")
     for row in certificate.rows():
         table.add_row(*row)
-    stdout().print(table)
+    show(table)
     for line in lines:
         result(line)

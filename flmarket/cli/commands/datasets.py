@@ -1,7 +1,7 @@
 """``flmarket datasets``: a table of the data sets, and the folder of their files."""
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import result, stdout
+from flmarket.cli.console import result, show
 
 
 def datasets(plugin: Plugins = None) -> None:
@@ -21,5 +21,5 @@ def datasets(plugin: Plugins = None) -> None:
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
             source = known.source
         table.add_row(entry.name, *sizes, source, entry.problem or summary(entry.thing))
-    stdout().print(table)
+    show(table)
     result(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

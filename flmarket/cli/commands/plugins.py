@@ -1,7 +1,7 @@
 """``flmarket plugins``: a table of all plug-ins that a scenario can name, of every kind."""
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import stdout
+from flmarket.cli.console import show
 
 
 def plugins(plugin: Plugins = None) -> None:
@@ -17,4 +17,4 @@ def plugins(plugin: Plugins = None) -> None:
         for entry in registry.listing():
             table.add_row(registry.kind, entry.name, entry.source, entry.problem or summary(entry.thing))
         table.add_section()
-    stdout().print(table)
+    show(table)

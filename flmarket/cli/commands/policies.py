@@ -1,7 +1,7 @@
 """``flmarket policies``: a table of the policies that are installed."""
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import stdout
+from flmarket.cli.console import show
 
 
 def policies(plugin: Plugins = None) -> None:
@@ -18,4 +18,4 @@ def policies(plugin: Plugins = None) -> None:
         privileged = "yes" if entry.thing and entry.thing.privileged else ""
         options = ", ".join(f"{key}={value!r}" for key, value in defaults(entry.thing, given=1).items())
         table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing), options)
-    stdout().print(table)
+    show(table)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from flmarket.cli.console import result, stdout
+from flmarket.cli.console import result, show
 
 scenarios = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints a scenario's file.")
 
@@ -23,7 +23,7 @@ def list_scenarios(context: typer.Context) -> None:
         scenario = load(name)
         row = (len(scenario.services), scenario.clients.count, scenario.rounds)
         table.add_row(name, *map(str, row), scenario.description)
-    stdout().print(table)
+    show(table)
 
 
 @scenarios.command("show")
