@@ -62,12 +62,13 @@ class LogFollower:
 
     def _read(self, table: Table) -> None:
         path = table.path(self._directory)
-        if not path.exists():
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read_up_to.get(table.name, 0))
+                content = file.read()
+                end = file.tell()
+        except FileNotFoundError:  # the run has not begun, or is being started over
             return
-        with path.open("rb") as file:
-            file.seek(self._read_up_to.get(table.name, 0))
-            content = file.read()
-            end = file.tell()
         if table.name not in self._rest:
             header, found, content = content.partition(b"\n")
             if not found:

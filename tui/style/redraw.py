@@ -1,11 +1,10 @@
 """Redraws that coalesce: however often something changes, most of the time is left to keys."""
 
-from asyncio import Event
+from asyncio import Event, TimerHandle, get_running_loop
 from collections.abc import Callable
 from time import monotonic
 
 from textual.message_pump import MessagePump
-from textual.timer import Timer
 
 RATE = 15.0  # redraws per second at most
 
@@ -18,7 +17,7 @@ class Redraw:
     def __init__(self, owner: MessagePump, draw: Callable[[], None], rate: float = RATE) -> None:
         self._owner, self._draw, self._least = owner, draw, 1 / rate
         self._next = 0.0
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
 
     def request(self) -> None:
         if self._timer is None:
@@ -26,11 +25,12 @@ class Redraw:
             if wait <= 0:
                 self.now()
             else:
-                self._timer = self._owner.set_timer(wait, self.now)
+                # Not a timer of Textual's, which never calls what is due before the timer has begun.
+                self._timer = get_running_loop().call_later(wait, self._owner.call_next, self.now)
 
     def now(self) -> None:
         if self._timer is not None:
-            self._timer.stop()
+            self._timer.cancel()
             self._timer = None
         began = monotonic()
         self._draw()

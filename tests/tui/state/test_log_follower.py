@@ -17,7 +17,8 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError, last_services, some_rounds
 from scenarios.logs.run_state import RunState
 from support.runs import RECORDED, played
-from tui.state.log_follower import DirectoryFeed
+from support.screens import PATIENCE
+from tui.state.log_follower import DirectoryFeed, LogFollower
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 
@@ -46,12 +47,12 @@ def whole(source: Session, table: str) -> str:
 
 
 def write_all(source: Session, place: Path) -> None:
-    for table in TABLES:
+    for table in reversed(TABLES):  # in the order in which they are written
         (place / f"{table}.csv").write_text(whole(source, table))
 
 
 def wait(happened: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -78,7 +79,7 @@ def test_a_run_that_has_ended(place: Path, source: Session, status: str, state: 
         }
     )
     session, _, thread = following(place)
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is state
     assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
     assert [r.text for r in session.history] == [r.text for r in source.history]
@@ -105,7 +106,7 @@ def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
     wait(lambda: len(session.history) == len(source.history))
     assert session.state is RunState.INCOMPLETE  # no process holds it
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete"})
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is RunState.COMPLETE
 
 
@@ -120,7 +121,7 @@ def test_an_interrupted_run_shows_its_whole_rounds(
     wait(lambda: session.state is RunState.INTERRUPTED)
     assert len(session.history) == len(source.history) - 1
     feed.close()
-    thread.join(20)
+    thread.join(PATIENCE)
 
 
 def test_a_run_that_a_process_holds_is_running_however_long_its_round_takes(
@@ -134,7 +135,7 @@ def test_a_run_that_a_process_holds_is_running_however_long_its_round_takes(
         assert session.state is standing(place).state is RunState.RUNNING
     wait(lambda: session.state is RunState.INTERRUPTED)
     feed.close()
-    thread.join(20)
+    thread.join(PATIENCE)
 
 
 def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_all_its_rounds(
@@ -146,7 +147,7 @@ def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_
     session, feed, thread = following(place)
     wait(lambda: session.state is RunState.INTERRUPTED)
     feed.close()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert len(session.history) == len(source.history)
 
 
@@ -170,7 +171,7 @@ def test_what_is_no_run_says_so(
     session, feed, thread = following(place)
     wait(lambda: session.state is RunState.UNREADABLE)
     feed.close()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.error is not None
     assert words in session.error
 
@@ -191,7 +192,7 @@ def test_a_run_that_is_played_is_running_before_its_rounds_are_read(
         session, feed, thread = following(place)
         wait(lambda: len(session.history) == len(source.history))
     feed.close()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert set(seen) == {RunState.RUNNING}
 
 
@@ -261,9 +262,27 @@ def test_a_run_that_is_started_over_is_followed_to_its_end(
         (place / f"{table}.csv").unlink()
     write_all(source, place)
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is RunState.COMPLETE
     assert [r.text for r in session.history] == [r.text for r in source.history]
+
+
+def test_a_table_that_goes_just_before_it_is_read_is_not_there_yet(
+    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another process starts the run over."""
+    write_all(source, place)
+    follower, opened = LogFollower(place, 3), Path.open
+
+    def too_late(path: Path, *how: str) -> object:
+        path.unlink()
+        return opened(path, *how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", too_late)
+        assert not list(follower.rounds())
+    write_all(source, place)
+    assert len(list(follower.rounds())) == len(source.history)
 
 
 def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, source: Session) -> None:
@@ -272,7 +291,7 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
         (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
     RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
     session, _, thread = following(place)
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is RunState.UNREADABLE
     assert "started over while it was watched; open it again" in (session.error or "")
 
@@ -297,13 +316,13 @@ def test_a_run_is_not_shown_with_another_file_than_it_was_played_with(
     run = played(parse(text, overrides=given), tmp_path / "runs").path
     file.write_text(content.replace(*changed))
     session, _, thread = following(run)
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is RunState.UNREADABLE
     assert f"{run}: cannot be replayed: {key}: {file} {told} the run was played" in (session.error or "")
     assert not session.history
     file.write_text(content)
     session, _, thread = following(run)
-    thread.join(20)
+    thread.join(PATIENCE)
     assert session.state is RunState.COMPLETE
 
 

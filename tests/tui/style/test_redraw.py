@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tui.app import MarketApp
 from tui.style import redraw
 from tui.style.redraw import RATE, REST, Redraw
 
@@ -18,14 +19,17 @@ class Clock:
         self.paint = 0.0  # seconds that it takes until what was drawn is on the screen
         self._timers: list[tuple[float, Callable[[], None]]] = []
 
-    def set_timer(self, delay: float, callback: Callable[[], None]) -> Any:
-        timer = self.now + delay, callback
+    def call_later(self, delay: float, call: Callable[..., None], *given: Any) -> Any:
+        timer = self.now + delay, lambda: call(*given)
         self._timers.append(timer)
 
         class Handle:
-            stop = staticmethod(lambda: self._timers.remove(timer) if timer in self._timers else None)
+            cancel = staticmethod(lambda: self._timers.remove(timer) if timer in self._timers else None)
 
         return Handle
+
+    def call_next(self, callback: Callable[[], None]) -> None:
+        callback()
 
     def call_after_refresh(self, callback: Callable[[float], None], began: float) -> None:
         self.now += self.paint
@@ -44,6 +48,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(redraw, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(redraw, "get_running_loop", lambda: clock)
     return clock
 
 
@@ -86,3 +91,15 @@ def test_the_pause_follows_what_a_paint_costs(clock: Clock) -> None:
         screen.request()
         clock.move(0.01)
     assert len(drawn) - slow > 5 * slow
+
+
+async def test_a_redraw_that_is_due_at_once_is_not_lost(app: MarketApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer of Textual's is, if on a busy machine its time has come before it has begun."""
+    monkeypatch.setattr(redraw, "monotonic", lambda: 100.0)
+    drawn: list[int] = []
+    async with app.run_test() as pilot:
+        screen = Redraw(app.screen, lambda: drawn.append(1))
+        screen._next = 100.0 + 1e-9
+        screen.request()
+        await pilot.pause()
+    assert drawn
