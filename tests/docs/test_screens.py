@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from textual.pilot import Pilot
+
 from scenarios.loader import builtin_text
 from scenarios.running.steering import Start
-from support.screens import painted, play_headlessly, until
+from support.screens import keys_are_handled, painted, play_headlessly, until  # noqa: F401
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Dialog
@@ -28,7 +30,9 @@ def keys(task: str) -> list[str]:
 
 
 @asynccontextmanager
-async def at_home(folder: Path, size: tuple[int, int]) -> AsyncIterator[Callable[[str], Awaitable[MarketApp]]]:
+async def at_home(
+    folder: Path, size: tuple[int, int]
+) -> AsyncIterator[tuple[Pilot[None], Callable[[str], Awaitable[MarketApp]]]]:
     """The app at home; yields what presses the keys of a task, and waits where they lead to another screen."""
     play_headlessly(Start(builtin_text("quickstart"), "quickstart", str(folder / "runs")), RUNNER)
     app = MarketApp(out=folder / "runs", folder=folder, runner=RUNNER)
@@ -49,11 +53,10 @@ async def at_home(folder: Path, size: tuple[int, int]) -> AsyncIterator[Callable
                 await pilot.pause()
                 if key in {"enter", "i", "c"}:
                     await until(pilot, ready, f"what {key} leads to")
-            await pilot.pause(0.2)
             return app
 
         await until(pilot, lambda: any(entry.is_run for entry in app.home.entries), "the run")
-        yield press
+        yield pilot, press
 
 
 def lines(app: MarketApp, *words: str) -> list[str]:
@@ -61,17 +64,22 @@ def lines(app: MarketApp, *words: str) -> list[str]:
     return [line for line in painted(app).splitlines() if all(word in line for word in words)]
 
 
+def both_are_complete(app: MarketApp) -> bool:
+    return painted(app).splitlines()[0].count("✔ complete") == 2
+
+
 async def test_why_a_service_lost_a_client(tmp_path: Path) -> None:
-    async with at_home(tmp_path, (80, 24)) as press:
+    async with at_home(tmp_path, (80, 24)) as (pilot, press):
         app = await press("why did `strokes` lose client 8 in round 10?")
-        said = " ".join(painted(app).replace("│", " ").split())
-        assert "strokes did not get client 8: outbid by digits: 1.80 < 3.80." in said
+        why = "strokes did not get client 8: outbid by digits: 1.80 < 3.80."
+        await until(pilot, lambda: why in " ".join(painted(app).replace("│", " ").split()), why)
 
 
 async def test_two_policies_are_compared(tmp_path: Path) -> None:
-    async with at_home(tmp_path, (120, 40)) as press:
+    async with at_home(tmp_path, (120, 40)) as (pilot, press):
         app = await press("compare the policies `random` and `hqfa`")
         assert isinstance(app.screen, CompareScreen)
+        await until(pilot, lambda: both_are_complete(app), "the end of both runs")
         for service in ("digits", "strokes", "scribbles"):
             [first] = lines(app, "1  random", service)
             [second] = lines(app, "2  hqfa", service)
@@ -80,9 +88,10 @@ async def test_two_policies_are_compared(tmp_path: Path) -> None:
 
 
 async def test_a_budget_is_cut_and_what_it_did_is_seen(tmp_path: Path) -> None:
-    async with at_home(tmp_path, (120, 40)) as press:
+    async with at_home(tmp_path, (120, 40)) as (pilot, press):
         app = await press("cut the budget of `strokes` from 20 to 5 after round 10")
         assert isinstance(app.screen, CompareScreen)
+        await until(pilot, lambda: both_are_complete(app), "the end of both runs")
         assert lines(app, "strokes: test accuracy")  # the curves
         [cut] = lines(app, "1  strokes.budget = 5", "lcfa")
         later, less = re.findall(r"[+-]\d+(?:\.\d\d)?", cut)[1:]

@@ -9,7 +9,7 @@ from textual.widgets import Input, Select
 
 from fl.training import fused
 from flmarket.core.installation import command
-from support.screens import painted, until
+from support.screens import keys_are_handled, painted, until  # noqa: F401
 from tui.app import MarketApp
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen

@@ -15,7 +15,9 @@ from scenarios.loader import dumps, parse
 from scenarios.logs.run_state import RunState
 from support.federations import FormulaFederation
 from support.runs import round_text
+from support.screens import keys_are_handled  # noqa: F401
 from tui.app import MarketApp
+from tui.state import batch_folder, run_standing
 from tui.state.watched_run import Session
 
 RUNNERS = Path(__file__).parent / "runners"
@@ -106,6 +108,13 @@ def play_small() -> Callable[..., Session]:
 def fake_runner() -> Callable[[str], tuple[str, ...]]:
     """The command of a runner from tests/tui/runners."""
     return lambda name: (sys.executable, "-P", str(RUNNERS / f"{name}.py"))
+
+
+@pytest.fixture
+def just_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test has written counts as new, however long that was ago on a busy machine."""
+    for module in (run_standing, batch_folder):
+        monkeypatch.setattr(module, "QUIET", 1000.0)
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ async def test_a_word_finds_the_command_and_its_key(
 async def test_enter_does_it(app: MarketApp, play_small: Callable[..., Session]) -> None:
     async with watching(app, play_small(), (120, 40)) as (pilot, _):
         await pilot.press("colon", *"fork")
-        await pilot.pause(0.5)
+        offered = app.screen.query_one(CommandList)
+        await until(pilot, lambda: offered.option_count == 1 and "Intervene" in str(offered.options[0].prompt))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, InterventionDialog), "the dialog")

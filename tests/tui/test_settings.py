@@ -152,8 +152,9 @@ async def test_the_palette_has_every_key_scenario_and_run(small: Path, play_smal
         await pilot.press("ctrl+p")
         await pilot.press(*"maximise order", "escape")  # it answers, whatever is typed
         await pilot.press("ctrl+p", *"first round")
-        await pilot.pause(0.3)
-        await pilot.press("enter", "enter")
+        offered = app.screen.query_one(OptionList)
+        await until(pilot, lambda: offered.option_count and "First round" in str(offered.options[0].prompt))
+        await pilot.press("enter")
         await until(pilot, lambda: screen.head.round == 1, "the first round")
 
 

@@ -48,7 +48,7 @@ def address(folder: Path) -> Iterator[str]:
         yield found
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(20)
+        server.wait(PATIENCE)
         server.stdout.close()
 
 

@@ -74,10 +74,10 @@ def test_input_that_is_no_text_is_ignored(tmp_path: Path) -> None:
 
 
 class Playing:
-    """A folder with a scenario of ten rounds, and the app that plays it in a terminal, two rounds a second."""
+    """A folder with a scenario, and the app that plays it in a terminal, two rounds a second: half a minute in all."""
 
     def __init__(self, folder: Path, scenario: str) -> None:
-        changes = ["training.backend=surrogate", "training.local_epochs=2", "rounds=10"]
+        changes = ["training.backend=surrogate", "training.local_epochs=2", "rounds=60"]
         (folder / "small.toml").write_text(dumps(parse(scenario, overrides=changes)))
         (folder / "flmarket").mkdir()
         (folder / "flmarket/tui.toml").write_text("speed = 2.0\n")
@@ -154,6 +154,7 @@ def test_ctrl_z_gives_the_terminal_back_until_fg_while_the_run_plays_on(playing:
         terminal.wait_until(lambda: playing.rounds() > played)
         terminal.type("fg\r")
         terminal.wait_for("\x1b[?1049h")
+        terminal.type("F")
         terminal.wait_until(lambda: playing.directory.state is RunState.COMPLETE)
         terminal.wait_until(lambda: b"complete" in terminal.seen)  # it may have been, while the state was asked for
         terminal.type("q")
@@ -169,8 +170,7 @@ def test_ctrl_z_only_draws_anew_where_no_shell_could_continue_the_app(tmp_path: 
     with Terminal([*CLI, "tui", "quickstart"], tmp_path) as terminal:
         terminal.wait_for("Run quickstart")
         terminal.type("\x1a")
-        terminal.wait_for("\x1b[?1049h")
-        terminal.wait_for("Run quickstart")
+        terminal.wait_for("\x1b[?1049h", "Run quickstart")
         terminal.type(b"\x11")
         assert terminal.end() == 0
         assert terminal.restored()

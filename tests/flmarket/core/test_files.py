@@ -122,7 +122,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     reader.start()
     with replacing(pipe) as file:
         file.write(b"rows")
-    reader.join(10)
+    reader.join()
     assert read == [b"rows"]
     assert pipe.is_fifo()
 

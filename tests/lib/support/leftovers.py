@@ -17,7 +17,7 @@ MARK = "FLMARKET_TESTS"
 """An environment variable: the test processes above, a worker's after that of its session."""
 
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds in which what is on its way to its end gets there."""
 
 

@@ -7,6 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+import textual.app
+from textual._context import active_app
+from textual.app import App
 from textual.pilot import Pilot
 
 from scenarios.logs.run_state import RunState
@@ -19,6 +23,47 @@ from tui.state.watched_run import Session
 
 PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""
+
+
+@pytest.fixture(autouse=True)
+def keys_are_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key, a click or a pause takes until all that it leads to is done, and no note goes before it is read.
+
+    A conftest imports this fixture. Textual goes by the time that the process gets: on a busy machine it takes one that
+    waits for its turn for idle.
+    """
+    idle, pause, notify = textual.app.wait_for_idle, Pilot.pause, MarketApp.notify
+
+    async def done(*seconds: float) -> None:
+        await at_rest()
+        await redrawn(active_app.get())
+        await idle(*seconds)  # in which what has changed is painted
+        await at_rest()
+
+    async def pause_until_done(pilot: Pilot[None], delay: float | None = None) -> None:
+        await pause(pilot, delay)
+        await done(0)
+
+    monkeypatch.setattr(textual.app, "wait_for_idle", done)
+    monkeypatch.setattr(Pilot, "pause", pause_until_done)
+    monkeypatch.setattr(MarketApp, "notify", lambda app, text, **more: notify(app, text, **more | {"timeout": 1000.0}))
+
+
+async def at_rest() -> None:
+    """Wait until nothing is left to do but to wait: for a time, for a thread, or for keys."""
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+    await asyncio.sleep(0)
+    while ready:
+        await asyncio.sleep(0)
+
+
+async def redrawn(app: App[Any]) -> None:
+    """Wait for the redraw that the screen has put off, if it has."""
+    screen = app.screen_stack[-1] if app.screen_stack else None
+    redraw = getattr(screen, "_redraw", None)
+    if screen is not None and redraw is not None and (due := redraw._timer) is not None:
+        while redraw._timer is due and screen.is_running:
+            await asyncio.sleep(0.01)
 
 
 async def until(pilot: Pilot[None], happened: Callable[[], object], what: str = "what comes next") -> None:

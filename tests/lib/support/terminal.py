@@ -74,10 +74,11 @@ class Terminal:
             with suppress(OSError):
                 os.close(descriptor)
 
-    def wait_for(self, word: str) -> None:
-        """Wait until it writes something."""
+    def wait_for(self, *words: str) -> None:
+        """Wait until it writes something, or one thing after another: a second wait would not see what came at once."""
         self.seen.clear()
-        self.wait_until(lambda: word.encode() in self.seen)
+        pattern = re.compile(b".*".join(re.escape(word.encode()) for word in words), re.DOTALL)
+        self.wait_until(lambda: pattern.search(self.seen))
 
     def wait_until(self, happened: Callable[[], object]) -> None:
         """Wait for something to happen."""

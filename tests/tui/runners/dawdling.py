@@ -1,4 +1,4 @@
-"""The formula runner, with a policy that takes three seconds for its first offer, where half a second is long."""
+"""The formula runner, with a policy whose first offer takes until a file is there, where half a second is long."""
 
 import runpy
 import sys
@@ -12,14 +12,13 @@ from scenarios.running import time_limit
 
 SOURCE = """
 def dawdle(policy, observation):
-    if observation.round == 1:
-        time.sleep(3)
+    while observation.round == 1 and not seen.exists(): time.sleep(0.01)
     return act(policy, observation)
 """
 """As a plug-in has it in a file of its own."""
 
 time_limit.PATIENCE, time_limit._TICK = 0.5, 0.1
-space = {"time": time, "act": learning.policies.lcfa.LowCostFirst.act}
+space = {"time": time, "seen": Path(sys.argv[1]), "act": learning.policies.lcfa.LowCostFirst.act}
 exec(compile(SOURCE, "mine.py", "exec"), space)  # noqa: S102 - our own
 learning.policies.lcfa.LowCostFirst.act = space["dawdle"]
 runpy.run_path(str(Path(__file__).with_name("formula.py")), run_name="__main__")

@@ -6,18 +6,20 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.timer import Timer
 
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from support.screens import until
+from support.screens import PATIENCE, until
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
+from tui.screens import following_files
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
 from tui.screens.following_files import AT_REST, INTERVAL
@@ -130,12 +132,13 @@ async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Help is opened and closed during a look that takes long, as on a network's disk."""
+    monkeypatch.setattr(following_files, "SHARE", 0)  # else the next look would be put off by what the keys take
     look, at_once, most, slow = RunsFolder.look, [], [], threading.Event()
 
     def counted(folder: RunsFolder) -> Look:
         at_once.append(1)
         most.append(len(at_once))
-        slow.wait(20.0)
+        slow.wait(PATIENCE)
         at_once.pop()
         return look(folder)
 
@@ -157,8 +160,23 @@ async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
     assert max(most) == 1
 
 
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds after which a screen has looked again, or will."""
+    found: list[float] = []
+    set_timer = BatchScreen.set_timer
+
+    def noting(screen: BatchScreen, delay: float, callback: Callable[[], None] | None = None, **more: str) -> Timer:
+        if callback == screen._look_again:
+            found.append(delay)
+        return set_timer(screen, delay, callback, **more)
+
+    monkeypatch.setattr(BatchScreen, "set_timer", noting)
+    return found
+
+
 async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     look, looks = RunsFolder.look, []
 
@@ -170,22 +188,20 @@ async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
     monkeypatch.setattr(RunsFolder, "look", slow)
     app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
     async with app.run_test() as pilot:
-        screen = await batch(pilot)
-        await until(pilot, lambda: pause(screen) == INTERVAL)
+        await batch(pilot)
+    assert pauses[0] == INTERVAL
 
 
-def pause(screen: BatchScreen) -> float:
-    """The seconds that a screen waits before it looks again."""
-    return screen._timer._interval if screen._timer is not None else 0.0
-
-
-async def test_where_nothing_is_new_it_looks_less_often(tmp_path: Path) -> None:
+async def test_where_nothing_is_new_it_looks_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    monkeypatch.setattr(following_files, "SHARE", 0)  # a look takes as long as it takes
     app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
     async with app.run_test() as pilot:
-        screen = await batch(pilot)
-        await until(pilot, lambda: pause(screen) == AT_REST)
-        (tmp_path / "small-0123abcd" / "hqfa" / "seed-0001").mkdir(parents=True)
-        await until(pilot, lambda: pause(screen) == INTERVAL)
+        await until(pilot, lambda: AT_REST in pauses)
+        before = len(pauses)
+        RunDirectory(tmp_path / "small-0123abcd" / "hqfa" / "seed-0001").announce()
+        await until(pilot, lambda: INTERVAL in pauses[before:])
 
 
 @pytest.mark.slow
@@ -258,6 +274,7 @@ def notes(app: MarketApp) -> list[str]:
     return [note.message for note in app._notifications]
 
 
+@pytest.mark.usefixtures("just_now")
 async def test_every_key_has_a_command_in_the_palette(small: Path) -> None:
     for seed in (0, 1):
         RunDirectory(small / "runs" / "small-0a0b0c0d" / "hqfa" / f"seed-{seed:04d}").announce()

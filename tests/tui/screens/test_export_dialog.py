@@ -39,7 +39,7 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         target = tmp_path / "picture.svg"
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
-        await pilot.pause()
+        await until(pilot, target.exists, "the picture")
         assert target.read_text().startswith("<svg")
         await pilot.press("x")
         app.screen.query_one("#path", Input).value = str(tmp_path / "no" / "such" / "folder.csv")

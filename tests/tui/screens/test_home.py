@@ -37,9 +37,12 @@ from tui.widgets.preview_pane import PreviewPane
 
 
 async def home(pilot: Pilot[None]) -> HomeScreen:
+    """The home screen, once it lists the runs, too, which come after the scenarios."""
     screen = pilot.app.screen
     assert isinstance(screen, HomeScreen)
     await until(pilot, lambda: screen.entries)
+    screen.action_reload()
+    await until(pilot, lambda: all(it.is_finished for it in pilot.app.workers if it.group == "reload"))
     return screen
 
 
@@ -202,6 +205,7 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable
         assert not dialog.query_one("#go").disabled
 
 
+@pytest.mark.usefixtures("just_now")
 async def test_recent_runs_show_their_state_and_are_found_by_it(
     app: MarketApp, small: Path, play_small: Callable[..., Session]
 ) -> None:
@@ -283,6 +287,7 @@ def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
     assert "12 of 12 rounds" in capture.get()
 
 
+@pytest.mark.usefixtures("just_now")
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))])
 async def test_a_long_name_is_cut_before_seed_state_and_age(
     app: MarketApp, small: Path, play_small: Callable[..., Session], size: tuple[int, int]

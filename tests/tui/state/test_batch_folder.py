@@ -51,6 +51,7 @@ def played(place: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.usefixtures("just_now")
 def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> None:
     write("complete", 0, status="complete")
     write("failed", 0, rounds=5, status="failed", error="policy 'x' failed\nto act in round 6")

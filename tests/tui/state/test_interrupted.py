@@ -70,7 +70,7 @@ async def test_an_interrupted_run_resumes_where_it_stopped_and_the_user_is_notif
         await until(pilot, lambda: "The run resumes from its last checkpoint." in notes(app), "the notification")
         assert "To begin again at round 1, run it with “start over” ticked." in notes(app)
         await until(pilot, lambda: screen.head.round == 5, "the rounds that were played before")
-        assert session.state is RunState.PAUSED
+        await until(pilot, lambda: session.state is RunState.PAUSED, "the pause")
         await pilot.press("space")
         await until(pilot, lambda: session.state is RunState.COMPLETE, "the end")
         assert [logged.number for logged in session.history] == list(range(1, 13))
@@ -140,7 +140,9 @@ async def test_a_run_that_failed_and_was_resumed_is_opened_as_complete(small: Pa
         assert resumed is not failed
         await until(pilot, lambda: resumed.state is RunState.COMPLETE, "the end")
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
-        await pilot.press("f5", "slash", *"targets", "enter", "p")
+        await pilot.press("f5", "slash", *"targets", "enter")
+        await until(pilot, lambda: app.home.chosen is not None, "the run")
+        await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
         assert isinstance(app.screen, MarketScreen)
         assert app.screen.session is resumed

@@ -18,6 +18,8 @@ from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.runs import Runs
 
 Runner = Callable[[str], tuple[str, ...]]
+NEVER = 0.0001
+"""Rounds per second of a run that plays, and is not over before the test lets it be."""
 
 
 def processes(runs: Runs) -> int:
@@ -28,9 +30,11 @@ def processes(runs: Runs) -> int:
 async def test_runs_wait_for_a_core_and_begin_when_one_ends(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 2
-        sessions = [app.runs.start(start_of(small, seed=seed), f"seed {seed}") for seed in range(5)]
+        sessions = [app.runs.start(start_of(small, seed=seed, speed=NEVER), f"seed {seed}") for seed in range(5)]
         assert [session.state for session in sessions[2:]] == [RunState.WAITING] * 3
         assert app.runs.running() == sessions  # quitting would stop them all
+        for session in sessions:
+            app.runs.play_at(session, None)
         most = 0
 
         def done() -> bool:
@@ -47,7 +51,7 @@ async def test_runs_wait_for_a_core_and_begin_when_one_ends(app: MarketApp, smal
 async def test_a_run_that_waits_can_be_held_and_released(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 1
-        first = app.runs.start(start_of(small, paused=True), "first")
+        first = app.runs.start(start_of(small, paused=True, speed=NEVER), "first")
         await until(pilot, lambda: first.state is RunState.PAUSED, "the runner")
         # One that is to start paused waits for its process, too.
         second = app.runs.start(start_of(small, seed=1, paused=True), "second")
@@ -60,6 +64,7 @@ async def test_a_run_that_waits_can_be_held_and_released(app: MarketApp, small: 
         assert third.state is RunState.WAITING
         app.runs.send(third, "pause")
         assert third.state is RunState.PAUSED
+        app.runs.play_at(first, None)
         await until(pilot, lambda: first.state is RunState.COMPLETE, "the first")
         await pilot.pause(0.2)
         assert (third.state, len(third.history)) == (RunState.PAUSED, 0)
@@ -81,8 +86,8 @@ async def test_a_fork_does_not_wait(app: MarketApp, small: Path) -> None:
 async def test_quitting_forgets_the_runs_that_wait(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.runs.most = 1
-        sessions = [app.runs.start(start_of(small, seed=seed, speed=1), f"seed {seed}") for seed in range(3)]
-        await until(pilot, lambda: len(sessions[0].history) >= 1, "a round")
+        sessions = [app.runs.start(start_of(small, seed=seed, speed=NEVER), f"seed {seed}") for seed in range(3)]
+        await until(pilot, lambda: sessions[0].state is RunState.RUNNING, "the runner")
     assert [len(session.history) for session in sessions[1:]] == [0, 0]
 
 

@@ -123,7 +123,7 @@ def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_sam
             assert time.monotonic() < end  # the one that does not end was waited for
             time.sleep(0.1)
         running.kill()
-        running.communicate(timeout=30)  # to the end of all processes that have it open
+        running.communicate(timeout=60)  # to the end of all processes that have it open
     assert running.returncode == -signal.SIGKILL
     again = subprocess.run([*league, "--out", "mine"], cwd=tmp_path, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr

@@ -215,7 +215,7 @@ def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: s
             assert time.monotonic() < end
             time.sleep(0.1)
         running.send_signal(how)
-        _, said = running.communicate(timeout=30)  # to the end of all processes that have it open
+        _, said = running.communicate(timeout=60)  # to the end of all processes that have it open
     assert running.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)
     assert ("interrupted; the same command plays what is missing" in said) == (how is not signal.SIGKILL)
     assert "Traceback" not in said

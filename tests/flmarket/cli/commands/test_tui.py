@@ -16,7 +16,7 @@ import pytest
 
 from flmarket.cli.web import MOST_SESSIONS
 from support.shell import CLI
-from support.terminal import Terminal
+from support.terminal import PATIENCE, Terminal
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -94,7 +94,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]
         yield port, address[1]
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(20)
+        server.wait(PATIENCE)
         server.stdout.close()
 
 
@@ -143,7 +143,7 @@ def test_a_socket_needs_the_token_and_an_origin_and_there_are_only_a_few(served:
     with ExitStack() as opened:
         taken = [handshake(port, f"/ws/{token}?width=80&height=24", own, opened) for _ in range(6)]
         assert taken == [101] * MOST_SESSIONS + [503] * (6 - MOST_SESSIONS)
-    end = time.monotonic() + 40  # once windows are closed, others are served
+    end = time.monotonic() + PATIENCE  # once windows are closed, others are served
     while handshake(port, f"/ws/{token}", own) != 101:
         assert time.monotonic() < end
         time.sleep(0.2)
@@ -157,7 +157,7 @@ class Answer:
 
 
 def answer(port: int, path: str, *, binary: bool = False, **headers: str) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", path, headers=headers)
         found = connection.getresponse()
@@ -174,7 +174,7 @@ def handshake(port: int, path: str, origin: str | None, opened: ExitStack | None
         "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
     ]  # fmt: skip
     lines += [] if origin is None else [f"Origin: {origin}"]
-    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     try:
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         return int(connection.recv(1000).split()[1])
@@ -191,8 +191,10 @@ def test_the_demo_plays_in_a_terminal_and_leaves_nothing_behind(tmp_path: Path) 
         terminal.wait_for("Three services compete")
         terminal.type("x")
         terminal.wait_for("The app is yours")
+        terminal.type(" ")  # else the run may be over before the next key comes
+        terminal.wait_for("paused")
         terminal.type("q")
-        terminal.wait_for("quit")
+        terminal.wait_for("still live")
         terminal.type("\r")
         assert terminal.end() == 0
     assert list(tmp_path.iterdir()) == []
