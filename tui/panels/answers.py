@@ -178,7 +178,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
     def _show_why(self, view: Moment) -> None:
         client, table = min(view.client, view.book.clients - 1), self.query_one(WhyTable)
         table.show(view)
-        self.entitle(f"why client {client} serves whom it serves (B: the best set)")
+        self.entitle(f"why client {client} serves whom it serves (B: best set)")
         bid = table.bid(table.cursor)
         words = [] if view.event is not None else [winner(view.book, client)]
         if bid is not None:
@@ -253,7 +253,7 @@ def winner(book: Book, client: int) -> str:
     if not book.paper:
         return f"{had}; the mechanism {book.mechanism} decides for {names}."
     if len(offers) <= book.conditions.cores:
-        return f"{had}, so that it serves {names}."
+        return f"{had}, so it serves {names}."
     return f"{had}; the highest payment{'s win' if len(holding) > 1 else ' wins'}: {names}."
 
 

@@ -1,4 +1,4 @@
-"""The picture until the first round is over: the steps of the process, and the market that it will play."""
+"""The picture while there is no round: the steps of the process, why it ended, and the market that it plays."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -19,12 +19,12 @@ NOW = {
 
 
 class Opening(Static):
-    """The steps of a run's start, the present one last, and its market once it is known."""
+    """The steps of a run's start, the present one last, what went wrong, and its market once it is known."""
 
     can_focus = True
 
     def show(self, session: Session) -> None:
-        """Show how far the start of a run is."""
+        """Show how far the start of a run is, or why it has no round."""
         faint, done = tint(self.app, "foreground", dim=True), tint(self.app, "success")
         steps = list(session.opening)
         if session.state is not RunState.STARTING or not steps:
@@ -33,9 +33,11 @@ class Opening(Static):
         lines: list[RenderableType] = [
             Text.assemble(("✔ ", done), plain(step, faint))
             if over or number < len(steps)
-            else Text.assemble("… ", plain(step))
+            else Text.assemble("✘ " if session.error else "… ", plain(step))
             for number, step in enumerate(steps, 1)
         ]
+        if session.error is not None:
+            lines.append(Text(session.error, tint(self.app, "error")))
         if session.scenario is not None:
             lines += [Text(), *map(Text, story(session.scenario)), Text(), services_table(session.scenario)]
         self.update(Group(*lines))

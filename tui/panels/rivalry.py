@@ -86,8 +86,8 @@ offer that was outbid counts once, against the lowest payment that held a core o
 An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were refused is known.
 [b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and what it offered and did not
 spend: in refused offers (outbid or dropped), and above the price of served ones; with its share of all that it offered.
-[b]clients' earnings[/b]  the highest first, with the Gini coefficient: 0 if all earn the same, near 1 if one earns all.
-[b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or a
+[b]earnings[/b]  of clients, the highest first, and the Gini coefficient: 0 if all earn the same, near 1 if one has all.
+[b]summary[/b]  who reached what, when and at what price, and the decisive rounds: those in which a service left or an
 intervention began, and the worst round of each service. It is the first page once the run is over."""
 
     def __init__(self) -> None:

@@ -166,7 +166,7 @@ class Money(Page):
 class Earnings(Page):
     """Each client's earnings, the highest first."""
 
-    TITLE = "clients' earnings"
+    TITLE = "earnings"
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
@@ -176,12 +176,11 @@ class Earnings(Page):
 
     @property
     def title(self) -> str:
-        paid = int(np.count_nonzero(self.earned))
-        words = f"Gini {gini(self.earned):.2f}, {paid} of {counted(len(self.earned), 'client')} paid"
-        return f"{super().title}: {words}"
+        return f"{super().title}: Gini {gini(self.earned):.2f}"
 
     def head(self) -> Line:
-        return plain("client ", "bold"), plain(f"{'earned':>9} {'jobs':>6}", "bold")
+        paid = f"{np.count_nonzero(self.earned):,} of {counted(len(self.earned), 'client')} paid"
+        return plain("client ", "bold"), plain(f"{'earned':>9} {'jobs':>6}  {paid}", "bold")
 
     def line(self, index: int) -> Line:
         client = int(self.order[index])

@@ -11,7 +11,7 @@ from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.columns import fit
-from tui.style.formats import per_second, plain, seconds
+from tui.style.formats import per_second, plain, seconds, within
 from tui.style.market_words import event_words
 from tui.style.run_states import signed, state_style
 
@@ -20,6 +20,8 @@ _WAITING = NOW | {
     RunState.PAUSED: "paused before the first round: space plays the run, s one round",
 }
 """The second line before the first round is over."""
+
+HINT = " (F: full speed)"
 
 
 class StatusLine(Static):
@@ -34,19 +36,21 @@ class StatusLine(Static):
         if not following and view.round < len(session.history):
             place += f" ({len(session.history)} played)"
         faint = tint(self.app, "foreground", dim=True)
-        times = [f"  clock {seconds(view.clock)}", f"  {_speed(session, steerable=steerable)}"]
-        first = Text.assemble(state, (place, "bold"), *times, "  ", (session.label, faint), no_wrap=True)
-        if first.cell_len > self.size.width:  # the clock stands in the panels, too
-            times = [] if session.over and not playing else times[1:]
-            first = Text.assemble(state, (place, "bold"), *times, "  ", (session.label, faint), no_wrap=True)
+        ended = session.over and view.round == len(session.history) > 0
+        summary = ("  7: summary" if ended else "", tint(self.app, "accent"))
+        clock, speed = f"  clock {seconds(view.clock)}", f"  {_speed(session, steerable=steerable)}"
+        shorter = ("",) if session.over and not playing else (speed, speed.replace(HINT, ""))
+        for times in (clock + speed, *shorter):  # the first that fits: the clock stands in the panels, too
+            first = Text.assemble(state, (place, "bold"), summary, times, "  ", (session.label, faint), no_wrap=True)
+            if first.cell_len <= self.size.width:
+                break
         first.overflow = "ellipsis"
         self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
 
     def _second(self, view: Moment, session: Session) -> Text:
         if session.error is not None:
             # There is no room for the run's directory after the reason, and the screen is about the run anyway.
-            where = session.directory
-            words = session.error.replace(f"{where}/", "").replace(f"{where}: ", "").replace("\n", " · ")
+            words = within(session.directory or session.label, session.error).replace("\n", " · ")
             return plain(f" {words}", tint(self.app, "error", bold=True))
         if session.slow and not session.over:
             return plain(f" {fit(session.slow, 200)}", tint(self.app, "warning"))
@@ -70,8 +74,8 @@ class StatusLine(Static):
         spent = sum(row.spent for row in rows) / MICRO
         served, refused = sum(row.served for row in rows), sum(row.refused for row in rows)
         words = (
-            f" {there} of {counted(len(rows), 'service')} take part · {counted(served, 'client')} served, "
-            f"{counted(refused, 'offer')} refused · {spent:.2f} spent"
+            f" {there} of {counted(len(rows), 'service')} take{'s' * (there == 1)} part · "
+            f"{counted(served, 'offer')} served, {refused:,} refused · {spent:.2f} spent"
         )
         changes = [
             f"{c.key} = {c.value}"
@@ -79,11 +83,8 @@ class StatusLine(Static):
             if c.round == view.round
         ]
         intervention = f" · intervention: {', '.join(changes)}" if changes else ""
-        faint = tint(self.app, "foreground", dim=True)
-        end = " 7: the summary of the run ·" if session.over and view.round == len(session.history) else ""
         return Text.assemble(
-            (end, tint(self.app, "accent")),
-            (words, faint),
+            (words, tint(self.app, "foreground", dim=True)),
             (intervention, tint(self.app, "warning", bold=True)),
             no_wrap=True,
         )
@@ -95,9 +96,11 @@ def _speed(session: Session, *, steerable: bool) -> str:
     if not (steerable or session.over):
         words = "by another process"
     elif session.speed is not None and not session.over:
-        words += " (F: full speed)"
+        words += HINT
     rate = session.pace.rate() if session.state in {RunState.RUNNING, RunState.INCOMPLETE} else None
     if rate is None or session.scenario is None:
         return words
+    if steerable and session.speed is not None:
+        rate = min(rate, session.speed)  # what came before may have been faster
     left = max(0, session.scenario.rounds - len(session.history)) / rate
     return f"{words}, now {per_second(rate)}/s, at most {duration(left)} left"

@@ -174,7 +174,7 @@ class MarketScreen(PlaybackScreen):
             self.refresh_bindings()
 
     def _open_panels(self, view: Moment) -> None:
-        opening = not view.begun and not self.session.over
+        opening = not view.begun
         if opening != self.has_class(OPENING):
             self.set_class(opening, OPENING)
             if not opening:
@@ -207,6 +207,7 @@ class MarketScreen(PlaybackScreen):
 
     def on_resize(self, event: Resize) -> None:
         self.panels.fold(event.size)
+        self.refresh_bindings()  # folded panels cannot be maximised
         # Widths are known only after the layout.
         self.call_after_refresh(self.draw)
 

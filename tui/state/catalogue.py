@@ -69,7 +69,7 @@ def beginnings() -> list[Entry]:
                 "Reproduce the paper",
                 "paper",
                 f"Its services and policies with {len(SEEDS)} seeds, compared. Fitted learning curves stand in for "
-                "training, so that it takes less than a minute; r trains on images.",
+                "training, so it takes less than a minute; r trains on images.",
             ),
             ("Write your own", "quickstart", "A form with all that a market has, to begin with that of quickstart."),
         )

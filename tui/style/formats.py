@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -61,6 +62,11 @@ def shortened(text: Text, width: int) -> Text:
 def plain(content: str, style: Style | str = "") -> Text:
     """Return a text without markup: brackets in a scenario's names stay as they are."""
     return Text(content, style, no_wrap=True, overflow="ellipsis", end="")
+
+
+def within(directory: Path | str, words: str) -> str:
+    """Return what is said of a run where the screen already names its directory: without it."""
+    return words.replace(f"{directory}/", "").replace(f"{directory}: ", "")
 
 
 def matches(text: str, words: Sequence[str]) -> bool:

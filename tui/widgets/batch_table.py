@@ -13,7 +13,7 @@ from tui.state.batch_groups import RunGroup
 from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.columns import Column
-from tui.style.formats import bar, plain
+from tui.style.formats import bar, plain, within
 from tui.style.run_states import signed, state_sign, state_style
 from tui.widgets.table_view import TableView
 
@@ -87,14 +87,14 @@ class BatchTable(TableView):
             "accuracy": plain("" if run.accuracy is None else f"{run.accuracy:.1f}"),
             "met": plain(f"{run.met}/{run.services}" if run.services else ""),
             "age": plain(_age(run.changed)),
-            "problem": plain(run.problem, tint(self.app, "error")),
+            "problem": plain(within(run.path, run.problem), tint(self.app, "error")),
         }
 
     def _of_group(self, group: RunGroup) -> dict[str, Text]:
         run = group.first
         complete = group.complete
         met = "" if group.met is None else f"{group.met:.1f}/{complete[0].services}"
-        problem = next((one.standing.problem for one in group.runs if one.standing.problem), "")
+        problems = (within(one.standing.path, one.standing.problem) for one in group.runs)
         return {
             "mark": plain(" "),
             "state": self._states(group.states),
@@ -106,7 +106,7 @@ class BatchTable(TableView):
             "accuracy": plain("" if group.accuracy is None else f"{group.accuracy:.1f}"),
             "met": plain(met),
             "age": plain(_age(max(one.standing.changed for one in group.runs))),
-            "problem": plain(problem, tint(self.app, "error")),
+            "problem": plain(next(filter(None, problems), ""), tint(self.app, "error")),
         }
 
     def _states(self, found: Counter[RunState]) -> Text:

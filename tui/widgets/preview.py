@@ -143,12 +143,13 @@ def _run_preview(entry: Entry, app: App[object], plots: bool) -> Preview:
     accuracies = np.array([one.figures[FIGURES.index("test_accuracy")] for one in rounds]).T
     lowest, highest = (float(end(accuracies)) for end in (np.min, np.max)) if rounds else (0.0, 1.0)
     column = accuracy_column(scenario)
-    table = _table("#", "service", "policy", "status", f">{column}", "" if plots else "by round")
+    table = _table("#", "service", "policy", "target", f">{column}", "" if plots else "by round")
     for m, row in enumerate(rounds[-1].services if rounds else ()):
         places = np.linspace(0, len(xs) - 1, min(SPARK, len(xs))).round().astype(int)
         shares = (accuracies[m][places] - lowest) / ((highest - lowest) or 1.0)
         table.add_row(
-            Text(sign(m), series_color(m, app)), plain(row.service), plain(row.policy), row.status.value,
+            Text(sign(m), series_color(m, app)), plain(row.service), plain(row.policy),
+            "met" if row.status.gone else "not met",
             percent(row.test_accuracy), Text("" if plots else blocks(shares.tolist()), series_color(m, app)),
         )  # fmt: skip
     state = Text.assemble((signed(run.state), state_style(app, run.state)))

@@ -30,8 +30,8 @@ def story(scenario: Scenario) -> Iterator[str]:
     try:
         sizes, (least, most) = _sizes(scenario), bid_range(scenario)
         yield (
-            f"In each round a client has {min(sizes)} to {max(sizes)} images for each service, and asks {least:.2f} to "
-            f"{most:.2f} for training on them."
+            f"In each round a client has {min(sizes):,} to {max(sizes):,} images for each service, and asks "
+            f"{least:.2f} to {most:.2f} for training on them."
         )
         if (middle := (least + most) / 2) > 0:
             budgets = sorted({service.budget for service in services})

@@ -18,7 +18,7 @@ from tui.widgets.zoom import ZoomPlot
 
 TITLES = {
     "auc": "mean accuracy over all rounds (AUC)",
-    "reward": "mean reward over all rounds",
+    "reward": "mean reward, as a part of that at the target,",
     "reached": "share of services that met their target",
     "markup": "offers above the bids, as a part of them",
 }

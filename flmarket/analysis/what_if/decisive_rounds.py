@@ -38,6 +38,6 @@ def decisive(run: RunResult) -> list[Decisive]:
     for m, place in enumerate(wasted.argmax(axis=0).tolist()):
         if money := int(wasted[place, m]):
             refused, wanted = (int(run[name][place, m]) for name in ("refused", "wanted"))
-            words = f"worst of {services[m]}: {refused} of {wanted} offers refused, {cash(money)} not spent"
+            words = f"worst round of {services[m]}: {refused} of {wanted} offers refused, {cash(money)} not spent"
             found.append(Decisive(place + 1, words, m))
     return sorted(found, key=lambda event: event.round)

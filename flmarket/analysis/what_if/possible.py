@@ -65,8 +65,8 @@ def under_changes(best: Callable[..., Possible], rivals: Iterable[str]) -> dict[
     now = best()
     without = {f"Without {name}": best(without=name) for name in rivals}
     return {
-        "One unit more of budget": best(budget=MICRO),
-        "One core more for each client": best(cores=1),
+        "One more unit of budget": best(budget=MICRO),
+        "One more core for each client": best(cores=1),
         **{what: other for what, other in without.items() if other.quality > now.quality},
     }
 

@@ -86,7 +86,7 @@ async def test_b_shows_the_best_set_and_what_more_would_have_bought(app: MarketA
         assert f"with a DQI of {best.quality:.4f} ({best.quality - got:+.4f}) for " in said(screen)
         sums = {line[:30].strip(): line.split() for line in listed(screen)}
         assert f"{got:.4f}" in sums["what it got"]
-        assert f"{book.best(1, cores=1).quality:.4f}" in sums["one core more for each client"]
+        assert f"{book.best(1, cores=1).quality:.4f}" in sums["one more core for each client"]
         clients = [line.split() for line in listed(screen) if re.match(r" \S? +\d+ ", line)]
         missed = {int(words[1]) for words in clients if words[0] == "+"}
         needless = {int(words[1]) for words in clients if words[0] == "\N{MINUS SIGN}"}

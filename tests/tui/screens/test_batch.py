@@ -308,3 +308,5 @@ async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None
         (place / "rounds.csv").write_bytes(b"\xff\xfe,,\n1")
         await until(pilot, lambda: "✘ unreadable" in text(screen, "#batch-table"))
         assert "meta.json: is damaged" in text(screen, "#batch-detail")
+        await pilot.resize_terminal(120, 36)
+        await until(pilot, lambda: "meta.json: is damaged" in text(screen, "#batch-table"), "the reason, not the path")

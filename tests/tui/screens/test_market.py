@@ -438,6 +438,46 @@ async def test_the_reason_of_a_failure_is_seen_at_80_columns(app: MarketApp, pla
         assert "…" not in painted(app).splitlines()[1]
 
 
+async def test_a_run_without_rounds_says_in_full_why(app: MarketApp, play_small: Play) -> None:
+    session = play_small(rounds=0, state=RunState.FAILED)
+    session.error = "data set 'emnist-digits': /data/EMNIST/raw lacks some files; fetch them where there is a network"
+    async with watching(app, session, (80, 24)) as (_, screen):
+        assert not screen.panels.display
+        assert session.error in " ".join(painted(app).split())
+
+
+async def test_maximising_is_offered_where_panels_stand_side_by_side(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (120, 40)) as (pilot, _):
+        assert "m Max" in painted(app)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: "m Max" not in painted(app), "one panel at a time")
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: "m Max" in painted(app), "side by side again")
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.COMPLETE])
+async def test_at_80_columns_the_status_cuts_no_number(app: MarketApp, play_small: Play, state: RunState) -> None:
+    session = play_small(state=state)
+    session.speed = 5.0
+    session.pace.rate = lambda: 4.86  # type: ignore[method-assign]
+    async with watching(app, session, (80, 24)):
+        first, second = painted(app).splitlines()[:2]
+        assert second.rstrip().endswith("spent")
+        assert " left " in first if state is RunState.RUNNING else " 7: summary " in first
+
+
+async def test_what_is_left_goes_by_the_speed_that_was_just_chosen(
+    app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = play_small(rounds=4, state=RunState.RUNNING)
+    session.pace.rate = lambda: 5.0  # type: ignore[method-assign]
+    monkeypatch.setattr(app.runs, "steerable", lambda _: True)
+    async with watching(app, session) as (_, screen):
+        session.speed = 0.25
+        screen.draw()
+        assert "0.25 rounds/s (F: full speed), now 0.25/s, at most 32 s left" in status(screen)
+
+
 async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (160, 40)) as (pilot, screen):
         lines = screen.query_one(EventLines)

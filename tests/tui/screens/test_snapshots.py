@@ -184,7 +184,7 @@ def test_the_order_book_of_a_client(
 @sizes
 @pytest.mark.parametrize("key", ["W", "B"])
 def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    before = watching(play_small(), "home", "o", key, shows="one core more" if key == "B" else "for sure")
+    before = watching(play_small(), "home", "o", key, shows="one more core" if key == "B" else "for sure")
     assert snap_compare(still, terminal_size=size, run_before=before)
 
 

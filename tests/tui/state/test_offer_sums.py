@@ -107,9 +107,9 @@ def test_the_decisive_rounds_are_exits_interventions_and_the_first_with_the_most
         for m, name in enumerate(("alpha", "beta", "gamma")):
             left = [logged.services[m].offered - logged.services[m].spent for logged in rounds]
             decided = decisive(result_at(session, last))
-            [worst] = [event for event in decided if event.words.startswith(f"worst of {name}: ")]
+            [worst] = [event for event in decided if event.words.startswith(f"worst round of {name}: ")]
             assert worst.round == 1 + left.index(max(left))
             row = rounds[worst.round - 1].services[m]
             expected = f"{row.refused} of {row.wanted} offers refused, {max(left) / 1e6:.2f} not spent"
-            assert worst.words == f"worst of {name}: {expected}"
+            assert worst.words == f"worst round of {name}: {expected}"
     assert all(event.round <= 2 for event in decisive(result_at(session, 2)))

@@ -117,7 +117,7 @@ def test_the_words_of_a_round(logs: Logs) -> None:
     assert sentences[0].startswith(f"Round {row.round}, {row.service}: wanted {len(own)} clients, {served}")
     assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
     assert any(sentence.startswith("The best in DQI within its budget, ") for sentence in sentences)
-    assert any(sentence.startswith("One unit more of budget: DQI ") for sentence in sentences)
+    assert any(sentence.startswith("One more unit of budget: DQI ") for sentence in sentences)
 
 
 def test_the_table_has_all_clients(logs: Logs) -> None:
