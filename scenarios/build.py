@@ -93,6 +93,7 @@ class Seats:
         create: Callable[[Scenario, Service], Policy],  # creates each policy when its round comes
     ) -> None:
         self._scenario, self._market, self._policies, self._create = scenario, market, policies, create
+        self._agents = agents_of(scenario)
         self._begins: dict[int, list[str]] = {}
         for _, change, _ in new_players(scenario):
             if (name := service_of(change.key)) is not None:
@@ -110,6 +111,9 @@ class Seats:
             self._seat(name, begun)
 
     def _seat(self, name: str, round_: int) -> None:
+        seat = f"agent/{name}@{round_}"
+        if agents_of(self._scenario).get(seat) != self._agents.get(seat):
+            raise RunError(f"{seat} is no longer what it was when the run began; leave agents as they are meanwhile")
         then = at(self._scenario, round_)
         service = then.service(name)
         try:

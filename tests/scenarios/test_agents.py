@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.core.errors import InputError
+from des.log_records import RoundReport
+from flmarket.core.errors import InputError, RunError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.runner import execute
 from support.observers import Observer
+from support.worlds import switching
 
 
 @pytest.fixture
@@ -73,3 +76,17 @@ def test_an_agent_that_is_trained_anew_while_a_batch_plays_ends_it(
     with pytest.raises(InputError, match=r"^agent/alpha on .+ differs from what the batch was planned with; leave "):
         run_all(runs[1:], shelf, Observer(), RunOptions(jobs=jobs, workers=0))
     assert [path.parent for path in tmp_path.rglob("meta.json")] == [runs[0].directory.path]
+
+
+def test_an_agent_that_begins_later_is_the_one_that_was_there_when_the_run_began(
+    agent: Path, write_agent: Callable[..., Path], tmp_path: Path
+) -> None:
+
+    def train_anew(report: RoundReport) -> None:
+        if report.round == 1:
+            write_agent(agent, another=True)
+
+    change = (4, "services.alpha.policy", f'"mahdrl:{agent}"')
+    [run] = plan([parse(switching(change))], [], [0], tmp_path / "runs", Shelf())
+    with pytest.raises(RunError, match=r"^agent/alpha@4 is no longer what it was when the run began; leave "):
+        execute(run, Shelf(), observers=[train_anew])
