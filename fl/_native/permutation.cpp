@@ -30,15 +30,17 @@ struct Words {
 // they are not above it. Which words that holds for cannot be foreseen, and a branch would cost more than the rest; so
 // each is written, and the next one over it if it does not.
 void draw_partners(Words words, int64_t n, uint32_t *partner) {
-    int64_t place = n - 1;
-    uint32_t mask = UINT32_MAX;
-    while (place > 0) {
+    uint64_t place = uint64_t(n - 1), mask = UINT32_MAX, half = mask >> 1;
+    for (;;) {
         const uint64_t both = words.next();
-        for (int shift = 0; shift < 64 && place > 0; shift += 32) {
-            while (place <= int64_t(mask >> 1)) mask >>= 1;
-            const int64_t drawn = uint32_t(both >> shift) & mask;
+        for (int shift = 0; shift < 64; shift += 32) {
+            for (; place <= half; half >>= 1) {
+                if (!place) return;
+                mask = half;
+            }
+            const uint64_t drawn = both >> shift & mask;
             partner[place] = uint32_t(drawn);
-            place -= 1 + ((place - drawn) >> 63);  // the shift makes -1 of a negative number, 0 of others
+            place -= drawn <= place;
         }
     }
 }
@@ -60,7 +62,7 @@ PyObject *permutation(PyObject *, PyObject *args) {
     if (!partner) return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 0; i < n; i++) to[i] = i;
-    draw_partners(Words(key.as<const uint64_t>()), n, partner);
+    if (n) draw_partners(Words(key.as<const uint64_t>()), n, partner);
     for (Py_ssize_t i = n - 1; i > 0; i--) {
         const int64_t other = to[partner[i]];
         to[partner[i]] = to[i];

@@ -10,7 +10,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.streams import permutation
 from fl.arrays import BoolArray, FloatArray, IntArray
 
-_AT_ONCE = 256  # clients
+_FIRST = 32  # clients that are looked up at once, then eight times as many, and so on
 
 
 def ranked(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
@@ -66,7 +66,9 @@ def fill_budget(
 
 def _in_order(order: IntArray, payments: FloatArray, available: BoolArray) -> Iterator[tuple[int, int]]:
     """Yield the clients that are available, and their prices in micro-units; a budget seldom buys more than a few."""
-    for start in range(0, len(order), _AT_ONCE):
-        clients = order[start : start + _AT_ONCE]
+    start, end = 0, _FIRST
+    while start < len(order):
+        clients = order[start:end]
         clients = clients[available[clients]]
         yield from zip(clients.tolist(), to_micro(payments[clients]).tolist(), strict=True)
+        start, end = end, 8 * end
