@@ -81,9 +81,9 @@ class Platform:
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = current.world.held.data_size[places] * epochs * self._timeline.seconds_per_sample
+        compute = current.world.held.some(*places).data_size * epochs * self._timeline.seconds_per_sample
         compute = compute / self._population.speed[clients]
-        samples = current.world.data_size[places]
+        samples = current.world.some(*places).data_size
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
         stay, record = not self._population.departure_rate.any(), current.journal.record
@@ -120,7 +120,7 @@ class Platform:
 def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
     world = current.world
-    honest = world.held.data_size is world.data_size
+    honest = world.held.at is world.at
     found = []
     for m in current.jobs:
         if own := current.served(m):

@@ -44,10 +44,10 @@ def round_report(
 
 def _offer_reports(current: Round) -> list[OfferReport]:
     """Return the rows of offers.csv, service by service, in the order in which each service chose."""
-    book, world = current.book, current.world
+    book = current.book
     if book is None or not len(book.clients):
         return []
-    places, names = (book.services, book.clients), [spec.name for spec in current.services]
+    own, names = current.world.some(book.services, book.clients), [spec.name for spec in current.services]
     fate: list[list[Any]] = [[it] * len(book.clients) for it in (None, Outcome.OUTBID, None, None, None)]
     paid, outcome, core, start, end = fate
     for at, job in enumerate(chain.from_iterable(current.jobs.values())):
@@ -58,9 +58,9 @@ def _offer_reports(current: Round) -> list[OfferReport]:
         repeat(current.number),
         [names[m] for m in book.services.tolist()],
         book.clients.tolist(),
-        world.data_size[places].tolist(),
-        world.emd[places].tolist(),
-        world.dqi[places].tolist(),
+        own.data_size.tolist(),
+        own.emd.tolist(),
+        own.dqi.tolist(),
         book.bids.tolist(),
         book.payments.tolist(),
         *fate,

@@ -6,6 +6,7 @@ are drawn from a Dirichlet distribution, EMDs are continuous: each round has a t
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -15,7 +16,7 @@ from des.clients.client_data import Lasting
 from des.clients.disclosure import Disclosure
 from des.money import MicroArray, to_micro
 from fl.arithmetic.elementary import rounded
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
 from fl.data.emd import largest_emd, realised_emd
 from fl.data.partition import Partition
@@ -89,6 +90,35 @@ class Table:
     emd: FloatArray  # the realised EMD (eq. 1)
     dqi: FloatArray  # Psi (eq. 6), 12 significant digits
     cost: MicroArray  # what training on such data costs, micro-units
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """Data sets of a round, as places in a table: [M, C], over services and clients, or [n]; arrays are read-only."""
+
+    table: Table
+    at: IntArray
+
+    @cached_property
+    def data_size(self) -> IntArray:  # D, images
+        return self._of(self.table.size)
+
+    @cached_property
+    def emd(self) -> FloatArray:  # eq. 1
+        return self._of(self.table.emd)
+
+    @cached_property
+    def dqi(self) -> FloatArray:  # Psi (eq. 6), 12 significant digits
+        return self._of(self.table.dqi)
+
+    def some(self, services: IntArray, clients: IntArray) -> "DataSets":
+        """Return those of some services and clients. Of many clients, a round asks for few."""
+        return DataSets(self.table, self.at[services, clients])
+
+    def _of(self, column: AnyArray) -> AnyArray:
+        found: AnyArray = column.take(self.at)
+        found.setflags(write=False)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

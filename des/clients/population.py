@@ -15,7 +15,7 @@ import numpy as np
 
 from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
 from des.clients.client_data import FRESH, Choices, Holdings
-from des.clients.data_tables import PopulationSpec, Table, Valuation
+from des.clients.data_tables import DataSets, PopulationSpec, Table, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.label_mixes import LabelMixes, MixedData
 from des.clients.owned_data import DrawnImages, OwnedData
@@ -31,12 +31,10 @@ from fl.training.jobs import TrainingJob
 Mix = IntArray | LabelMixes | DrawnImages | None
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+@dataclass(frozen=True)
+class Held(DataSets):
     """The data that clients hold in a round, read-only: arrays [M, C] over services and clients."""
 
-    data_size: IntArray  # D, images
-    emd: FloatArray  # the realised EMD (eq. 1)
     cost: MicroArray  # what training on them costs the client, in micro-units
     mix: Mix = None
 
@@ -48,8 +46,8 @@ class Held:
         claimed: Sequence[int] | None = None,  # the images that each reports; None where that is the truth
     ) -> list[TrainingJob]:
         """Return the jobs of clients that train on what they hold, in their order."""
-        sizes = self.data_size[m].take(clients).tolist()
-        emds = self.emd[m].take(clients).tolist()
+        at = self.at[m].take(clients)
+        sizes, emds = self.table.size.take(at).tolist(), self.table.emd.take(at).tolist()
         mixes: Iterable[int | None] = repeat(None)
         counts: Iterable[tuple[int, ...] | None] = repeat(None)
         images: Iterable[IntArray | None] = repeat(None)
@@ -64,13 +62,10 @@ class Held:
         return list(map(TrainingJob._make, columns))
 
 
-@dataclass(frozen=True, slots=True)
-class Qualities:
+@dataclass(frozen=True)
+class Qualities(DataSets):
     """One round's world as clients report it, read-only: arrays [M, C] over services and clients."""
 
-    data_size: IntArray  # D, images, as the client reports it
-    emd: FloatArray  # the EMD (eq. 1) that the client reports; the realised one, unless it misreports
-    dqi: FloatArray  # Psi (eq. 6) of the data that is reported, 12 significant digits
     bid: MicroArray  # O, in micro-units
     held: Held  # the truth, which services do not see
     seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
@@ -128,8 +123,9 @@ class Population:
     def pairs(self) -> Qualities:
         """The pairs that ``client_data.draw_pairs`` draws from, as truthful clients report them: [M, pairs]."""
         table = self._table
-        held = Held(table.size[0], table.emd[0], table.cost[0])
-        return Qualities(held.data_size, held.emd, table.dqi[0], held.cost, held, table.dqi[0])
+        at = np.arange(table.size[0].size).reshape(table.size[0].shape)
+        held = Held(table, at, table.cost[0])
+        return Qualities(table, at, held.cost, held, table.dqi[0])
 
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round.
@@ -138,27 +134,25 @@ class Population:
         """
         table, at, mix = self._data(round_)
         held = self._held(round_, table, at, mix)
-        size, emd, costs = held.data_size, held.emd, held.cost
+        costs = held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * table.size[0].size
-            size, emd, costs = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
-            for array in (size, emd, costs):
-                array.setflags(write=False)
-        dqi = table.dqi.take(at)
-        dqi.setflags(write=False)
+            costs = self._costs_at(round_, table, at)
         bids = asked(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
-        return Qualities(size, emd, dqi, bids, held, self._lens.seen(dqi, round_))
+        return Qualities(table, at, bids, held, self._lens.seen(DataSets(table, at).dqi, round_))
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
         return self._held(round_, *self._data(round_))
 
     def _held(self, round_: int, table: Table, at: IntArray, mix: Mix) -> Held:
-        size, emd, cost = table.size.take(at), table.emd.take(at), self._moods.applied(table.cost.take(at), round_)
-        for array in (size, emd, cost):
-            array.setflags(write=False)
-        return Held(size, emd, cost, mix)
+        return Held(table, at, self._costs_at(round_, table, at), mix)
+
+    def _costs_at(self, round_: int, table: Table, at: IntArray) -> MicroArray:
+        costs = self._moods.applied(table.cost.take(at), round_)
+        costs.setflags(write=False)
+        return costs
 
     def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
         """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""

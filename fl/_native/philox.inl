@@ -11,7 +11,7 @@ FL_INLINE Words low_lanes(const Row &row, int source, Py_ssize_t first, Py_ssize
 }
 
 static void row_blocks(Row &row, Py_ssize_t first, Py_ssize_t count) {
-    Words keys[10][2];  // of each round; most rows have one key
+    Words keys[10][2];  // what each of Philox's rounds takes of the key, which is one for most rows
     for (Py_ssize_t i = 0; i < count; i += LANES) {
         if (count >= LANES && i > count - LANES) i = count - LANES;  // the last ones, some of them again
         const Py_ssize_t at = first + i, lanes = count < LANES ? count : LANES;

@@ -5,7 +5,7 @@ least what they ask, the best value per ask first, and offers the value, or the 
 its budget goes. Offers are taken, steps made and rounds cleared by the market's own code.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from des.allocation import NO_CORE
 from des.bidding import Bidding
 from des.clearing import Platform
 from des.clients.data_tables import PopulationSpec
-from des.clients.population import Held, Population, Qualities
+from des.clients.population import Population
 from des.ledger import Ledger
 from des.mechanisms.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
@@ -67,6 +67,7 @@ class Bench:
         services, clients = market.values.shape
         spec = PopulationSpec(clients, market.cores, (IMAGES,), (0.0,), 0.0, 0.0)
         population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
+        self._world = population.draw(1)
         self._platform = Platform(population, Timeline(0.0, 0.0), mechanism, market.seed)
         budgets = {f"service-{m + 1}": budget for m, budget in enumerate(market.budgets.tolist())}
         self._specs = tuple(
@@ -93,9 +94,7 @@ class Bench:
     ) -> Played:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
-        sizes, nothing = np.full(bids.shape, IMAGES), np.zeros(bids.shape)
-        held = Held(sizes, nothing, self.market.costs)
-        world = Qualities(sizes, nothing, nothing, bids, held, nothing)
+        world = replace(self._world, bid=bids)
         asks = self._platform.ask(world, 1)
         self.posted = asks.least is not bids
         names = [spec.name for spec in self._specs]

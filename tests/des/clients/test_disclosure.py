@@ -108,7 +108,7 @@ def test_noise_out_of_range_is_refused(noise: float) -> None:
 def test_by_default_services_see_the_dqi_itself() -> None:
     population = population_of()
     world = population.draw(1)
-    assert world.seen is world.dqi
+    assert (world.seen == world.dqi).all()
 
 
 def test_noise_moves_the_dqi_that_services_see_and_not_the_dqi() -> None:
