@@ -64,7 +64,6 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
         cluster.shutdown()
 
 
-@pytest.mark.timeout(180)
 def test_a_batch_on_two_nodes_of_which_one_is_killed_gives_the_same_bytes(
     two_nodes: tuple[Any, Any], one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:
@@ -104,7 +103,6 @@ def copy_of_the_code(folder: Path) -> None:
                 (folder / path.relative_to(ROOT)).write_bytes(path.read_bytes())
 
 
-@pytest.mark.timeout(180)
 def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
     one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:
@@ -161,7 +159,6 @@ def run_with_changed_workers(before: str, after: str, scenario: str, folder: Pat
     )
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("before", "after", "begin", "end"),
     [
@@ -192,7 +189,6 @@ def test_a_batch_whose_workers_have_another_flmarket_ends_with_one_line(
     assert not list(tmp_path.glob("runs/*/*/*/meta.json"))
 
 
-@pytest.mark.timeout(180)
 def test_a_worker_that_does_not_understand_its_order_fails_the_run(one_service: str, tmp_path: Path) -> None:
     done = run_with_changed_workers("json.loads(asked)\n", "json.loads(asked)['nothing']\n", one_service, tmp_path)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
@@ -201,7 +197,6 @@ def test_a_worker_that_does_not_understand_its_order_fails_the_run(one_service: 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.timeout(180)
 def test_a_batch_with_nothing_left_to_play_ends_its_cluster(one_service: str, tmp_path: Path) -> None:
     scenarios = [parse(one_service)]
     play_batch(scenarios, [], [0], RunOptions(out=tmp_path), progress=False)
