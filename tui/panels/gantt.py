@@ -58,7 +58,7 @@ class CoreLines(LineView):
     def head(self) -> tuple[Text, Text]:
         first, last = self._span
         left, right = seconds(first), seconds(last)
-        middle = f"▶ {seconds(self._now)}" if self._now is not None else f"← {last - first:.2f} s →"
+        middle = f"▶ {seconds(self._now)}" if self._now is not None else f"←{last - first:.2f} s→"
         line = left + middle.center(self._room - len(left) - len(right)) + right
         if len(line) > self._room:  # no room for all three
             line = f"{left.removesuffix(' s')}–{right}" if self._now is None else middle
