@@ -117,7 +117,7 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
     console = Console(width=100, record=True, file=io.StringIO())
     entry = next(entry for entry in recent_runs(tmp_path / "runs") if entry.path == paths[0])
     console.print(preview(entry, app, Size(60, 30)).words)
-    assert "# service policy status accuracy % " in " ".join(console.export_text().split())
+    assert "# service policy target accuracy % " in " ".join(console.export_text().split())
 
 
 def panel_title(screen: MarketScreen) -> str:
