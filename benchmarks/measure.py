@@ -110,6 +110,7 @@ def machine() -> dict[str, Any]:
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "cores": usable_cores(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "load": [round(x, 2) for x in os.getloadavg()],
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -161,7 +162,8 @@ def kept() -> list[Figure]:
 def place(figure: Figure) -> str:
     """Return the machine that a figure is of."""
     where = figure["machine"]
-    return f"{where['cpu']}, {where['cores']} cores, {where['kernel'].removeprefix('fused-')}, {where['system']}"
+    parts = [where["cpu"], f"{where['cores']} cores", where["kernel"].removeprefix("fused-"), where["system"]]
+    return ", ".join(filter(None, [where.get("gpu"), *parts]))
 
 
 def row(figure: Figure) -> str:
