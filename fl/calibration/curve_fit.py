@@ -208,7 +208,7 @@ def _skew(c: Curve, seen: Features) -> float:
     mean, spread = _mean_and_spread(c, seen)
     late = seen.trained & (np.arange(seen.trained.shape[1]) >= EARLY_ROUNDS)
     z = ((_target(c, seen) - mean) / spread)[late]
-    if len(z) < 3 or z.std() == 0.0:
+    if len(z) < 3 or z.std() <= 1e-12 * np.abs(z).max():  # equal but for their rounding
         return 0.0
     wanted = float((((z - z.mean()) / z.std()) ** 3).mean())
     # Skewness of (x + k (x^2 - 1)) / sqrt(1 + 2 k^2), x normal. Beyond 0.5 low outliers would be cut off.

@@ -7,15 +7,19 @@ import csv
 import errno
 import io
 import os
+import secrets
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import IO
 
 from flmarket.core.errors import InputError, RunError
 
 _STREAMS = ("/dev/stdout", "/dev/stderr")
+_READ_ONLY = "the file is read-only"
 
 
 def is_full(error: OSError) -> bool:
@@ -34,17 +38,19 @@ class WriteError(RunError):
         return f"{self.path}: cannot be written: {self.error.strerror}; the same command continues from what is there"
 
 
-def unfinished(name: str) -> str:
-    """Return what a file is called while it is being written."""
-    return f".{name}.part"
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left when they wrote a file that no other process writes now."""
+    for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a binary file whose content takes the place of that of ``path`` once the block ends and it is on the disk.
 
-    If the block raises, or the disk is full, what was at ``path`` stays as it was. The file that a symbolic link points
-    to is replaced. What is no regular file, such as a pipe, is opened as it is.
+    If the block raises, or the disk is full, what was at ``path`` stays as it was; of several that write at once, the
+    last one's content is there, whole. Mode and group stay, and a file that is read-only is an error. The file that a
+    symbolic link points to is replaced. What is no regular file, such as a pipe, is opened as it is.
     """
     if str(path) in _STREAMS:  # opened again, a stream that the shell sends to a file would begin at its beginning
         stream = sys.stdout if path.name == "stdout" else sys.stderr
@@ -58,9 +64,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     target = path.resolve()
-    part = target.with_name(unfinished(target.name))
+    if _is_read_only(path):
+        raise PermissionError(errno.EACCES, _READ_ONLY, str(path))
+    # Nobody else's, and no link that somebody put there, as none can foresee the name.
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        with part.open("wb") as file:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - it is a descriptor
+            if target.exists():
+                _take_over(descriptor, target.stat())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -73,6 +85,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         os.fsync(folder)  # the rename, too, survives a power cut
     finally:
         os.close(folder)
+
+
+def _take_over(descriptor: int, replaced: os.stat_result) -> None:
+    """Give a new file the group and the mode of the one that it replaces; a group that may not have it gets nothing."""
+    mode = stat.S_IMODE(replaced.st_mode)
+    if os.fstat(descriptor).st_gid != replaced.st_gid:
+        try:
+            os.fchown(descriptor, -1, replaced.st_gid)
+        except PermissionError:
+            mode &= ~stat.S_IRWXG
+    os.fchmod(descriptor, mode)
 
 
 @contextmanager
@@ -91,6 +114,7 @@ def write_durably(path: Path, content: bytes) -> None:
     try:
         with replacing(path) as file:
             file.write(content)
+        remove_unfinished(path)
     except OSError as error:
         raise WriteError(path, error) from error
 
@@ -124,22 +148,29 @@ def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[objec
         writer.writerows(rows)
 
 
+def _is_read_only(path: Path) -> bool:
+    """Return whether there is a file that is protected: if its mode says so, from the administrator, too."""
+    return path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK))
+
+
 def require_writable(path: Path) -> None:
     """Check a file that the user named for results before the work that they are results of. Nothing is changed."""
     if str(path) in _STREAMS:
         return
     folder = path.resolve().parent
     if path.is_dir():
-        problem = errno.EISDIR
+        problem = os.strerror(errno.EISDIR)
     elif path.exists() and not path.is_file():  # a pipe or a device
         return
     elif not folder.is_dir():
-        problem = errno.ENOENT
+        problem = os.strerror(errno.ENOENT)
     elif not os.access(folder, os.W_OK | os.X_OK):
-        problem = errno.EACCES
+        problem = os.strerror(errno.EACCES)
+    elif _is_read_only(path):
+        problem = _READ_ONLY
     else:
         return
-    raise InputError(f"{path}: cannot be written: {os.strerror(problem)}")
+    raise InputError(f"{path}: cannot be written: {problem}")
 
 
 def require_folder(path: Path) -> None:

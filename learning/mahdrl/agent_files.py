@@ -27,7 +27,7 @@ from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
-from flmarket.core.files import is_full, replacing
+from flmarket.core.files import is_full, remove_unfinished, replacing
 from flmarket.core.locks import lock
 from learning.mahdrl.networks import Tensors
 
@@ -109,6 +109,7 @@ def _replace(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
             file.write(content)
+        remove_unfinished(path)
     except OSError as error:
         raise CheckpointError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
 

@@ -5,6 +5,9 @@ import numpy.typing as npt
 
 from fl.arrays import FloatArray
 
+SAME = 1e-12
+"""The relative difference up to which numbers are the same: money and accuracies that were summed in another order."""
+
 
 def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Return the probability that a random run of ``first`` beats one of ``second``; a tie counts one half.
@@ -13,7 +16,7 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
     paired.
     """
     a, b = finite("first", first).ravel(), finite("second", second).ravel()
-    difference = a[:, None] - b[None, :]
+    difference = differences(a[:, None], b[None, :])
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
 
@@ -28,6 +31,11 @@ def area_under_curve(
     for m in np.flatnonzero(first > 1).tolist():
         means[..., m] = found[..., first[m] - 1 :, m].mean(axis=-1)
     return means
+
+
+def differences(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return ``a - b``, 0 where they are the same."""
+    return np.where(np.isclose(a, b, rtol=SAME, atol=0.0), 0.0, a - b)
 
 
 def finite(name: str, values: npt.ArrayLike) -> FloatArray:

@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from learning.statistics.area_under_curve import finite
-
-_SAME = 1e-12  # the relative difference up to which numbers are the same
+from learning.statistics.area_under_curve import SAME, differences, finite
 
 FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 
@@ -67,9 +65,9 @@ def paired_interval(
     distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Treating all cells as independent
     runs would claim far more certainty than a few training seeds can give.
     """
-    difference = _paired(first, second)
+    difference, rounding = _paired(first, second)
     estimate, size = float(difference.mean()), difference.size
-    if abs(estimate) <= _SAME * np.abs(difference).max():  # differences that cancel each other leave their rounding
+    if abs(estimate) <= rounding:  # differences that cancel each other
         estimate = 0.0
     sides = [count for count in difference.shape if count > 1]
     if not sides or min(sides) < FEWEST:
@@ -84,8 +82,11 @@ def paired_interval(
         variance = total / size
         terms = sum(square**2 / degrees for square, degrees in zip(squares, freedom, strict=True))
         effective = total**2 / terms if terms else float(min(freedom))
-    half = _t_quantile(0.975, effective) * variance**0.5
-    return Interval(estimate, estimate - half, estimate + half, _p_value(estimate, variance**0.5, effective))
+    error = variance**0.5
+    if error <= rounding:  # differences that are all the same
+        error, effective = 0.0, float(min(freedom))
+    half = _t_quantile(0.975, effective) * error
+    return Interval(estimate, estimate - half, estimate + half, _p_value(estimate, error, effective))
 
 
 def mean_band(
@@ -119,14 +120,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _paired(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
-    """Return the differences [training seeds, market seeds]."""
+def _paired(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[FloatArray, float]:
+    """Return the differences [training seeds, market seeds], and what the rounding of the numbers may leave of 0."""
     a, b = (np.atleast_2d(finite(name, runs)) for name, runs in (("first", first), ("second", second)))
     untrained = 1 in (a.shape[0], b.shape[0])
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.shape == b.shape or untrained):
         raise ValueError(f"runs of shapes {np.shape(first)} and {np.shape(second)} cannot be paired by seed")
-    # What agrees to twelve digits is the same: money and accuracies that were summed in another order.
-    return np.where(np.isclose(a, b, rtol=_SAME, atol=0.0), 0.0, a - b)
+    return differences(a, b), SAME * float(max(np.abs(a).max(), np.abs(b).max()))
 
 
 def _mean_squares(values: FloatArray) -> tuple[list[float], list[int]]:

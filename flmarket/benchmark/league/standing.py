@@ -9,7 +9,7 @@ import numpy as np
 from fl.arrays import FloatArray
 from flmarket.benchmark.league.league import Game, League
 from flmarket.benchmark.league.ratings import Rating, cycle, rate
-from learning.statistics.intervals import Interval, holm, mean_interval
+from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Standing:
         """Return what came of games, given the AUC of each."""
         found = payoffs(league, auc)
         cells = {
-            (a, b): Cell(mean_interval(found[:, i, j]), mean_interval(found[:, i, j] - found[:, j, j]))
+            (a, b): Cell(mean_interval(found[:, i, j]), paired_interval(found[:, i, j], found[:, j, j]))
             for j, b in enumerate(league.policies)
             for i, a in enumerate(league.policies)
         }

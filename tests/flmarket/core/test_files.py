@@ -17,7 +17,6 @@ from flmarket.core.files import (
     replacing,
     replacing_text,
     require_writable,
-    unfinished,
     write_durably,
 )
 
@@ -163,8 +162,75 @@ def test_standard_output_by_name_is_written_where_it_goes(tmp_path: Path, name: 
     assert path.read_text() == "before\nrows\nafter\n"
 
 
-def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / unfinished("meta.json")).write_text("{")
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    with replacing(tmp_path / "meta.json"):
+        [left] = tmp_path.iterdir()
+    left.write_text("{")
+    assert names(tmp_path) == [left.name, "meta.json"]
     write_durably(tmp_path / "meta.json", b"{}")
     assert (tmp_path / "meta.json").read_bytes() == b"{}"
     assert names(tmp_path) == ["meta.json"]
+
+
+def test_of_two_that_write_one_file_at_once_the_last_one_s_content_is_there_whole(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+    with replacing(path) as first:
+        first.write(b"first, ")
+        first.flush()
+        with replacing(path) as second:
+            second.write(b"second")
+        first.write(b"whole")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first, whole"
+    assert names(tmp_path) == ["all.csv"]
+
+
+def test_the_name_of_a_file_that_is_being_written_cannot_be_foreseen(tmp_path: Path) -> None:
+    seen = set()
+    for _ in range(3):
+        with replacing(tmp_path / "all.csv") as file:
+            seen |= {path.name for path in tmp_path.iterdir()} - {"all.csv"}
+            file.write(b"rows")
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "table.csv"
+    path.touch()
+    path.chmod(mode)
+    with replacing(path) as file:
+        assert {stat.S_IMODE(it.stat().st_mode) for it in tmp_path.iterdir()} == {mode}  # at once, not in the end
+        file.write(b"rows")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_mode_that_the_user_s_mask_leaves(tmp_path: Path) -> None:
+    (tmp_path / "touched").touch()
+    with replacing(tmp_path / "table.csv") as file:
+        file.write(b"rows")
+    assert (tmp_path / "table.csv").stat().st_mode == (tmp_path / "touched").stat().st_mode
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only the administrator has other groups for sure")
+def test_a_file_that_is_replaced_keeps_its_group(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.touch()
+    os.chown(path, -1, 12345)
+    with replacing(path) as file:
+        file.write(b"rows")
+    assert path.stat().st_gid == 12345
+
+
+def test_a_read_only_file_is_not_replaced_and_shows_before(tmp_path: Path) -> None:
+    path, link = tmp_path / "table.csv", tmp_path / "link.csv"
+    path.write_text("old")
+    path.chmod(0o444)
+    link.symlink_to("table.csv")
+    for named in (path, link):
+        with pytest.raises(InputError, match=rf"{named}: cannot be written: the file is read-only"):
+            require_writable(named)
+        with pytest.raises(InputError, match="cannot be written: the file is read-only"), asked_for(named):
+            pytest.fail("the block of a file that cannot be written is not begun")
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["link.csv", "table.csv"]

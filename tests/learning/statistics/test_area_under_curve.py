@@ -34,6 +34,10 @@ def test_improving_and_being_improved_on_exclude_each_other(first, second):
 # ---- AUC
 
 
+def test_numbers_that_differ_in_their_rounding_alone_are_a_tie():
+    assert probability_of_improvement([0.1 + 0.2, 1.0], [0.3, 1.0]) == 0.5
+
+
 def test_auc_is_the_mean_accuracy():
     assert area_under_curve([[0.2], [0.4], [0.9]]).tolist() == pytest.approx([0.5])
     assert area_under_curve([[0.2, 0.4], [0.6, 0.8]]).tolist() == pytest.approx([0.4, 0.6])

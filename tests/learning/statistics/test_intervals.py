@@ -57,6 +57,18 @@ def test_of_a_constant_difference_only_the_sign_is_tested():
     assert (same.low, same.high, same.p) == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("seeds", [3, 6, 7, 12, 20])
+@pytest.mark.parametrize("one", [0.1, 1 / 3, 2.0875, 1e-3])
+@pytest.mark.parametrize("shared", [0.0, 0.7, 12_345.678901])
+def test_a_constant_difference_is_one_however_its_numbers_are_rounded(seeds: int, one: float, shared: float):
+    second = shared * np.linspace(1, 2, seeds)
+    found = paired_interval(second + one, second)
+    assert found.p == 2.0 ** (1 - seeds)
+    assert found.low == found.high == found.estimate == pytest.approx(one)
+    crossed = paired_interval(second + one + np.zeros((seeds, 1)), np.tile(second, (seeds, 1)))
+    assert crossed.p == 2.0 ** (1 - seeds)
+
+
 def test_pairing_removes_what_the_seeds_share():
     hard_and_easy = np.linspace(0, 1, 10)
     found = paired_interval(hard_and_easy + 0.01, hard_and_easy)
