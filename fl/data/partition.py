@@ -2,7 +2,8 @@
 
 Sources: shards by McMahan et al., "Communication-efficient learning of deep networks from decentralized data", 2017;
 label mixes by Hsu, Qi and Brown, 2019 (``fl.data.dirichlet``): clients of equal size, each with a mix of its own, as
-far as images are left when its turn comes.
+far as images are left when its turn comes. Turns are drawn: the last ones get what nobody wanted, so that in the order
+of their numbers the last clients, which are often a group, would be the most lopsided.
 """
 
 from abc import ABC, abstractmethod
@@ -62,7 +63,10 @@ class Iid(Division):
 
 @dataclass(frozen=True, slots=True)
 class Shards(Division):
-    """Images in the order of their labels are cut into shards, of which every client gets as many."""
+    """Images in the order of their labels are cut into shards, of which every client gets as many.
+
+    Images that are too few for one more in each shard are left out at even distances, not those of the last label.
+    """
 
     each: int  # shards of a client
 
@@ -71,9 +75,10 @@ class Shards(Division):
 
     def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
         ordered = np.concatenate([_shuffled(pool, key, 1 + label) for label, pool in enumerate(by_label)])
-        size = len(ordered) // (self.each * clients)
-        shards = ordered[: self.each * clients * size].reshape(-1, size)
-        return list(shards[_shuffled(np.arange(len(shards)), key, 0)].reshape(clients, self.each * size))
+        [size] = self.sizes(len(ordered), clients)
+        used = ordered[np.arange(size * clients) * len(ordered) // (size * clients)]
+        shards = used.reshape(self.each * clients, -1)
+        return list(shards[_shuffled(np.arange(len(shards)), key, 0)].reshape(clients, size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,8 @@ class Dirichlet(Division):
         # A share may be 0 to a float, and yet all that is left to a late client.
         mixes = np.maximum(label_mixes(key, self.concentration, len(by_label), 0, 0, np.arange(clients)), 1e-12)
         counts = np.empty((clients, len(by_label)), dtype=np.int64)
-        for client, mix in enumerate(mixes.T):
-            counts[client] = apportioned(size, mix, left)
+        for client in _shuffled(np.arange(clients), key, 0).tolist():
+            counts[client] = apportioned(size, mixes[:, client], left)
             left -= counts[client]
         ends = counts.cumsum(axis=0)
         pools = [_shuffled(pool, key, 1 + label) for label, pool in enumerate(by_label)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fl.data.emd import counted_emd
 from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shards
 from fl.data.registry import load
 from fl.data.validation_split import split
@@ -10,12 +11,12 @@ from fl.data.validation_split import split
 CLIENTS = 40
 
 
-def labels_of(division: Division, seed: int = 0, validation: float = 0.0) -> np.ndarray:
+def labels_of(division: Division, seed: int = 0, dataset: str = "strokes", clients: int = CLIENTS) -> np.ndarray:
     """Return how many images of each label each client owns, [C, L]."""
-    pools = Partition("strokes", division, CLIENTS, validation).pools(seed)
-    owner = np.repeat(np.arange(CLIENTS), pools.sizes)
-    counts = np.zeros((CLIENTS, pools.labels), dtype=int)
-    np.add.at(counts, (owner, load("strokes").train_labels[pools.images]), 1)
+    pools = Partition(dataset, division, clients).pools(seed)
+    owner = np.repeat(np.arange(clients), pools.sizes)
+    counts = np.zeros((clients, pools.labels), dtype=int)
+    np.add.at(counts, (owner, pools.label), 1)
     return counts
 
 
@@ -54,6 +55,23 @@ def test_the_concentration_decides_how_unlike_clients_are() -> None:
     assert largest == sorted(largest, reverse=True)
     assert largest[0] > 0.6
     assert largest[-1] < 0.13
+
+
+def test_late_clients_are_as_lopsided_as_early_ones() -> None:
+    """Groups are numbered one after another: leftovers for the last clients would be leftovers for a group."""
+    found = [counted_emd(labels_of(Dirichlet(0.5), seed, clients=50).T) for seed in range(20)]
+    early, late = (np.array([emds[part].mean() for emds in found]) for part in (slice(10), slice(-10, None)))
+    assert abs(early.mean() - late.mean()) < 0.05  # 0.92 and 1.14 where clients choose in the order of their numbers
+    assert 4 <= (early < late).sum() <= 16
+
+
+@pytest.mark.parametrize("clients", [7, 33, 50])
+def test_shards_leave_out_as_much_of_each_label(clients: int) -> None:
+    has = np.array([len(pool) for pool in load("digits").by_label])
+    kept = labels_of(Shards(2), dataset="digits", clients=clients).sum(axis=0)
+    share = kept.sum() / has.sum()
+    assert share < 1
+    assert (np.abs(kept - share * has) <= 1).all()
 
 
 def test_a_list_is_taken_as_it_is() -> None:
