@@ -16,7 +16,7 @@ import torch
 from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
-from learning.mahdrl.paper import algorithm, settings
+from learning.mahdrl.paper import PaperLearner, PaperSettings
 from learning.mahdrl.training import Plan, Shape
 from learning.policy import create
 from learning.seats import context
@@ -60,7 +60,7 @@ def main() -> None:
 def updates(services: tuple[str, ...]) -> float:
     """Return how many seconds one update of all agents of ``mahdrl-paper`` takes."""
     shape = Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
-    agents = algorithm.Learner(services, shape, 0, settings.Settings())
+    agents = PaperLearner(services, shape, 0, PaperSettings())
     rng = stream(0, "speed")
     for _ in range(100):
         for agent in range(len(services)):

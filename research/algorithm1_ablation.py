@@ -23,7 +23,7 @@ from des.market import Market
 from des.observation import Observation, Offer
 from learning.client_selection.selection import fill_budget
 from learning.evaluation import Entrant, evaluate, everywhere
-from learning.mahdrl.paper import equations
+from learning.mahdrl import paper
 from learning.mahdrl.training import Plan
 from learning.policy import Policy
 from scenarios.build import Shelf
@@ -73,13 +73,13 @@ PLAY_ELSEWHERE = ("random", "hqfa", "dearest", POLICY)
 @contextmanager
 def skipping(*, skips: bool) -> Iterator[None]:
     """Let the serial selection skip clients that do not fit, in training, targets and play."""
-    kept = equations.fill_budget, equations.greedy_set
+    kept = paper.fill_budget, paper.greedy_set
     if skips:
-        equations.fill_budget, equations.greedy_set = _fill_skipping, _greedy_skipping
+        paper.fill_budget, paper.greedy_set = _fill_skipping, _greedy_skipping
     try:
         yield
     finally:
-        equations.fill_budget, equations.greedy_set = kept
+        paper.fill_budget, paper.greedy_set = kept
 
 
 def _fill_skipping(*arguments: Any, stop_at_misfit: bool, **options: Any) -> Any:

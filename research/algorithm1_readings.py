@@ -30,10 +30,12 @@ from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
 from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.networks import Adam, Mlp, Replay
-from learning.mahdrl.paper.algorithm import Learner, Rewards
-from learning.mahdrl.paper.equations import (
+from learning.mahdrl.paper import (
     Batch,
     Networks,
+    PaperLearner,
+    PaperSettings,
+    Rewards,
     actor_loss,
     critic_loss,
     greedy_set,
@@ -41,7 +43,6 @@ from learning.mahdrl.paper.equations import (
     serial_selection,
     soft_update,
 )
-from learning.mahdrl.paper.settings import Settings
 from learning.mahdrl.training import Plan, Shape, Table, train
 from learning.policy import Policy, PolicyContext
 from scenarios.build import Shelf
@@ -97,7 +98,7 @@ class Slots(Networks):
     been chosen in the slot [C].
     """
 
-    def __init__(self, settings: Settings, services: int, clients: int, *, serial: bool, learned: bool) -> None:
+    def __init__(self, settings: PaperSettings, services: int, clients: int, *, serial: bool, learned: bool) -> None:
         super().__init__(settings.hidden, settings.bias)
         self._width = clients + services * clients + 1 + (clients if serial else 0)
         self._learned, self._clients = learned, clients
@@ -123,7 +124,7 @@ class Slots(Networks):
         return self._critic.forward(critic, library.concatenate([states, markup], axis=2))
 
 
-def networks_of(reading: Reading, settings: Settings, services: int, clients: int) -> Networks:
+def networks_of(reading: Reading, settings: PaperSettings, services: int, clients: int) -> Networks:
     """Return the networks of a reading in a market of M services and C clients."""
     learned = reading.payments == "learned"
     if reading.network != "shared":
@@ -138,10 +139,12 @@ class Raw(Rewards):
         return reward * (1.0 + sum(self._gamma**k for k in range(1, left + 1)))
 
 
-class ReadingLearner(Learner):
+class ReadingLearner(PaperLearner):
     """Algorithm 1 in one of its readings."""
 
-    def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: Settings, reading: Reading) -> None:
+    def __init__(
+        self, services: Sequence[str], shape: Shape, seed: int, settings: PaperSettings, reading: Reading
+    ) -> None:
         super().__init__(services, shape, seed, settings)
         agents, self.reading = len(self.services), reading
         self.networks = networks_of(reading, settings, len(shape.services), shape.clients)
@@ -356,7 +359,9 @@ class SerialLearner(ReadingLearner):
             self._follow(agent, **nothing, final=1.0)
 
 
-def learner_of(reading: Reading, services: Sequence[str], shape: Shape, seed: int, settings: Settings) -> Learner:
+def learner_of(
+    reading: Reading, services: Sequence[str], shape: Shape, seed: int, settings: PaperSettings
+) -> PaperLearner:
     """Return a learner that has learned nothing yet."""
     kind = SerialLearner if reading.network == "serial" else ReadingLearner
     return kind(services, shape, seed, settings, reading)
@@ -371,7 +376,7 @@ class ReadingPolicy(Policy):
     def __init__(self, context: PolicyContext, *, checkpoint: str) -> None:
         super().__init__(context)
         tensors, described = agent_files.read(Path(checkpoint), "agent")
-        self.reading, settings = Reading.named(described["reading"]), Settings(**described["settings"])
+        self.reading, settings = Reading.named(described["reading"]), PaperSettings(**described["settings"])
         self._networks = networks_of(self.reading, settings, context.services, context.clients)
         agent = described["agents"].index(context.service)
         self._actor, self._critic = (tensors[name][agent : agent + 1] for name in ("actor", "critic"))
@@ -406,12 +411,12 @@ def train_reading(
     out: Path,
     *,
     scenario: Scenario | None = None,  # ``paper`` on the surrogate, if not given
-    settings: Settings | None = None,  # those of the trial, if not given
+    settings: PaperSettings | None = None,  # those of the trial, if not given
     report: Any = lambda _: None,
-) -> Learner:
+) -> PaperLearner:
     """Train a reading; return the learner."""
     scenario = scenario or load("paper", ["training.backend=surrogate"])
-    settings, shelf = settings or Settings(), Shelf()
+    settings, shelf = settings or PaperSettings(), Shelf()
     training = Training((scenario,), "mahdrl-paper", {}, plan)
     services = training.learners[0]
     learner = learner_of(reading, services, shape_of(scenario), plan.seed, settings)

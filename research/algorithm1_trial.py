@@ -20,7 +20,7 @@ from experiment import SURROGATE, command_line, fill
 from learning.evaluation import evaluate, everywhere
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import Row
-from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.paper import PaperSettings
 from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
 from scenarios.build import Shelf, market_factory
@@ -87,7 +87,7 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
     plan = Plan(
         episodes=episodes, seed=seed, epsilon_episodes=100, evaluate_every=EVERY, evaluation_seeds=VALIDATION
     )  # fmt: skip
-    training, settings = Training((scenario,), "mahdrl-paper", {}, plan), Settings()
+    training, settings = Training((scenario,), "mahdrl-paper", {}, plan), PaperSettings()
     services = training.learners[0]
     learner = readings.learner_of(reading, services, shape_of(scenario), seed, settings)
     kept: Any = KeepsBest(learner)

@@ -19,7 +19,7 @@ from fl.arrays import Float32Array
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_files import load
 from learning.mahdrl.market_model import CONTEXT, Memory, context, knowledge
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from scenarios.build import Shelf, build_federation, build_market
 
 ROUNDS = range(1, 41)
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--checkpoint", help="another agent than the shipped one")
     arguments = parser.parse_args()
-    settings, networks = load(arguments.checkpoint, "mahdrl", "any", Settings)
+    settings, networks = load(arguments.checkpoint, "mahdrl", "any", MahdrlSettings)
     brain = Brain(**networks, settings=settings)
     decisions = {
         name: [one for seed in range(arguments.seeds) for one in play(brain, situation, seed)]

@@ -26,11 +26,10 @@ from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
 from learning.environments.limits import more_than_one_offer
 from learning.episode import decide
-from learning.mahdrl import learner
-from learning.mahdrl import settings as mahdrl
+from learning.mahdrl import paper
 from learning.mahdrl.agent_files import DESCRIPTION, TENSORS, Row
-from learning.mahdrl.paper import algorithm as paper
-from learning.mahdrl.paper import settings as paper_settings
+from learning.mahdrl.learner import MahdrlLearner
+from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import (
@@ -55,7 +54,7 @@ from scenarios.suite.reserved import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 
-Settings = mahdrl.Settings | paper_settings.Settings
+AgentSettings = MahdrlSettings | paper.PaperSettings
 
 Earlier = Callable[[PolicyContext, int], Policy | None]
 """Returns an earlier self to play a service in an episode; None before there are any."""
@@ -73,7 +72,7 @@ class Training:
     # the markets, without a sweep, with the backend that is to be trained on; at least one
     scenarios: tuple[Scenario, ...]
     policy: PolicyName  # what is trained
-    # hyper-parameters that differ from the defaults (``mahdrl.settings``, ``mahdrl.paper.settings``)
+    # hyper-parameters that differ from the defaults (``MahdrlSettings``, ``PaperSettings``)
     options: Mapping[str, Any]
     plan: Plan  # how long to train; ``run`` sets its ``seats`` and ``seed``
     rotate: bool = False  # whether services take turns to learn, against the scenario's own policies or ``rivals``
@@ -191,7 +190,7 @@ def run(
         "torch_cpu": str(get_cpu_capability()),  # torch's code for this CPU: the last bits depend on it
         "git": git_revision(),
     }
-    earlier = new.earlier if isinstance(new, learner.Learner) else None
+    earlier = new.earlier if isinstance(new, MahdrlLearner) else None
 
     def opened(market: int, episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
         return open_table(training, market, seats, episode, market_seed, shelf, workers, earlier)
@@ -200,13 +199,13 @@ def run(
     train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, Settings]:
+def new_learner(training: Training, seed: int) -> tuple[Learner, AgentSettings]:
     """Return a learner that has learned nothing yet, and its settings."""
     shapes = [shape_of(scenario) for scenario in training.scenarios]
     if training.policy == "mahdrl-paper":
-        chosen: paper_settings.Settings = settings_of(paper_settings.Settings, training.options, training.policy)
-        return paper.Learner(training.learners[0], shapes[0], seed, chosen), chosen
-    settings: mahdrl.Settings = settings_of(mahdrl.Settings, training.options, training.policy)
+        chosen: paper.PaperSettings = settings_of(paper.PaperSettings, training.options, training.policy)
+        return paper.PaperLearner(training.learners[0], shapes[0], seed, chosen), chosen
+    settings: MahdrlSettings = settings_of(MahdrlSettings, training.options, training.policy)
     if settings.curve and not settings.context:
         raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
     if settings.hindsight and training.trains_models:
@@ -215,7 +214,7 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, Settings]:
         )
     if settings.hindsight and (ignored := training.options.keys() & {"horizon", "scale"}):
         raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {min(ignored)}")
-    new = learner.Learner(training.learners, shapes, seed, settings, selves=ITSELF in training.rivals)
+    new = MahdrlLearner(training.learners, shapes, seed, settings, selves=ITSELF in training.rivals)
     return new, settings
 
 

@@ -41,7 +41,7 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
         "des/market.py",
         "fl/surrogate/learning_curves.py",
         "learning/mahdrl/planning.py",
-        "learning/mahdrl/paper/equations.py",
+        "learning/mahdrl/paper.py",
     } < found
     assert {
         "learning/statistics/area_under_curve.py",

@@ -16,7 +16,7 @@ from des.market import Market
 from fl.arrays import FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
 from learning.mahdrl.networks import Tensors
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 
 SMALLEST_ERROR = 1e-4
 """Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""
@@ -189,7 +189,7 @@ class Usual:
 class Credits:
     """The usual outcome for each service in each market, and so the credit of a decision, of either kind."""
 
-    def __init__(self, services: int, rounds: int, settings: Settings) -> None:
+    def __init__(self, services: int, rounds: int, settings: MahdrlSettings) -> None:
         self._settings = settings
         self._baseline, self._usual = Baseline(services, rounds), Usual(services, rounds)
 

@@ -36,7 +36,7 @@ from learning.mahdrl.market_model import (
 )
 from learning.mahdrl.networks import Mlp
 from learning.mahdrl.planning import CountValue, plan, price_levels
-from learning.mahdrl.settings import DEFAULTS, Payments, Settings
+from learning.mahdrl.settings import DEFAULTS, MahdrlSettings, Payments
 from learning.policy import Policy, PolicyContext
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"
@@ -50,7 +50,7 @@ class Networks:
     win: Mlp  # logit of the chance that a rival outbids an offer
 
 
-def networks_of(settings: Settings) -> Networks:
+def networks_of(settings: MahdrlSettings) -> Networks:
     """Return the networks of an agent with the settings: wider ones for any market."""
     if not settings.context:
         return Networks(Mlp((CLIENT_FEATURES, 64, 32, 1)), Mlp((2, 16, 3)), Mlp((RIVAL_FEATURES, 32, 1)))
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
     rivalry: Float32Array  # [inputs] the part of the context that is added to each rival's features; may be empty
 
 
-def see(observation: Observation, memory: Memory, settings: Settings) -> Seen:
+def see(observation: Observation, memory: Memory, settings: MahdrlSettings) -> Seen:
     clients = client_features(observation, budget=settings.budget)
     power = purchasing_power(observation) if settings.budget else 0.0
     situation = np.array([elapsed(observation), power], dtype=np.float32)
@@ -91,10 +91,10 @@ class Brain:
     quality: Float32Array  # [J, P] of its J critics
     count: Float32Array  # [J, P] of the same
     win: Float32Array  # [1, P]
-    settings: Settings = DEFAULTS  # what it sees and may do
+    settings: MahdrlSettings = DEFAULTS  # what it sees and may do
 
     @classmethod
-    def initial(cls, rng: Generator, settings: Settings = DEFAULTS) -> Self:
+    def initial(cls, rng: Generator, settings: MahdrlSettings = DEFAULTS) -> Self:
         """Draw the networks of an untrained agent: to it, no number of clients is better than another."""
         networks = networks_of(settings)
         quality, count = (one.initial(rng, settings.members) for one in (networks.quality, networks.count))
@@ -262,5 +262,5 @@ class MahdrlSingle(Mahdrl):
 
 
 def _loaded(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
-    settings, networks = agent_files.load(checkpoint, NAME, service, Settings)
+    settings, networks = agent_files.load(checkpoint, NAME, service, MahdrlSettings)
     return Brain(**networks, settings=settings if payments is None else replace(settings, payments=payments))

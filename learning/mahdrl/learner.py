@@ -32,7 +32,7 @@ from learning.mahdrl.market_model import (
     rivals_kept,
 )
 from learning.mahdrl.networks import Adam, Replay, Tensors, fill
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Shape
 from learning.policy import PolicyContext
 
@@ -52,7 +52,7 @@ class _Episode:
     accuracies: list[float] = field(default_factory=list)
 
 
-class Learner(training.Learner):
+class MahdrlLearner(training.Learner):
     """Learns for the services of one market, or of several, all at the same time."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Learner(training.Learner):
         services: Sequence[Sequence[str]],  # of each market, the names of all that may learn
         shapes: Sequence[Shape],  # of each market
         seed: int,  # the training's
-        settings: Settings,
+        settings: MahdrlSettings,
         *,
         selves: bool = False,  # keep earlier selves, to play against
     ) -> None:

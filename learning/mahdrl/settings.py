@@ -15,7 +15,7 @@ Payments = Literal["plan", "bid"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MahdrlSettings:
     """The hyper-parameters of an agent: its inputs, its actions and its learning."""
 
     payments: Payments = "plan"  # ``plan`` overbids where that promises more; ``bid`` never does
@@ -46,4 +46,4 @@ class Settings:
     scale: Positive = 3.0  # of the advantage
 
 
-DEFAULTS = Settings()
+DEFAULTS = MahdrlSettings()

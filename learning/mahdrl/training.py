@@ -107,7 +107,7 @@ class Plan:
 
 
 class Learner(ABC):
-    """The base class of agents that can be trained: ``learner.Learner`` and ``paper.algorithm.Learner``."""
+    """The base class of agents that can be trained: ``learner.MahdrlLearner`` and ``paper.PaperLearner``."""
 
     def begin(self, episode: int, market: int = 0) -> None:  # noqa: B027 - may be empty
         """Start an episode in one of the markets that are learned from."""

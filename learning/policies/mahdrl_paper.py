@@ -1,5 +1,5 @@
-"""MahdrlPaper: see ``learning.mahdrl.paper.policy``."""
+"""MahdrlPaper: see ``learning.mahdrl.paper``."""
 
-from learning.mahdrl.paper.policy import MahdrlPaper
+from learning.mahdrl.paper import MahdrlPaper
 
 __all__ = ["MahdrlPaper"]

@@ -12,7 +12,7 @@ from torch.backends.cpu import get_cpu_capability
 
 from des.observation import Observation
 from learning.episode import play
-from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.paper import PaperSettings
 from learning.mahdrl.training import Plan
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
@@ -47,7 +47,7 @@ def observed(bids: list[float], **changes: object) -> Observation:
 @pytest.mark.parametrize("name", AGENTS)
 def test_readings_make_the_agents_that_they_made(name, tmp_path):
     plan = Plan(episodes=3, epsilon_episodes=1, evaluate_every=3)
-    settings = Settings(noise=0.2, bias=2.0)
+    settings = PaperSettings(noise=0.2, bias=2.0)
     train_reading(
         Reading.named(name), plan, tmp_path / "a.safetensors", scenario=load("paper", BRIEF), settings=settings
     )
@@ -88,7 +88,7 @@ def test_of_those_that_fit_the_best_is_one():
 def test_the_reward_of_a_slot_comes_with_its_last_pick():
     scenario = load("paper", BRIEF | {"rounds": 2})
     names = tuple(service.name for service in scenario.services)
-    learner = learner_of(Reading("serial", "raw", "learned"), names, shape_of(scenario), 0, Settings())
+    learner = learner_of(Reading("serial", "raw", "learned"), names, shape_of(scenario), 0, PaperSettings())
     market = build_market(scenario, 1, build_federation(scenario, 1, Shelf(), workers=0))
     learner.begin(1)
     picks, rewards = [], []

@@ -17,7 +17,7 @@ from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent import Mahdrl
 from learning.mahdrl.agent_files import Reasons
-from learning.mahdrl.paper.policy import MahdrlPaper
+from learning.mahdrl.paper import MahdrlPaper
 from learning.policy import load
 from scenarios.build import backend_of, create_policy, known_curve, policy_context
 from scenarios.file.interventions import services_over_time

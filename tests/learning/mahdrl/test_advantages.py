@@ -7,8 +7,8 @@ import pytest
 
 from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
-from learning.mahdrl.learner import Learner
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.learner import MahdrlLearner
+from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Shape
 from scenarios.build import market_factory
 from scenarios.loader import load
@@ -61,7 +61,7 @@ def market(*overrides, seed=1):
 
 def learner_of(names, rounds):
     shape = Shape(names, 20, 1, rounds, dict.fromkeys(names, 100.0))
-    return Learner([names], [shape], 0, Settings(hindsight=True))
+    return MahdrlLearner([names], [shape], 0, MahdrlSettings(hindsight=True))
 
 
 def explored(learner, market, lived):

@@ -13,12 +13,12 @@ from learning.mahdrl.agent import Brain, Player, networks_of, random_offer
 from learning.mahdrl.agent_files import shipped
 from learning.mahdrl.market_model import STANDING, START, Memory, Rivals, knowledge
 from learning.mahdrl.planning import price_levels
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from learning.policy import create
 from support.curves import CURVE
 
-PLAIN = networks_of(Settings())
-KNOWING = Settings(context=True, curve=True)
+PLAIN = networks_of(MahdrlSettings())
+KNOWING = MahdrlSettings(context=True, curve=True)
 
 
 def constant(network, outputs):
@@ -67,7 +67,7 @@ def test_of_clients_that_are_alike_the_lot_decides(make_observation, brain):
     seen = make_observation(np.full((2, 20), 4.0), np.full(20, 0.5))  # a budget for five
     other = replace(seen, key=stream_key(0, "policy", "s1", 1))
     for lots in (False, True):
-        brain = replace(brain, settings=Settings(lots=lots))
+        brain = replace(brain, settings=MahdrlSettings(lots=lots))
         first, second = (set(brain.decide(one).clients.tolist()) for one in (seen, other))
         assert (first == second) != lots
         assert first == set(brain.decide(seen).clients.tolist()), "a lot is the same whenever it is drawn"
@@ -82,7 +82,9 @@ def test_payments_frozen_at_the_bid(make_observation, brain):
     win[0, (PLAIN.win.sizes[0] + 1) * PLAIN.win.sizes[1]] = 12.0  # and then the rival all but surely outbids,
     win[0, -1] = -6.0  # else it does not
     none_served = constant(PLAIN.count, [-5.0, 0.0, 0.0])
-    free, frozen = (Brain(brain.quality, none_served, win, Settings(payments=p)).decide(seen) for p in ("plan", "bid"))
+    free, frozen = (
+        Brain(brain.quality, none_served, win, MahdrlSettings(payments=p)).decide(seen) for p in ("plan", "bid")
+    )
     assert (free.payments > seen.own_bids[free.clients] + 1e-3).any(), "this brain overbids where it may"
     np.testing.assert_allclose(frozen.payments, seen.own_bids[frozen.clients], atol=1e-6)
 
@@ -100,14 +102,14 @@ def test_no_client_is_affordable(make_observation, brain):
 
 
 def test_an_agent_with_several_critics_goes_by_their_mean(seen):
-    brain = Brain.initial(stream(5, "test"), Settings(members=3))
+    brain = Brain.initial(stream(5, "test"), MahdrlSettings(members=3))
     each = [brain.member(index).reasons(seen).q for index in range(3)]
     assert not np.allclose(each[0], each[1])
     np.testing.assert_allclose(brain.reasons(seen).q, np.mean(each, axis=0), rtol=1e-12)
 
 
 def test_what_it_remembers_changes_what_it_does(seen):
-    brain = Brain.initial(np.random.default_rng(3), Settings(context=True, budget=True))
+    brain = Brain.initial(np.random.default_rng(3), MahdrlSettings(context=True, budget=True))
     sums = START.sums.copy()
     sums[2:4] = 200.0, 0.0  # all offers at the bid were refused
     before, after = (brain.reasons(replace(seen, cores=1), memory) for memory in (START, Memory(sums)))
@@ -162,7 +164,7 @@ def test_half_of_the_clients_of_a_random_offer_are_paid_any_level_and_the_others
 
 def test_the_agent_of_a_single_market_was_trained_with_the_defaults():
     described = json.loads(shipped("mahdrl-single").with_suffix(".json").read_text())["settings"]
-    defaults = asdict(Settings())
+    defaults = asdict(MahdrlSettings())
     assert {name: described.get(name, default) for name, default in defaults.items()} == defaults
 
 

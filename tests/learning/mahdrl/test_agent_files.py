@@ -16,7 +16,7 @@ from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Mahdrl
 from learning.mahdrl.agent_files import Board, CheckpointError, GrowingTable, Row, load
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load as load_scenario
@@ -29,7 +29,7 @@ NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
 @pytest.fixture
 def agent(tmp_path):
     path = tmp_path / "agent.safetensors"
-    description = {"policy": "mahdrl", "agents": None, "settings": asdict(Settings())}
+    description = {"policy": "mahdrl", "agents": None, "settings": asdict(MahdrlSettings())}
     agent_files.write(path, "agent", Brain.initial(stream(0, "test")).tensors(), description)
     return path
 
@@ -91,7 +91,7 @@ def test_the_digest_of_an_agent_covers_how_it_plays(agent):
     before = agent_files.digest(agent)
     describe(agent, curve=[1, 2, 3])
     assert agent_files.digest(agent) == before
-    describe(agent, settings=asdict(Settings(lots=True)))
+    describe(agent, settings=asdict(MahdrlSettings(lots=True)))
     assert agent_files.digest(agent) != before
 
 
@@ -100,8 +100,8 @@ def test_of_several_agents_each_decides_for_the_service_of_its_name(tmp_path):
     description = {"policy": "mahdrl", "agents": ["mnist", "emnist"], "settings": {"lots": True}}
     agent_files.write(path, "agent", {"a": np.array([[1.0], [2.0]])}, description)
     for name, value in (("mnist", 1.0), ("emnist", 2.0)):
-        settings, networks = load(str(path), "mahdrl", name, Settings)
-        assert settings == Settings(lots=True)
+        settings, networks = load(str(path), "mahdrl", name, MahdrlSettings)
+        assert settings == MahdrlSettings(lots=True)
         assert networks["a"].tolist() == [[value]]
 
 

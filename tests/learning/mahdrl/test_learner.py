@@ -10,21 +10,21 @@ from fl.arithmetic.streams import stream
 from learning.mahdrl import learner as module
 from learning.mahdrl.advantages import Baseline, advantages, progress
 from learning.mahdrl.agent import Brain, networks_of
-from learning.mahdrl.learner import WITHOUT_CURVE, Learner, critic_loss, set_values, win_loss
+from learning.mahdrl.learner import WITHOUT_CURVE, MahdrlLearner, critic_loss, set_values, win_loss
 from learning.mahdrl.market_model import STANDING, Rivals
 from learning.mahdrl.networks import Adam
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Shape
 from learning.policy import PolicyContext, create
 from support.curves import CURVE
 
-PLAIN = networks_of(Settings())
+PLAIN = networks_of(MahdrlSettings())
 NAMES = ("alpha", "beta", "gamma")
 
 
 def learner_of(names=NAMES, seed=7, rounds=6, *, selves=False, **settings):
     shape = Shape(names, 20, 2, rounds, dict.fromkeys(names, 100.0), dict.fromkeys(names, CURVE))
-    return Learner([names], [shape], seed, Settings(**settings), selves=selves)
+    return MahdrlLearner([names], [shape], seed, MahdrlSettings(**settings), selves=selves)
 
 
 def constant(network, outputs):

@@ -13,7 +13,7 @@ from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.explain import Explanation
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain
-from learning.mahdrl.settings import Settings
+from learning.mahdrl.settings import MahdrlSettings
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
@@ -149,7 +149,7 @@ def test_an_agent_that_knows_its_learning_curve_is_asked_with_that_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the user's own fits have changed since, or are not here."""
-    settings = Settings(context=True, curve=True)
+    settings = MahdrlSettings(context=True, curve=True)
     brain = Brain.initial(stream(0, "test"), settings)
     brain.quality[...] *= 2.0  # what is known changes what is chosen
     agent = tmp_path / "agent.safetensors"

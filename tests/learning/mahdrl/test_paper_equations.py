@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fl.arithmetic.streams import stream
-from learning.mahdrl.paper.equations import (
+from learning.mahdrl.paper import (
     Networks,
     Weights,
     actor_loss,

@@ -9,7 +9,7 @@ import pytest
 
 from learning.episode import play
 from learning.mahdrl.agent_files import CheckpointError, shipped
-from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.paper import PaperSettings
 from learning.policy import create
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
@@ -31,7 +31,7 @@ def test_the_shipped_agent_plays_the_papers_market_and_any_number_of_clients(cli
 
 def test_the_shipped_agent_was_trained_with_the_defaults():
     described = json.loads(shipped("mahdrl-paper").with_suffix(".json").read_text())
-    assert json.loads(json.dumps(asdict(Settings()))).items() <= described["settings"].items()
+    assert json.loads(json.dumps(asdict(PaperSettings()))).items() <= described["settings"].items()
     assert (described["backend"], described["plan"]["episodes"], described["plan"]["seed"]) == ("surrogate", 200, 0)
 
 

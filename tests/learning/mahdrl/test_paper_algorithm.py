@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl.arithmetic.streams import stream
-from learning.mahdrl.paper.algorithm import SCALE, Learner, Rewards
-from learning.mahdrl.paper.settings import Settings
+from learning.mahdrl.paper import SCALE, PaperLearner, PaperSettings, Rewards
 from learning.mahdrl.training import Shape
 
 NAMES = ("s0", "s1", "s2")
 
 
 def learner_of(names=NAMES, seed=0, **settings):
-    return Learner(names, Shape(names, 20, 2, 6, dict.fromkeys(names, 100.0)), seed, Settings(**settings))
+    return PaperLearner(names, Shape(names, 20, 2, 6, dict.fromkeys(names, 100.0)), seed, PaperSettings(**settings))
 
 
 def explore(learner, market, episode, epsilon=0.5):
