@@ -12,7 +12,9 @@ import sys
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,8 +23,9 @@ from des.behaviours.behaviour import BEHAVIOURS
 from des.mechanisms.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
-from flmarket.core.definitions import digest
+from flmarket.core.definitions import recorded
 from flmarket.core.errors import InputError
+from flmarket.core.imports import imported, modules, package_digest
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration, Registry
 from learning.policy import POLICIES
@@ -31,6 +34,8 @@ from scenarios.file.schema import Scenario
 
 REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
 """All kinds of plug-ins."""
+
+_ELSEWHERE = "differs from what the batch was planned with; install the same there, and leave it while a batch plays"
 
 Records = Mapping[str, Mapping[str, str]]
 """The plug-ins that a run uses, as meta.json records them: ``{"policy big-spender": {"file": ..., "sha256": ...}}``."""
@@ -42,11 +47,13 @@ class PluginFile:
 
     path: str  # as the user named it
     text: str
+    imports: Mapping[str, str] = field(compare=False)  # the digests of what it imports, as they were when it was read
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "PluginFile":
         try:
-            return cls(str(path), Path(path).read_bytes().decode())
+            text = Path(path).read_bytes().decode()
+            return cls(str(path), text, imported(text))
         except FileNotFoundError:
             raise PluginError(f"{path}: no such file; a plug-in is a Python file") from None
         except OSError as error:
@@ -56,8 +63,9 @@ class PluginFile:
 
     @property
     def sha256(self) -> str:
-        """Of the file's bytes."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        """Of the file's bytes; if it imports what may change, of these and the digests of that."""
+        content = self.text.encode()
+        return hashlib.sha256(content + (repr(self.imports).encode() if self.imports else b"")).hexdigest()
 
     @property
     def record(self) -> dict[str, str]:
@@ -86,6 +94,9 @@ class PluginFile:
             except (Exception, SystemExit) as error:
                 reason = str(error) if isinstance(error, InputError) else describe(error)
                 raise PluginError(f"{self._place(error)}: {reason}") from error
+            here = imported(self.text)
+            if changed := sorted(name for name in {*here, *self.imports} if here.get(name) != self.imports.get(name)):
+                raise PluginError(f"{self.path}: {changed[0]}, which it imports, {_ELSEWHERE}")
             if self not in loaded():
                 raise PluginError(
                     f"{self.path}: registers nothing; put @policy(NAME) or another decorator on what it defines"
@@ -120,29 +131,33 @@ def is_loading() -> bool:
     return any(registry.loading for registry in REGISTRIES)
 
 
-def packed(scenario: Scenario | None = None) -> list[dict[str, str]]:
+def packed(scenario: Scenario | None = None) -> list[dict[str, Any]]:
     """Return what another process must load before it plays, as JSON can hold it, for ``unpack`` there.
 
-    That is every plug-in file that is loaded here, and whatever else the scenario uses that was registered in this
-    process: a notebook's or a script's own classes, pickled by cloudpickle. A pickle goes through a pipe (or Ray) to a
-    process that this one has started; none is ever written to a file, or read from one.
+    That is every plug-in file that is loaded here, the digests of packages, and whatever else the scenario uses that
+    was registered in this process: a notebook's or a script's own classes, pickled by cloudpickle. A pickle goes
+    through a pipe (or Ray) to a process that this one has started; none is ever written to a file, or read from one.
 
     Raises:
         PluginError: something cannot be pickled.
     """
     files = [asdict(file) for file in loaded()]
-    own = [] if scenario is None else [it for it in _registrations(scenario) if it[1].origin is None]
-    return files + [_pickled(thing, found) for thing, found in own]
+    others = [] if scenario is None else [it for it in _registrations(scenario) if it[1].origin not in loaded()]
+    return files + [_pickled(*it) if it[1].origin is None else {"thing": it[0], **_record(it[1])} for it in others]
 
 
-def unpack(packages: Iterable[Mapping[str, str]]) -> None:
+def unpack(packages: Iterable[Mapping[str, Any]]) -> None:
     """Load what another process has packed. Errors as in ``PluginFile.load``."""
     for package in packages:
-        if "pickle" not in package:
+        if "text" in package:
             PluginFile(**package).load()
             continue
         kind, _, name = package["thing"].rpartition(" ")
         registry = next(registry for registry in REGISTRIES if registry.kind == kind)
+        if "pickle" not in package:
+            if (found := registry.find(name)) is None or _record(found)["sha256"] != package["sha256"]:
+                raise PluginError(f"{package['file']}, which defines {kind} {name!r}, {_ELSEWHERE}")
+            continue
         try:
             thing = pickle.loads(base64.b64decode(package["pickle"]))  # noqa: S301 - of the process that started this one
         except Exception as error:
@@ -193,6 +208,8 @@ def require_loaded(records: Records, where: str) -> None:
         kind, _, name = thing.rpartition(" ")
         if _is_file(record):
             problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
+        elif "package" in record:
+            problem = f"uses {kind} {name!r} of the package {record['file']}; install it"
         else:
             problem = (
                 f"{kind} {name!r} was defined in a notebook or script ({record['file']}), so this run can be "
@@ -209,6 +226,10 @@ def require_same_plugins(records: Records, where: str) -> None:
         found = _registered(thing)
         if found is None or _record(found)["sha256"] != record["sha256"]:
             kind, _, name = thing.rpartition(" ")
+            if "package" in record:
+                raise PluginError(
+                    f"{where}: was played with other files of {record['file']}, which defines {kind} {name!r}"
+                )
             if not _is_file(record):
                 raise PluginError(
                     f"{where}: was played with another definition of {kind} {name!r}, from a notebook or script "
@@ -220,11 +241,19 @@ def require_same_plugins(records: Records, where: str) -> None:
             )
 
 
-def defined_in(thing: str) -> str:
-    """Return what messages call the source of a plug-in: ``mine.py, which defines policy 'big-spender'``."""
+def other_version(thing: str) -> str:
+    """Return what a run was played with that is another one now: ``a different version of mine.py, which defines ...``.
+
+    Of what cannot be read, nobody can tell, and the words say why.
+    """
     kind, _, name = thing.rpartition(" ")
-    found = _registered(thing)
-    return f"{kind} {name!r}" if found is None else f"{_record(found)['file']}, which defines {kind} {name!r}"
+    record = _record(found) if (found := _registered(thing)) else {}
+    if why := record.get("unreadable"):
+        return (
+            f"{kind} {name!r}, which may be another one now (what defines it cannot be read: {why}; put it into a file)"
+        )
+    file = f"{record['file']}, which defines " if record else ""
+    return f"a different version of {file}{kind} {name!r}"
 
 
 def _is_file(record: Mapping[str, str]) -> bool:
@@ -234,21 +263,31 @@ def _is_file(record: Mapping[str, str]) -> bool:
 
 def _record(found: Registration) -> dict[str, str]:
     """Return what meta.json records of a registration: of one without a file, the digest of its own definition."""
+    if isinstance(found.origin, EntryPoint):
+        return dict(_package_record(found.origin, found.source))
     if found.origin is not None:
         return dict(found.origin.record)
     if found.record is not None:
         return dict(found.record)
-    return {"file": found.source, "sha256": digest(found.thing)}
+    return {"file": found.source, **recorded(found.thing, otherwise=found.token)}
+
+
+@cache  # as it was when it was first looked at, which is when it was loaded
+def _package_record(entry: EntryPoint, source: str) -> Mapping[str, str]:
+    """Return what meta.json records of a package: its name and version, and the digest of its files and modules."""
+    parts = modules([entry.module]), package_digest(entry.dist.name) if entry.dist else ""
+    found = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return {"file": source, "package": entry.value, "sha256": found}
 
 
 def _registered(thing: str) -> Registration | None:
     """Return what this process has registered as ``kind name``."""
     kind, _, name = thing.rpartition(" ")
-    return next((registry.registered.get(name) for registry in REGISTRIES if registry.kind == kind), None)
+    return next((registry.find(name) for registry in REGISTRIES if registry.kind == kind), None)
 
 
 def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
-    """Yield what a scenario uses of what this process has registered, as ``kind name`` and its registration."""
+    """Yield the plug-ins that a scenario uses, as ``kind name`` and their registrations."""
     used: dict[str, set[str]] = {
         "policy": {*policies, *(service.policy for _, service in services_over_time(scenario))},
         "model": {scenario.training_for(service.dataset).model for service in scenario.services},
@@ -258,5 +297,5 @@ def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterat
     }
     for registry in REGISTRIES:
         for name in sorted(used[registry.kind]):
-            if (found := registry.registered.get(name)) is not None:
+            if (found := registry.find(name)) is not None:
                 yield f"{registry.kind} {name}", found

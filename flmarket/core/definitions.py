@@ -1,7 +1,6 @@
 """Digests of what was defined in a notebook or script: a class, a function or a network, with what it uses.
 
-Another definition has another digest. What cannot be read has another one each time, so that it is never taken as the
-same as before.
+Another definition has another digest. What cannot be read has none: whether it is the same as before, nobody can tell.
 """
 
 import hashlib
@@ -11,16 +10,29 @@ from collections.abc import Iterator
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
-from flmarket.core.plugin_errors import is_own
+from flmarket.core.imports import imported, modules
+from flmarket.core.plugin_errors import describe, is_own
 
 _PLAIN = int | float | complex | str | bytes | None
 
+
+class UnreadableError(Exception):
+    """What defines something cannot be read; the message says why."""
+
+
 Seen = dict[int, tuple[int, object]]
 """The things so far, by id: each with its number, and kept, so that no other one gets its id."""
+
+
+def recorded(*things: object, otherwise: str) -> dict[str, str]:
+    """Return what is recorded of things: their digest, or another one, and why they cannot be read."""
+    try:
+        return {"sha256": digest(*things)}
+    except UnreadableError as error:
+        return {"sha256": otherwise, "unreadable": str(error)}
 
 
 def digest(*things: object) -> str:
@@ -28,13 +40,20 @@ def digest(*things: object) -> str:
 
     * Of the user's own classes and functions: their source text, and what they use from around them.
     * Of networks of torch: their structure and all tensors of their state.
+    * Of modules, and of what is imported inside of functions: the text of those that are the user's own; see
+      ``flmarket.core.imports``.
     * Of what a package defines: its name. Of arrays, numbers and words: their values. Of other objects: what a pickle
       of them would hold, whatever the order of sets.
+
+    Raises:
+        UnreadableError: something was typed at a prompt, or is an open file, say.
     """
     try:
         parts = list(_all({}, *things))
-    except Exception:  # typed at a prompt, or an open file, say
-        parts = [uuid4().bytes]
+    except UnreadableError:
+        raise
+    except Exception as error:
+        raise UnreadableError(describe(error)) from error
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8) + part)
@@ -69,6 +88,7 @@ def _parts(thing: Any, seen: Seen) -> Iterator[bytes]:
             yield from sorted(digest(it).encode() for it in thing)
         case ModuleType():
             yield thing.__name__.encode()
+            yield from _imports(modules([thing.__name__]), seen)
         case np.ndarray() if not thing.dtype.hasobject:
             yield from (str((thing.dtype, thing.shape)).encode(), thing.tobytes())
         case _ if torch is not None and isinstance(thing, torch.Tensor):
@@ -85,8 +105,12 @@ def _code(thing: Any, seen: Seen) -> Iterator[bytes]:
     """Yield what defines a class or a function."""
     yield f"{thing.__module__}.{thing.__qualname__}".encode()
     if not _own(thing):
+        yield from _imports(modules([thing.__module__ or ""]), seen)
         return
-    yield inspect.getsource(thing).encode()
+    source = inspect.getsource(thing)
+    yield source.encode()
+    package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
+    yield from _imports(imported(source, package), seen)
     functions = [thing]
     if isinstance(thing, type):
         members = {name: it for name, it in vars(thing).items() if not name.startswith(("__", "_abc_"))}
@@ -97,10 +121,15 @@ def _code(thing: Any, seen: Seen) -> Iterator[bytes]:
         yield from _all(seen, function.__defaults__, function.__kwdefaults__, _around(function))
 
 
+def _imports(found: dict[str, str], seen: Seen) -> Iterator[bytes]:
+    if found:
+        yield from _all(seen, found)
+
+
 def _own(thing: Any) -> bool:
     """Return whether the user defined a class or function, not a package."""
-    if isinstance(thing, FunctionType):
-        return is_own(thing.__code__.co_filename)
+    if isinstance(thing, FunctionType) and is_own(thing.__code__.co_filename):
+        return True
     file = getattr(sys.modules.get(thing.__module__), "__file__", None)
     return thing.__module__ == "__main__" or (file is not None and is_own(file))
 
@@ -118,6 +147,12 @@ def _around(function: FunctionType) -> dict[str, Any]:
         names.update(code.co_names)
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
     found = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    packages = [it for it in found.values() if isinstance(it, ModuleType)]
+    for package in packages:  # and the user's own modules in it, which are used by way of it
+        inner = {name: sys.modules.get(name) for name in (f"{package.__name__}.{each}" for each in sorted(names))}
+        own = {name: it for name, it in inner.items() if it is not None and is_own(it.__file__ or "<string>")}
+        found |= own
+        packages += own.values()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         found[name] = cell.cell_contents
     return dict(sorted(found.items()))

@@ -77,11 +77,10 @@ def is_own(file: str) -> bool:
     path = Path(file).resolve()
     if file == "<string>" or file.startswith("<frozen") or any(path.is_relative_to(ROOT / name) for name in PACKAGES):
         return False
-    *packages, python = [Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib", "stdlib")]
-    for folder in packages:
-        if path.is_relative_to(folder):
-            return path.relative_to(folder).parts[0].removesuffix(".py") in _modules_with_plugins()
-    return not path.is_relative_to(python)
+    for folder in ("site-packages", "dist-packages"):  # of the environment, the user or the system
+        if folder in path.parts:
+            return path.parts[path.parts.index(folder) + 1].removesuffix(".py") in _modules_with_plugins()
+    return not path.is_relative_to(Path(sysconfig.get_path("stdlib")).resolve())
 
 
 @cache

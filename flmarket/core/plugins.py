@@ -6,7 +6,7 @@ is an entry point of an installed package. They are searched in this order.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -14,6 +14,7 @@ from inspect import signature
 from pkgutil import iter_modules
 from types import FunctionType
 from typing import Any, Generic, TypeVar, cast
+from uuid import uuid4
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import name_problem, unknown_plugin
@@ -43,12 +44,13 @@ class Listed(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A name registered in this process."""
+    """A name registered in this process, or that of an installed package's entry point."""
 
     thing: Any
-    source: str  # where: a plug-in file's path, or a module's name
-    origin: Any = None  # the plug-in file, if it was one; see ``Registry.registering``
+    source: str  # where: a plug-in file's path, a module's name, or a package and its version
+    origin: Any = None  # the plug-in file, if it was one (see ``Registry.registering``), or the entry point
     record: Mapping[str, str] | None = None  # what runs record of it, where its digest is known already
+    token: str = field(default_factory=lambda: uuid4().hex, compare=False)  # its digest, if what defines it is unknown
 
 
 @cache
@@ -165,6 +167,13 @@ class Registry(Generic[T]):
     def registered(self) -> Mapping[str, Registration]:
         """The plug-ins that this process has registered, by name."""
         return dict(self._registered)
+
+    def find(self, name: str) -> Registration | None:
+        """Return what this process has registered under a name, or else what a package's entry point provides."""
+        if name in self._builtin or name in self._registered:
+            return self._registered.get(name)
+        entry = next((it for it in entries(self.group) if it.name == name), None)
+        return None if entry is None else Registration(None, _package(entry), entry)
 
     @property
     def loading(self) -> bool:

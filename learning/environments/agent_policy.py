@@ -4,9 +4,10 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, ClassVar
+from uuid import uuid4
 
 from des.observation import Observation, Offer
-from flmarket.core.definitions import digest
+from flmarket.core.definitions import recorded
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import PluginFailed, describe, place
 from learning.environments.projection import ActionError
@@ -78,16 +79,17 @@ def policy_from(act: Callable[[Any], Any], *, spaces: Codec, name: str) -> type[
         raise InputError(f"act = {str(act)[:80]!r}: must be a callable or a torch.nn.Module")
     caller = sys._getframe(1)
     module, made_in = caller.f_globals["__name__"], f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    record = recorded(act, type(spaces).__name__, spaces.payment_limit, otherwise=uuid4().hex)
     members = {
         "__module__": module,
         "__doc__": f"The agent of {made_in}.",
         "decides": staticmethod(_callable(act)),
         "codec": spaces,
-        "digest": digest(act, type(spaces).__name__, spaces.payment_limit),
+        "digest": record["sha256"],
         "made_in": made_in,
     }
     found: type[Policy] = type(name, (AgentPolicy,), members)
-    POLICIES.register(name, found, {"file": module, "sha256": members["digest"]})
+    POLICIES.register(name, found, {"file": module, **record})
     return found
 
 

@@ -29,7 +29,7 @@ from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
-from scenarios.plugin_files import defined_in
+from scenarios.plugin_files import other_version
 
 INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 
@@ -136,7 +136,7 @@ def _difference(key: str, before: Any, now: Any) -> str:
         return f"another {key} ({before}, here {now})"
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if key == "plugins":
-        return f"a different version of {defined_in(changed[0])}"
+        return other_version(changed[0])
     if key == "agents":
         return "another learned agent"
     return f"other {key} ({', '.join(f'{name} {before.get(name)}, here {now.get(name)}' for name in changed)})"

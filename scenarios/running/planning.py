@@ -22,7 +22,7 @@ from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
-from scenarios.plugin_files import plugins_of
+from scenarios.plugin_files import other_version, plugins_of
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run
 from scenarios.running.seeds import LARGEST, MOST
@@ -198,6 +198,4 @@ def _require_same(run: Run, agents: Mapping[str, str], plugins: Mapping[str, Map
     played = meta["plugins"]
     for thing in sorted({*played, *plugins}):
         if played.get(thing, {}).get("sha256") != plugins.get(thing, {}).get("sha256"):
-            raise ChangedError(
-                f"{directory.path / META}: belongs to a run with a different version of {thing}; {PLAY_CHANGED}"
-            )
+            raise ChangedError(f"{directory.path / META}: belongs to a run with {other_version(thing)}; {PLAY_CHANGED}")

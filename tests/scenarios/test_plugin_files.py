@@ -1,6 +1,8 @@
 """Plug-in files: what they register, what is wrong with those that cannot be used, and where they travel."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -12,13 +14,23 @@ from fl.data.registry import DATASETS
 from fl.training.models import MODELS
 from flmarket.analysis.verification.rerun import rerun
 from flmarket.core.errors import InputError
+from flmarket.core.imports import package_digest
 from flmarket.core.plugins import PluginError
 from learning.policy import BUILTIN, POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, RunDirectoryError
 from scenarios.logs.run_state import RunState
-from scenarios.plugin_files import PluginFile, load_plugin, loaded, plugins_of, require_loaded
+from scenarios.plugin_files import (
+    PluginFile,
+    _package_record,
+    load_plugin,
+    loaded,
+    packed,
+    plugins_of,
+    require_loaded,
+    unpack,
+)
 from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.cluster import play_there
@@ -227,8 +239,8 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(RunDirectoryError) as caught:
         due(runs)
     assert str(caught.value) == (
-        f"{runs[0].directory.path / META}: belongs to a run with a different version of policy big-spender; "
-        "run again with --fresh-changed to start over, or choose another --out"
+        f"{runs[0].directory.path / META}: belongs to a run with a different version of mine.py, which defines "
+        "policy 'big-spender'; run again with --fresh-changed to start over, or choose another --out"
     )
     assert due(runs, fresh="changed") == (runs[:1], runs[1:])
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
@@ -240,6 +252,97 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
         rerun(runs[0].directory, shelf)
     assert str(refused.value) == (
         f"{runs[0].directory.path}: uses policy 'big-spender' of the plug-in file mine.py; load it with --plugin FILE"
+    )
+
+
+IMPORTING = SPENDER.replace("from flmarket", "from helper import MARKUP\n    from flmarket").replace(
+    '"pays a markup of MARKUP"', '"pays a markup"'
+)
+
+
+def test_an_edit_of_what_a_plugin_file_imports_is_another_version(
+    one_service: str, write: Write, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    helper = write("MARKUP = 0.5\n", "helper.py")
+    load_plugin(spender := write(IMPORTING))
+    runs = plan([parse(one_service)], ["big-spender"], [0], tmp_path / "runs", shelf)
+    assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
+    helper.write_text("MARKUP = 1.0\n")
+    assert due(runs) == ([], runs)  # this process has loaded the old one
+    sent = packed(runs[0].scenario)
+    POLICIES._registered.clear()  # as in another process
+    monkeypatch.delitem(sys.modules, "helper")
+    with pytest.raises(PluginError, match=r"mine\.py: helper, which it imports, differs"):
+        unpack(sent)
+    load_plugin(spender)
+    with pytest.raises(RunDirectoryError, match=r"a different version of mine\.py, which defines policy 'big-spender'"):
+        due(runs)
+    assert due(runs, fresh="changed") == (runs, [])
+
+
+def test_an_edit_of_an_installed_package_is_another_version(
+    one_service: str,
+    install_package: Callable[..., None],
+    tmp_path: Path,
+    shelf: Shelf,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = dedent(SPENDER).replace('@policy("big-spender")', "").replace("MARKUP", "0.5")
+    install_package("acme", text, "flmarket.policies", spender="acme:BigSpender")
+    (run,) = plan([parse(one_service)], ["spender"], [0], tmp_path / "runs", shelf)
+    assert not run_all([run], shelf, Observer(), RunOptions(workers=0)).failed
+    record = run.directory.meta()["plugins"]["policy spender"]
+    assert (record["file"], record["package"]) == ("acme 1.5", "acme:BigSpender")
+    sent = packed(run.scenario)
+    unpack(sent)
+    module = Path(sys.modules["acme"].__file__)
+    module.write_text(text.replace("0.5", "1.0"))
+    assert due([run]) == ([], [run])  # this process has loaded the old one
+    _package_record.cache_clear()  # as in another process
+    with pytest.raises(RunDirectoryError, match=r"a different version of acme 1\.5, which defines policy 'spender'"):
+        due([run])
+    with pytest.raises(PluginError, match=r"acme 1\.5, which defines policy 'spender', differs from"):
+        unpack(sent)
+    module.write_text(text)
+    _package_record.cache_clear()
+    assert due([run]) == ([], [run])
+    (module.parent / "acme-1.5.dist-info" / "RECORD").write_text("acme/core.so,sha256=abc,10\n")
+    _package_record.cache_clear()
+    package_digest.cache_clear()
+    assert due([run], fresh="changed") == ([run], [])
+    with pytest.raises(PluginError, match=r"was played with other files of acme 1\.5, which defines"):
+        rerun(run.directory, shelf)
+
+
+TYPED = """
+import sys, flmarket
+class Mine(flmarket.Policy):
+    def act(self, observation):
+        if len(sys.argv) > 2 and observation.round == 2:
+            raise KeyboardInterrupt
+        return flmarket.Offer.none()
+flmarket.policy("mine")(Mine)
+import scenarios.running.checkpoint as checkpoint
+checkpoint.INTERVAL = 0.0
+print(flmarket.run("quickstart", policies=["mine"], rounds=3, out=sys.argv[1], progress=False))
+print(flmarket.run("quickstart", policies=["mine"], rounds=3, out=sys.argv[1], progress=False))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_of_a_policy_whose_source_cannot_be_read_is_complete_for_its_process_alone(tmp_path: Path) -> None:
+    def typed(*arguments: str, out: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-", out, *arguments]
+        return subprocess.run(command, input=TYPED, cwd=tmp_path, capture_output=True, text=True)
+
+    assert typed(out="whole").returncode == 0
+    assert "KeyboardInterrupt" in typed("stop", out="runs").stderr
+    assert typed(out="runs").stderr.splitlines()[-1] == (
+        "scenarios.logs.directory.ChangedError: runs/quickstart-612f2868/mine/seed-0000: contains an interrupted run "
+        "with policy 'mine', which may be another one now (what defines it cannot be read: OSError: could not get "
+        "source code; put it into a file), so its results could not be the same; run again with fresh_changed=True to "
+        "start over, or choose another out="
     )
 
 

@@ -1,14 +1,17 @@
 """Digests of definitions: another one for whatever could make a difference, and the same for the same."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flmarket.core.definitions import digest
+from flmarket.core.definitions import UnreadableError, digest, recorded
 
 SHARE = 0.5
 WEIGHTS = {"w": np.ones(3)}
@@ -103,12 +106,54 @@ def test_networks_are_their_structure_and_their_tensors() -> None:
     assert known(one) != before
 
 
-def test_what_cannot_be_read_is_never_the_same_as_before() -> None:
-    assert digest(closure(lock := Lock())) != digest(closure(lock))
-    typed: dict[str, Any] = {}
-    exec("def act(x): return x", typed)  # noqa: S102 - as at a prompt
-    typed["act"].__code__ = typed["act"].__code__.replace(co_filename="<stdin>")
-    assert digest(typed["act"]) != digest(typed["act"])
+def test_what_cannot_be_read_has_no_digest_and_says_why() -> None:
+    with pytest.raises(UnreadableError, match="cannot pickle"):
+        digest(closure(Lock()))
+    for file in ("<stdin>", "<string>"):  # at a prompt, and of python -c
+        typed: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile("def act(x): return x", file, "exec"), typed)  # noqa: S102 - as Python does
+        with pytest.raises(UnreadableError, match="could not get source code"):
+            digest(typed["act"])
+        assert recorded(typed["act"], otherwise="once") == {
+            "sha256": "once",
+            "unreadable": "OSError: could not get source code",
+        }
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "import helper\ndef act(): return helper.SHARE",
+        "import helper as other\ndef act(): return other.SHARE",
+        "def act():\n    import helper\n    return helper.SHARE",
+        "def act():\n    from helper import SHARE\n    return SHARE",
+        "import lab.shares\ndef act(): return lab.shares.helper.SHARE",
+        "def act():\n    from lab.shares import helper\n    return helper.SHARE",
+        "from importlib import import_module\ndef act(): return import_module('helper').SHARE",
+        "import helper\nclass act:\n    def share(self): return helper.SHARE",
+    ],
+)
+def test_the_text_of_modules_that_are_imported_counts_wherever_they_are(
+    used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "__init__.py").write_text("")
+    (tmp_path / "lab" / "shares.py").write_text("from . import other\nimport helper\n")
+    (tmp_path / "lab" / "other.py").write_text("")
+    (tmp_path / "helper.py").write_text("SHARE = 0.5\n")
+    (tmp_path / "script.py").write_text(used)
+    for name in ("script", "helper", "lab", "lab.shares", "lab.other"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    act = import_module("script").act
+    before = digest(act)
+    assert digest(act) == before
+    for file in ("lab/other.py", "helper.py") if "lab" in used else ("helper.py",):
+        (tmp_path / file).write_text("SHARE = 0.6\n")
+        assert digest(act) != before
+        before = digest(act)
+    (tmp_path / "unused.py").write_text("SHARE = 0.6\n")
+    assert digest(act) == before
 
 
 def test_what_packages_define_is_their_name() -> None:
