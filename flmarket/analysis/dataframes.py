@@ -17,6 +17,7 @@ from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, mixed, read
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
+from scenarios.logs.finding import incomplete, unfinished
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -41,6 +42,8 @@ class Results:
     ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which scenarios of one
     name differ, NaN for other scenarios. Where a scenario has groups of clients, ``group`` follows ``client``, empty
     for clients of none. In ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
+
+    ``failed`` says of each run below the sources that has no results why: it failed, or has not ended or begun.
     """
 
     @in_python()
@@ -51,10 +54,13 @@ class Results:
             InputError: there is none, or a log is damaged.
 
         Warns:
-            UserWarning: runs of one scenario were trained in different arithmetic, or played by different versions.
+            UserWarning: runs are left out, as they are not complete; or runs of one scenario were trained in different
+                arithmetic, or played by different versions.
         """
-        self.runs: list[RunResult] = read([Path(source) for source in sources])
-        for text in mixed(self.runs):
+        places = [Path(source) for source in sources]
+        self.runs: list[RunResult] = read(places)
+        self.failed: dict[Path, str] = unfinished(places)
+        for text in (*incomplete(self.failed), *mixed(self.runs)):
             warnings.warn(text, stacklevel=3)
 
     def __len__(self) -> int:
@@ -63,7 +69,8 @@ class Results:
     def __repr__(self) -> str:
         policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
         scenarios = ", ".join(dict.fromkeys(run.setting.label for run in self.runs))
-        return f"<Results: {counted(len(self), 'run')} of {scenarios}; {policies}>"
+        without = f"; {len(self.failed)} not complete" if self.failed else ""
+        return f"<Results: {counted(len(self), 'run')} of {scenarios}; {policies}{without}>"
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,10 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import MONEY, Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
+
+
+_FORMULA = re.compile(r"[=@]|[+-](?!\.?\d[\d.]*(e[+-]?\d+)?$)")
+"""The beginning of a formula, but not of a number: numbers, too, are text in a table as its file has it."""
 
 
 class UnreadableError(InputError):
@@ -90,6 +94,20 @@ def text_of(frame: pd.DataFrame, name: str) -> str:
     writer.writerow(texts)
     writer.writerows(zip(*texts.values(), strict=True))
     return buffer.getvalue()
+
+
+def write_frame(frame: pd.DataFrame, file: IO[str], *, header: bool = True) -> None:
+    """Write a table for spreadsheets: what would be a formula there, in a stranger's run, is text behind a ``'``."""
+    texts = {
+        str(name): frame[name].map({it: _no_formula(it) for it in frame[name].unique()}, na_action="ignore")
+        for name in frame.select_dtypes(exclude=["number", "bool"])
+        if any(_no_formula(it) is not it for it in frame[name].unique())
+    }
+    frame.assign(**texts).rename(columns=_no_formula).to_csv(file, index=False, header=header, lineterminator="\n")
+
+
+def _no_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def value_text(column: Column, value: Any) -> str:

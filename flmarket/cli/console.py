@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -76,14 +75,12 @@ def program() -> str:
     return "flmarket" if known else shlex.quote(called)
 
 
-def missing(sources: Sequence[Path], damaged: Sequence[str]) -> None:
-    """Report the runs below the sources that a command's result lacks.
+def missing(unfinished: Sequence[str], damaged: Sequence[str]) -> None:
+    """Report the runs that a command's result lacks, a line each.
 
     That runs which are not complete are left out is what commands promise; a damaged one that was is a failure.
     """
-    from scenarios.logs.finding import incomplete
-
-    for text in (*incomplete(sources), *damaged):
+    for text in (*unfinished, *damaged):
         note(text)
     if damaged:
         raise typer.Exit(1)

@@ -158,7 +158,7 @@ def _no_runs(command: str) -> str:
     from scenarios.running.options import RunOptions
 
     out = Path(RunOptions.out)
-    found = len(find_runs([out])) if out.is_dir() else 0
+    found = len(find_runs([out]).ended) if out.is_dir() else 0
     there = f"'flmarket {command} {out}' takes the {counted(found, 'run')} in {out}"
     return f"name runs, or a folder with runs in it; {there if found else f'there are none in {out}'}"
 

@@ -31,7 +31,7 @@ def print_results(
     console = stdout()
     measures = [measure for measure in MEASURES if measure.name in SHOWN]
     report = make_report(read_runs(run.directory for run in complete), measures=measures)
-    groups = {run.directory.path.parent: run.group for run in complete}
+    groups = {run.directory.folder / run.directory.path.parent.name: run.group for run in complete}
     draw(console, "\n".join(["Results (means over seeds)", *changes]), results_table(report, groups))
     if text := explained(report):
         console.print(text, highlight=False)

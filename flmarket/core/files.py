@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -182,9 +182,35 @@ def require_folder(path: Path) -> None:
     require_writable(path / "results")
 
 
-def find_below(folder: Path, name: str) -> list[Path]:
-    """Return the files of a name in a folder and at any depth below it, in the order of their paths.
+def walk(
+    sources: Iterable[Path],
+    unreadable: Callable[[OSError], object],  # called for each folder that may not be read, or link that leads nowhere
+) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Walk through folders and all that is below them, as ``os.walk`` does; each is passed through once.
 
-    Symbolic links to folders are not followed, and folders that may not be read are passed over.
+    Folders come in the order of their names, then links to folders, which are followed, but for those that lead up.
     """
-    return sorted(Path(here) / name for here, _, files in os.walk(folder) if name in files)
+    seen: set[tuple[int, int]] = set()
+    for source in sources:
+        above = {_identity(folder) for folder in source.resolve().parents}
+        for name, folders, files in os.walk(source, onerror=unreadable, followlinks=True):
+            here = Path(name)
+            if (identity := _identity(here)) in seen | above:
+                folders.clear()
+                continue
+            seen.add(identity)
+            folders.sort(key=lambda name, here=here: ((here / name).is_symlink(), name))  # type: ignore[misc]
+            for path in (here / name for name in sorted(files) if not name.startswith(".")):
+                if path.is_symlink() and not path.exists():
+                    unreadable(FileNotFoundError(errno.ENOENT, "it is a link that leads nowhere", str(path)))
+            yield here, folders, files
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def find_below(folder: Path, name: str) -> list[Path]:
+    """Return the files of a name in a folder and at any depth below it, in the order of their paths; see ``walk``."""
+    return sorted(here / name for here, _, files in walk([folder], lambda _: None) if name in files)

@@ -6,6 +6,7 @@ complete, and the digests of all files.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LO
 _MAYBE = CLIENTS.path(Path()).name  # one more, which only runs have whose clients are not truthful
 _RESULTS = {*(table.path(Path()).name for table in ALL_TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
+_HASHED = re.compile(r".+-[0-9a-f]{8}")
 
 
 Fresh = bool | Literal["changed"]
@@ -69,6 +71,12 @@ class RunDirectory:
         if problem := folder_problem(scenario) or folder_problem(policy):
             raise RunDirectoryError(problem)
         return cls(out / f"{scenario}-{digest}" / policy / f"seed-{seed:04d}")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all runs of its scenario, whatever links lead to the run, by the name that is no link."""
+        given = Path(os.path.abspath(self.path)).parent.parent  # noqa: PTH100 - the run may have moved to another disk
+        return (given if _HASHED.fullmatch(given.name) else self.path.resolve().parent.parent).resolve()
 
     @property
     def state(self) -> RunState:

@@ -1,16 +1,21 @@
 """The runs below some folders: complete ones, failed ones, and those that were interrupted."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from flmarket.core.files import find_below
+from flmarket.core.files import walk
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+
+RUN = re.compile(r"seed-[0-9]+")
+"""The name of a run's directory."""
 
 
 def require_directory(place: Path) -> None:
@@ -30,35 +35,50 @@ def require_directory(place: Path) -> None:
     raise InputError(f"{place}: no such directory" + (f"; did you mean {meant[0]}?" if meant else ""))
 
 
-def find_runs(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the run directories among and below the given directories, in the order of their paths."""
-    found: list[RunDirectory] = []
+@dataclass(frozen=True)
+class Found:
+    """The runs among and below some folders, in the order of their paths. Each is there once, whatever its names."""
+
+    ended: list[RunDirectory]  # complete or failed
+    begun: list[RunDirectory]  # and not ended
+    announced: list[RunDirectory]  # that a batch has not begun
+    unreadable: list[str]  # a sentence for each folder that may not be read: there may be runs in it
+
+
+def find_runs(sources: Iterable[Path]) -> Found:
+    """Return the runs among and below the given directories."""
+    sources, found = list(sources), Found([], [], [], [])
     for source in sources:
-        try:
-            require_directory(source)
-            found += (RunDirectory(path.parent) for path in find_below(source, META))
-        except OSError as error:
-            raise InputError(f"{source}: cannot be read: {error.strerror}") from error
-    return list(dict.fromkeys(found))
+        require_directory(source)
+    try:
+        walked = list(walk(sources, lambda error: found.unreadable.append(_unreadable(error))))
+    except OSError as error:
+        raise InputError(_unreadable(error)) from error
+    for here, _, files in sorted(walked):
+        if META in files:
+            found.ended.append(RunDirectory(here))
+        elif RUN.fullmatch(here.name):
+            (found.begun if SCENARIO in files else found.announced).append(RunDirectory(here))
+    return found
 
 
-def find_interrupted(sources: Iterable[Path]) -> list[RunDirectory]:
-    """Return the directories among and below the given ones of runs that have begun and not ended, by their paths."""
-    found = [path.parent for source in sources for path in find_below(source, SCENARIO)]
-    begun = [path for path in found if path.name.startswith("seed-") and not (path / META).exists()]
-    return [RunDirectory(path) for path in dict.fromkeys(begun)]
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename}: cannot be read: {error.strerror}"
 
 
 def complete_runs(
     sources: Iterable[Path],  # the directories
-    # called with a sentence for each run that is left out because a file of it is not what it was when the run ended.
-    # None: the first such run is an error.
+    # called with a sentence for each run that is left out because a file of it is not what it was when the run ended,
+    # or that may be in a folder that cannot be read. None: the first such run is an error.
     damaged: Callable[[str], None] | None = None,
 ) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths."""
-    sources = list(sources)
-    found, runs, problems = find_runs(sources), [], []
-    for run in found:
+    sources, runs = list(sources), []
+    found = find_runs(sources)
+    problems = list(found.unreadable)
+    if problems and damaged is None:
+        raise InputError(problems[0])
+    for run in found.ended:
         try:
             if run.state is RunState.COMPLETE:
                 run.require_whole(digests=False)
@@ -67,10 +87,10 @@ def complete_runs(
             if damaged is None:
                 raise
             problems.append(str(error))
+    if problems and not runs:
+        raise InputError(f"{problems[0]} ({counted(len(problems), 'run')} of this kind)")
     if not runs:
-        if problems:
-            raise InputError(f"{problems[0]} ({counted(len(problems), 'run')} of this kind)")
-        unfinished = [*found, *find_interrupted(sources)]
+        unfinished = [*found.ended, *found.begun]
         first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
         more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
         raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
@@ -80,17 +100,26 @@ def complete_runs(
     return runs
 
 
-def incomplete(sources: Iterable[Path]) -> list[str]:
-    """Return a line that counts the runs that failed or have not ended, and names the first; none if there are none.
+def unfinished(sources: Iterable[Path]) -> dict[Path, str]:
+    """Return why runs among and below the given directories have no results: they failed, or have not ended or begun.
 
-    Damaged runs are not counted: ``complete_runs`` names them. Errors as in ``find_runs``.
+    Damaged runs are not among them: ``complete_runs`` names those.
     """
-    sources, found = list(sources), []
-    for run in find_runs(sources):
+    found, why = find_runs(sources), {}
+    for run in found.ended:
         with suppress(RunDirectoryError):
             if run.state is not RunState.COMPLETE:
-                found.append(run)
-    found += find_interrupted(sources)
-    if not found:
-        return []
-    return [f"left out: {counted(len(found), 'run')} not complete, first {found[0].path}: {found[0].unfinished()}"]
+                why[run.path] = run.unfinished()
+    why |= {run.path: run.unfinished() for run in found.begun}
+    return why | {run.path: "not begun" for run in found.announced}
+
+
+def incomplete(unfinished: Mapping[Path, str]) -> list[str]:
+    """Return a line for each way in which runs are not complete, which counts them and names the first."""
+    kinds: dict[str, list[Path]] = defaultdict(list)
+    for path, why in unfinished.items():
+        kinds[why.partition(":")[0]].append(path)
+    return [
+        f"left out: {counted(len(paths), 'run')} not complete, first {paths[0]}: {unfinished[paths[0]]}"
+        for paths in kinds.values()
+    ]

@@ -95,6 +95,7 @@ def write_csv(session: Session, table: str, path: Path) -> int:
     """Write a table of the rounds so far, as ``flmarket export`` writes it for finished runs; return its rows."""
     import pandas as pd
 
+    from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.results.export import KEYS, sweep_text, with_identity
 
     assert session.scenario is not None  # noqa: S101 - a run that has rounds is known
@@ -104,7 +105,7 @@ def write_csv(session: Session, table: str, path: Path) -> int:
     frame = pd.read_csv(io.StringIO(text), names=ALL_TABLES[table].names, dtype=str, keep_default_na=False)
     with replacing_text(path) as file:
         whole = with_identity(identity, frame, clients.group_names() if clients.groups else None)
-        whole.to_csv(file, index=False, lineterminator="\n")
+        write_frame(whole, file)
     return len(frame)
 
 

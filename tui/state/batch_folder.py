@@ -1,19 +1,19 @@
 """A folder of runs as other processes fill it: what is there, how each run stands, how long all of them will take."""
 
-import os
-import re
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from flmarket.core.files import walk
 from scenarios.file.differences import alike, distinguishing, flattened, values_text
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
+from scenarios.logs.finding import RUN
 from scenarios.logs.run_state import RunState
 from tui.state.run_standing import QUIET, Standing, scenario_name, standing
 
@@ -22,8 +22,6 @@ DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SC
 FRESH = 60.0  # seconds after which an empty directory is not waited for, if nothing in the folder is being played
 
 LEAST = 2.0  # seconds of progress before a run has a pace of its own; until then it is that since it began
-
-_RUN = re.compile(r"seed-[0-9]+")
 
 
 class Values(NamedTuple):
@@ -164,20 +162,17 @@ def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
 
 def run_directories(folder: Path) -> list[Path]:
     """Return the run directories below a folder, in the order of their paths, and those that a batch will fill."""
-    return sorted(_below(folder, DEPTH))
+    found = []
 
+    def unreadable(error: OSError) -> None:
+        if error.filename == str(folder):
+            raise error
 
-def _below(folder: Path, depth: int) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    for name in names:
-        if _RUN.fullmatch(name):
-            yield folder / name
-        elif depth > 1 and not name.startswith("."):
-            try:
-                yield from _below(folder / name, depth - 1)
-            except (PermissionError, FileNotFoundError):
-                continue
+    for here, folders, _ in walk([folder], unreadable):
+        found += [here / name for name in folders if RUN.fullmatch(name)]
+        ends = len(here.relative_to(folder).parts) == DEPTH - 1
+        folders[:] = [] if ends else [name for name in folders if not (RUN.fullmatch(name) or name.startswith("."))]
+    return sorted(found)
 
 
 def read_values(path: Path) -> Values | None:

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from flmarket.analysis.log_frames import TableName, UnreadableError, having, in_units, read_table, written
+from flmarket.analysis.log_frames import TableName, UnreadableError, having, in_units, read_table, write_frame, written
 from flmarket.analysis.results.setting import settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
@@ -46,7 +46,7 @@ def export(
     fronts = fronts.map(sweep_text)
     for place, run in enumerate(tracked(runs, "runs")):
         frame = with_identity(fronts.iloc[[place]], written(read_table(run, table), table), groups[place])
-        frame.to_csv(target, index=False, header=place == 0, lineterminator="\n")
+        write_frame(frame, target, header=place == 0)
     return len(runs)
 
 
@@ -102,7 +102,7 @@ def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[st
     names = dict.fromkeys(key for setting in settings.values() for key in setting.differing)
     rows = []
     for run in runs:
-        meta, values = run.meta(), settings[run.path.parent.parent].differing
+        meta, values = run.meta(), settings[run.folder].differing
         row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
         row += [values.get(name, np.nan) for name in names]
         if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
@@ -112,7 +112,7 @@ def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[st
     grouped = any(it.groups for it in clients.values())
     groups = {folder: it.group_names() for folder, it in clients.items() if grouped}
     front = pd.DataFrame(rows, columns=[*KEYS, *names], dtype=object)
-    return front, [groups.get(run.path.parent.parent) for run in runs]
+    return front, [groups.get(run.folder) for run in runs]
 
 
 def with_identity(identity: pd.DataFrame, frame: pd.DataFrame, groups: Sequence[str] | None) -> pd.DataFrame:

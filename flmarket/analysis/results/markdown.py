@@ -1,5 +1,6 @@
 """A report's tables and words, as Markdown and as CSV; ``flmarket.analysis.results.page`` makes a page of them."""
 
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
@@ -28,14 +30,15 @@ DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "pr
 COLUMNS = (
     "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "bound",
     "baseline", "pairs", "difference", "difference_low", "difference_high", "difference_bound",
-    "probability_of_improvement", "p", "p_holm", "backend",
+    "probability_of_improvement", "p", "p_holm", "backend", "left_out",
 )  # fmt: skip
 
 
 def csv_text(report: Report) -> str:
     """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision.
 
-    ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it.
+    ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it;
+    ``left_out`` counts the runs of the policy that have no results.
     """
     found = {_key(row): row for row in report.differences}
     lines: list[list[object]] = []
@@ -49,8 +52,9 @@ def csv_text(report: Report) -> str:
             line += [difference.bound, difference.improvement, interval.p, difference.adjusted]
         else:
             line += [None] * 9
-        lines.append([*line, row.setting.backend.name])
-    return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
+        lines.append([*line, row.setting.backend.name, row.left_out])
+    write_frame(pd.DataFrame(lines, columns=list(COLUMNS), dtype=object), text := io.StringIO())
+    return text.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,8 @@ def _cell(row: Estimate) -> str:
 
 
 def _seeds(row: Estimate) -> str:
-    return str(row.seeds) if row.seeds == 1 or row.interval.known else f"{row.seeds} (no interval)"
+    count = f"{row.seeds} of {row.seeds + row.left_out}" if row.left_out else f"{row.seeds}"
+    return count if row.seeds == 1 or row.interval.known else f"{count} (no interval)"
 
 
 def _named(row: Estimate) -> str:

@@ -5,7 +5,7 @@ as its keys allow; differences are taken seed by seed. Intervals are t intervals
 The p-values of a table's differences are corrected for how many there are, by Holm's method.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
@@ -22,6 +22,7 @@ from learning.statistics.intervals import Interval, holm, mean_interval, paired_
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import values_text
 from scenarios.file.policy_choice import PolicyChoice
+from scenarios.logs.directory import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Estimate:
     seeds: int  # the number of runs
     interval: Interval  # the mean and its 95 % interval
     to_target: RoundsToTarget | None = None  # when the runs met the target, if that is the measure
+    left_out: int = 0  # the number of runs of the policy that failed, or have not ended or begun
 
     @property
     def ends(self) -> str:
@@ -108,15 +110,16 @@ class Group:
 
     runs: Sequence[RunResult]
     scores: Mapping[str, Mapping[str, Mapping[int, float]]]  # by measure, service and seed
+    left_out: int = 0  # see ``Estimate``
 
     @classmethod
-    def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure]) -> "Group":
+    def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure], left_out: int = 0) -> "Group":
         scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         for measure in measures:
             for run in runs:
                 for service, value in values(run, measure).items():
                     scores[measure.name][service][run.seed] = value
-        return cls(runs, scores)
+        return cls(runs, scores, left_out)
 
     @property
     def setting(self) -> Setting:
@@ -135,7 +138,8 @@ def estimates(group: Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
         for service, own in group.scores[measure.name].items():
             interval = mean_interval([*own.values()]).within(*measure.limits)
             met = to_target(group.runs, service) if measure is ROUNDS_TO_TARGET else None
-            yield Estimate(setting, policy, service, played[service], measure, len(own), interval, met)
+            seeds = len(own)
+            yield Estimate(setting, policy, service, played[service], measure, seeds, interval, met, group.left_out)
 
 
 def differences(
@@ -202,12 +206,14 @@ def make_report(
     runs: Sequence[RunResult],  # as ``run_results.read`` returns them
     baseline: str | None = None,  # the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``
     measures: Sequence[Measure] = MEASURES,
-    notes: Sequence[str] = (),  # shown below the tables, a line each
+    notes: Sequence[str] = (),  # shown in front of the tables, a line each
+    unfinished: Iterable[Path] = (),  # the directories of runs of the same batches that have no results
 ) -> Report:
     if baseline is not None and ":" in baseline:
         baseline = PolicyChoice.parse(baseline).label
+    left_out = Counter((run.folder, run.path.parent.name) for run in map(RunDirectory, unfinished))
     groups = {
-        (folder, policy): Group.of(own, measures)
+        (folder, policy): Group.of(own, measures, left_out[folder, policy])
         for folder, members in by_setting(runs).items()
         for policy, own in by_policy(members).items()
     }

@@ -198,7 +198,7 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     runs, found = list(runs), []
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
-        meta, setting = run.meta(), settings[run.path.parent.parent]
+        meta, setting = run.meta(), settings[run.folder]
         found.append(RunResult.of(setting, meta["policy"], meta["seed"], run, _rounds(run), Tables(run)))
     return found
 

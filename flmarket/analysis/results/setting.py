@@ -79,7 +79,7 @@ def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
     found: dict[Path, Setting] = {}
     flat: dict[Path, dict[str, Any]] = {}
     for run in runs:
-        folder = run.path.parent.parent
+        folder = run.folder
         if folder not in found:
             meta, scenario = run.meta(), scenario_of(run)
             found[folder] = Setting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])

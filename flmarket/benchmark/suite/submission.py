@@ -72,7 +72,7 @@ def read_all(places: Iterable[Path], suite: Suite) -> list[Submission]:
     if not paths:
         named = ", ".join(map(str, places))
         raise InputError(f"{named}: no submissions; `flmarket suite POLICY --out FOLDER` makes them")
-    return [read(path, suite) for path in dict.fromkeys(paths)]
+    return [read(path, suite) for path in {path.resolve(): path for path in paths}.values()]
 
 
 def continued(path: Path, submission: Submission, suite: Suite) -> Submission:

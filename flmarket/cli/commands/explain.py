@@ -20,6 +20,7 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Explain a service's round: the clients it wanted and got, its losses to rivals, and what it could have had."""
+    from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.verification.evidence import Logs
     from flmarket.analysis.what_if.explain import Explanation
     from flmarket.core.files import asked_for
@@ -33,7 +34,7 @@ def explain(
     found = Explanation(Logs.read_whole(RunDirectory(directory)), round_, service)
     if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         with asked_for(csv) as file:
-            found.table().to_csv(file, index=False, lineterminator="\n")
+            write_frame(found.table(), file)
     for sentence in found.sentences():
         result(sentence)
     if csv is not None:

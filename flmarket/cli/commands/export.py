@@ -30,6 +30,7 @@ def export(
     docs/logs.md describes the columns.
     """
     from flmarket.analysis.results.export import export, export_parquet
+    from scenarios.logs.finding import incomplete, unfinished
 
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
@@ -42,4 +43,4 @@ def export(
         count = export(runs, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
-    missing(runs, damaged)
+    missing(incomplete(unfinished(runs)), damaged)

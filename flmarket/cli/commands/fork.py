@@ -54,6 +54,7 @@ def fork(
     """
     from pandas import concat
 
+    from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.what_if.fork import fork as play
     from flmarket.core.files import asked_for
     from scenarios.logs.outside import require_place
@@ -73,7 +74,7 @@ def fork(
     if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         tables = {it.name: it.differences for it in forks}
         with asked_for(csv) as file:
-            concat(tables, names=["changes"]).droplevel(1).to_csv(file, lineterminator="\n")
+            write_frame(concat(tables, names=["changes"]).droplevel(1).reset_index(), file)
     for found in forks:
         _show(found, round_)
     if csv is not None:

@@ -51,11 +51,14 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
+    from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.results.markdown import csv_text, markdown
+    from flmarket.analysis.results.measures import MEASURES
     from flmarket.analysis.results.page import html_page
     from flmarket.analysis.results.report import make_report
     from flmarket.analysis.results.run_results import mixed, read, remarks, without_forks
     from flmarket.core.files import asked_for
+    from scenarios.logs.finding import incomplete, unfinished
     from scenarios.logs.outside import require_folder_place, require_place
 
     if bounds_csv is not None:
@@ -78,9 +81,11 @@ def report(
             limits = Bounds.read(found)
         if bounds_csv is not None:
             with asked_for(bounds_csv) as file:
-                limits.table(found).to_csv(file, index=False, lineterminator="\n")
+                write_frame(limits.table(found), file)
             note(f"{bounds_csv}: what services got and could have had, by round")
-    made = make_report(found, baseline, *(() if limits is None else (limits.measures, limits.left_out(found))))
+    without = unfinished(runs)
+    measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(found))
+    made = make_report(found, baseline, measures, notes, without)
     if figures is not None:
         from flmarket.analysis.figures.drawing import save
         from flmarket.analysis.figures.report_figures import figures as figures_of
@@ -88,7 +93,8 @@ def report(
         written = save(figures_of(found, made.baseline), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
-    whole = replace(made, notes=(*damaged, *made.notes))
+    not_complete = incomplete(without)
+    whole = replace(made, notes=(*not_complete, *damaged, *made.notes))
     if style is None and sys.stdout.isatty():
         _draw(whole, stdout())
     elif style == "html":
@@ -107,7 +113,7 @@ def report(
     if style == "csv":  # the other formats have room for it
         for text in (*remarks(found), *mixed(found), *made.notes):
             note(text)
-    missing(runs, damaged)
+    missing(not_complete, damaged)
 
 
 def _made_by(runs: "Sequence[RunResult]") -> list[str]:

@@ -27,13 +27,17 @@ def verify(
     Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
     or was interrupted.
     """
-    from scenarios.logs.finding import find_interrupted, find_runs
+    from scenarios.logs.finding import find_runs
 
     load_plugins(plugin)
-    found = [*find_runs(runs), *find_interrupted(runs)]
+    there = find_runs(runs)
+    found = [*there.ended, *there.begun]
     if not found:
-        raise InputError(f"no run in {', '.join(map(str, runs))}")
-    counts = Counter(_verify(run, again=rerun, apart=bool(plugin)) for run in found)
+        raise InputError("; ".join([f"no run in {', '.join(map(str, runs))}", *there.unreadable]))
+    for folder in there.unreadable:
+        result(f"{folder}: not checked")
+    counts = Counter({UNCHECKED: len(there.unreadable)})
+    counts.update(_verify(run, again=rerun, apart=bool(plugin)) for run in found)
     unchecked = counts[UNCHECKED] + counts[NOT_REPEATED]
     if len(found) > 1:
         valid = f"{counts[VALID] + counts[NOT_REPEATED]:,} of {len(found):,} runs are valid"

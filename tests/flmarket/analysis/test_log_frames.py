@@ -1,11 +1,13 @@
 """Tables as data frames: their types are the declared ones, and no word is mistaken for a missing value."""
 
+import csv
+import io
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from flmarket.analysis.log_frames import TableName, in_units, read_table, written
+from flmarket.analysis.log_frames import TableName, in_units, read_table, write_frame, written
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
 from flmarket.core.errors import InputError
@@ -65,3 +67,15 @@ def test_a_table_without_rows_is_an_empty_frame(run: Run, tmp_path: Path) -> Non
     (tmp_path / "offers.csv").write_text(TABLES["offers"].header + "1,a,x,1,1,1,1,1,1,1,1,1,1\n")
     with pytest.raises(InputError, match=r"offers\.csv: cannot be read: "):
         read_table(directory, "offers")
+
+
+def test_text_of_a_stranger_is_no_formula_of_a_spreadsheet_and_numbers_stay() -> None:
+    cells = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "-1.5", "+2", "-1e-05", "-.5", "a=b", ""]
+    frame = pd.DataFrame({"text": cells, "number": [-0.5] * len(cells), "=key": [None, *cells[1:]]})
+    write_frame(frame, file := io.StringIO())
+    found = list(csv.reader(io.StringIO(file.getvalue())))
+    kept = ["'=1+1", "'+cmd|' /C calc'!A0", "'-2+3", "'@SUM(1)", *cells[4:]]
+    assert found[0] == ["text", "number", "'=key"]
+    assert [row[0] for row in found[1:]] == kept
+    assert {row[1] for row in found[1:]} == {"-0.5"}
+    assert [row[2] for row in found[1:]] == ["", *kept[1:]]

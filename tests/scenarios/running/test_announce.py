@@ -5,7 +5,7 @@ import pytest
 from flmarket.core.errors import RunError
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.finding import find_interrupted, find_runs
+from scenarios.logs.finding import find_runs
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch
 from scenarios.running.options import RunOptions
@@ -26,7 +26,8 @@ def test_an_announced_run_is_absent_until_it_begins(tmp_path):
     place = RunDirectory(tmp_path / "small-0a0b0c0d" / "hqfa" / "seed-0000")
     place.announce()
     assert place.state is RunState.WAITING
-    assert find_runs([tmp_path]) == find_interrupted([tmp_path]) == []
+    found = find_runs([tmp_path])
+    assert (found.ended, found.begun, found.announced) == ([], [], [place])
     place.prepare("rounds = 1\n")
     assert place.state is RunState.INCOMPLETE
 

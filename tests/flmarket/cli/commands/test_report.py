@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flmarket import read as flmarket_read
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.cli.commands.report import _draw
@@ -209,10 +210,31 @@ def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Pa
     assert "rounds.csv: is damaged: it has 60 bytes" in done.stderr
 
 
-def test_runs_that_are_not_complete_are_counted(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+@pytest.mark.parametrize("style", ["md", "html", "tex", "csv"])
+def test_runs_that_are_not_complete_are_counted_wherever_the_others_are(
+    style: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+) -> None:
+    """A mean over those that survived would pass for one over all."""
     shutil.copytree(batch / "runs", tmp_path / "runs")
-    sorted(tmp_path.rglob("meta.json"))[0].unlink()
-    done = flmarket("report", "runs", cwd=tmp_path)
+    [first, *_] = sorted(tmp_path.rglob("meta.json"))
+    first.unlink()
+    done = flmarket("report", "runs", "--format", style, cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr.startswith("left out: 1 run not complete, first runs/")
-    assert done.stderr.endswith("seed-0000: interrupted, or still being played\n")
+    told = f"left out: 1 run not complete, first {first.parent.relative_to(tmp_path)}: interrupted"
+    assert told in done.stderr
+    if style == "csv":
+        rows = csv.DictReader(io.StringIO(done.stdout))
+        assert {(row["policy"], row["left_out"]) for row in rows} == {("lcfa", "1"), ("random", "0")}
+    else:
+        assert told in done.stdout.replace(r"\_", "_")
+        assert re.search(r"\b1 of 2\b", done.stdout)
+
+
+def test_python_warns_of_runs_that_are_not_complete_and_says_why(batch: Path, tmp_path: Path) -> None:
+    shutil.copytree(batch / "runs", tmp_path / "runs")
+    [first, *_] = sorted(tmp_path.rglob("meta.json"))
+    first.unlink()
+    with pytest.warns(UserWarning, match="left out: 1 run not complete, first .*: interrupted"):
+        found = flmarket_read(tmp_path / "runs")
+    assert found.failed == {first.parent: "interrupted, or still being played"}
+    assert "; 1 not complete>" in repr(found)
