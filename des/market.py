@@ -128,15 +128,22 @@ class Market:
     def state(self) -> dict[str, Any]:
         """Return what the market needs to continue from here, as plain data. The federation keeps its own state.
 
+        A round that is open is opened again by whoever continues.
+
         Raises:
-            MarketError: a round is open.
+            MarketError: services have offered in the open round.
         """
-        self._require_closed()
+        if self._current is not None and self._current.offers:
+            self._require_closed()
+        ledger = self.ledger.state()
+        for account in ledger["accounts"].values():  # is granted again
+            account["granted"] -= account["free"]
+            account["free"] = 0
         return {
             "round": self.round,
             "now": self.now,
             "services": {name: state.plain() for name, state in zip(self._names, self.states, strict=True)},
-            "ledger": self.ledger.state(),
+            "ledger": ledger,
             "mechanism": self._platform.state(),
             "behaviour": self._population.state(),
         }

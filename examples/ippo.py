@@ -139,10 +139,10 @@ def train(
                 choice, price, available = actor(now)
                 wanted, payment = choice.sample() * available, price.sample()
                 log, value = actor.log_probability(now, wanted, payment)[0], critic(rows(now))[:, 0]
-            seen, _, terminated, truncated, infos = env.step(encode(wanted, payment))
+            seen, *_, infos = env.step(encode(wanted, payment))
             # What a round adds to -log(1 - accuracy); the market's reward, Omega^accuracy, mostly shows earlier rounds.
             reward = torch.from_numpy(np.where(acting, log_error(before) - log_error(infos["accuracy"]), 0.0)).float()
-            ends = torch.from_numpy(terminated | truncated)
+            ends = torch.from_numpy(acting & ~infos["acting"])  # a service may leave before its market ends
             batch.append((now, rows(now), wanted, payment, log, value, reward, ends, torch.from_numpy(acting)))
         now, critics, wanted, payment, log, value, reward, ends, acting = (
             torch.stack(part) for part in zip(*batch, strict=True)

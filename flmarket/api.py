@@ -180,6 +180,7 @@ def parallel_env(
     seed: int = 0,
     *,
     flat: bool = False,
+    padded: bool = False,
     gamma: float = 0.95,
     payment_limit: float = 2.0,
     workers: int = 1,
@@ -190,6 +191,8 @@ def parallel_env(
         scenario: without a sweep.
         seed: decides the seeds of the episodes; ``reset(seed=s)`` plays the market of seed s.
         flat: whether observations and actions are one Box each instead of Dicts.
+        padded: whether services that have left, or have not arrived, stay agents until the market ends: for libraries
+            that want the same agents in every step. No action of theirs is looked at, and their reward is 0.
         gamma: discount factor of the absorbing reward, in (0, 1]; the paper's is 0.95.
         payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
         workers: training threads; results do not depend on it.
@@ -202,7 +205,7 @@ def parallel_env(
     from scenarios.build import market_factory
 
     factory = market_factory(_scenario(scenario), workers=workers)
-    return MarketEnv(factory, seed=seed, flat=flat, gamma=gamma, payment_limit=payment_limit)
+    return MarketEnv(factory, seed=seed, flat=flat, padded=padded, gamma=gamma, payment_limit=payment_limit)
 
 
 @in_python()

@@ -74,6 +74,16 @@ def bounds(population: Population, schedule: Schedule, services: Sequence[Servic
     }
 
 
+def memory(player: Any) -> dict[str, Any]:
+    """Return all that a policy, mechanism or behaviour holds, but for what is known of its own market."""
+    return {name: value for name, value in vars(player).items() if not isinstance(value, PolicyContext)}
+
+
+def remember(player: Any, held: Mapping[str, Any]) -> None:
+    """Let a policy, mechanism or behaviour hold what ``memory`` returned of another one."""
+    player.__dict__.update(held)
+
+
 def own_first(rows: FloatArray, m: int) -> FloatArray:
     """Return rows [M, ...] with a service's own row first, the others in their order."""
     return np.concatenate([rows[m : m + 1], rows[:m], rows[m + 1 :]])

@@ -7,7 +7,7 @@ So a runner seats a new one before the round that it begins in (``Seats``); who 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from des.behaviours.behaviour import Behaviour
 from des.behaviours.behaviour import create as create_behaviour
@@ -48,6 +48,12 @@ class Shelf:
     def __init__(self, loader: Callable[[str], Dataset] = load) -> None:
         self._loader = loader
         self._loaded: dict[str, Dataset] = {}
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # data sets are read-only
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shelf, (self._loader,)  # a pickle does not carry images
 
     def get(self, name: str) -> Dataset:
         """Return a data set, loading it the first time it is asked for."""
@@ -393,12 +399,11 @@ def market_factory(
     """Return what makes the scenario's market from a seed. Close each market when done with it."""
     require_no_new_players(scenario, "an environment")
     require_one_point(scenario, "an environment plays", 'load it with {"sweep": {}, "runs": []} and a value for each')
-    shelf = shelf or Shelf()
+    return partial(_market, scenario, shelf or Shelf(), workers)
 
-    def make(seed: int) -> Market:
-        return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
 
-    return make
+def _market(scenario: Scenario, shelf: Shelf, workers: int, seed: int) -> Market:
+    return build_market(scenario, seed, build_federation(scenario, seed, shelf, workers=workers))
 
 
 def entrant(services: Sequence[Service]) -> Entrant:

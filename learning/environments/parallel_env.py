@@ -4,10 +4,12 @@ Spaces are described in ``learning.environments.spaces``, over-budget actions in
 Needs the extra ``rl``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from des.log_records import RoundReport
@@ -15,10 +17,11 @@ from des.market import Market
 from des.money import MICRO
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream
+from fl.arrays import Float32Array
 from learning.environments.limits import require_in_range, require_one_offer
 from learning.environments.projection import ActionError
 from learning.environments.spaces import Codec, DictCodec, FlatCodec
-from learning.seats import MarketFactory, bounds_of
+from learning.seats import MarketFactory, bounds_of, memory, remember
 
 Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 
@@ -38,10 +41,16 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
 
     An agent's last observation shows the data and bids that a next round would bring.
 
+    Padded, all services are agents until the market ends, as in ``vector_env``: of one that has left, or has not
+    arrived, no action is looked at, and the reward is 0. All end together, those terminated that had left before.
+
+    Copies and pickles, of which each makes its market again by the factory and continues from where this one is, share
+    nothing with it.
+
     Attributes:
         possible_agents: names of all services, in the scenario's order.
-        agents: names of those that take part now: not of those that have left, or have not arrived.
-        observed: what each of them observes in the open round.
+        agents: names of those that take part now, not of those that have left, or have not arrived; padded, of all.
+        observed: what each service that takes part observes in the open round.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "flmarket_v0", "render_modes": [], "is_parallelizable": True}
@@ -55,15 +64,18 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         gamma: float = 0.95,
         payment_limit: float = 2.0,
         flat: bool = False,
+        padded: bool = False,
     ) -> None:
         """Create the environment; ``reset`` starts an episode.
 
         Args:
             factory: makes each episode's market. All its markets have the same services and clients.
-            seed: the episodes' seeds are drawn from it, until ``reset`` is given another one.
+            seed: the episodes' seeds are drawn from it, until ``reset`` is given another one; so are actions that the
+                spaces sample, until these are seeded.
             gamma: discount factor of the absorbing reward, in (0, 1]. The paper's is 0.95.
             payment_limit: highest payment that an agent can offer, in units of the bid; above 1.
             flat: whether observations and actions are one Box each (``FlatCodec``) instead of Dicts.
+            padded: whether services that have left, or have not arrived, are agents, too.
 
         Raises:
             ValueError: gamma or payment_limit is out of range, or the market's mechanism is not one whose rounds are
@@ -71,8 +83,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """
         require_in_range(gamma, payment_limit)
         self._factory = factory
-        self._gamma = gamma
+        self._gamma, self._padded = gamma, padded
         self._seed, self._episode = seed, 0
+        self._played = seed
         self._market: Market = factory(seed)
         require_one_offer(self._market)
         self.possible_agents = [spec.name for spec in self._market.services]
@@ -81,7 +94,27 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         self._codecs: dict[str, Codec] = {
             name: codec(bounds_of(self._market, m), payment_limit) for m, name in enumerate(self.possible_agents)
         }
+        for name, own in self._codecs.items():  # nobody else can seed those of services that arrive later
+            own.action_space.seed(int(stream(seed, "sampled actions", name).integers(2**31)))
+        self._flat = [FlatCodec(it.bounds, payment_limit) for it in self._codecs.values()]
         self.observed: Mapping[str, Observation] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy continues from, as a run does from a checkpoint."""
+        market = self._market
+        noted = [memory(it) for it in (market.mechanism, market.population.spec.behaviour)]
+        own = {name: value for name, value in vars(self).items() if name not in ("_market", "observed")}
+        return own | {"_checkpoint": (market.state(), market.federation.state(), noted)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        of_market, of_federation, noted = state.pop("_checkpoint")
+        self.__dict__.update(state)
+        market = self._market = self._factory(self._played)
+        market.federation.restore(of_federation)
+        market.restore(of_market)
+        for it, values in zip((market.mechanism, market.population.spec.behaviour), noted, strict=True):
+            remember(it, values)
+        self.observed = market.open_round() if self.agents else {}
 
     @property
     def market(self) -> Market:
@@ -96,6 +129,17 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Return the space of an agent's actions, always the same object."""
         return self._codecs[agent].action_space
 
+    @cached_property
+    def state_space(self) -> Any:
+        """The space of ``state``: a Box from 0 to 1."""
+        return spaces.Box(0.0, 1.0, (sum(it.observation_space.shape[0] for it in self._flat),), np.float32)
+
+    def state(self) -> Float32Array:
+        """Return what all services observe, one after another, each as with ``flat``: for critics that see them all."""
+        return np.concatenate(
+            [codec.encode(self._seen(name)) for name, codec in zip(self.possible_agents, self._flat, strict=True)]
+        )
+
     def reset(
         self,
         seed: int | None = None,
@@ -109,7 +153,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             options: ignored.
 
         Returns:
-            The agents' observations, and an empty info for each.
+            The agents' observations, and an empty info for each; padded, an info as that of ``step``.
         """
         if seed is not None:
             self._seed, self._episode = seed, 0
@@ -117,26 +161,32 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             self._episode += 1
             seed = int(stream(self._seed, "episode", self._episode).integers(2**31))
         self._market.close()
-        self._market = self._factory(seed)
+        self._played, self._market = seed, self._factory(seed)
         self._open()
-        return self._observations(self.agents), {name: {} for name in self.agents}
+        return self._observations(self.agents), self._infos(self.agents)
 
     def step(self, actions: Mapping[str, Any]) -> Step:
         """Play a round with every agent's action.
+
+        Actions of services that do not take part are not looked at; after the end, all that is returned is empty.
 
         Returns:
             Observations, rewards, terminations, truncations and infos of all agents that acted; those that arrive with
             the next round observe it, with a reward of 0. An info of an agent that acted holds
             ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
-            clients were left out: offline ones, and those that did not fit into the budget.
+            clients were left out: offline ones, and those that did not fit into the budget. Padded, all infos hold
+            these, and ``acting``, whether the service takes part in the next round.
 
         Raises:
-            ActionError: an action is not in its space, or there is not exactly one from each of ``agents``.
+            ActionError: an action is not in its space, there is none from a service that takes part or one from who is
+                no service, or no episode has begun.
             Diverged: a model's training diverged.
         """
+        if self._market.finished:
+            return {}, {}, {}, {}, {}
         self._require_agents(actions)
         offers, dropped = {}, {}
-        for name in self.agents:
+        for name in self.observed:
             offers[name], dropped[name] = self.offer(name, actions[name])
         step, _ = self.step_offers(offers)
         for name, count in dropped.items():
@@ -159,47 +209,34 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Play a round with offers, which are checked, not projected; return the step and the market's own report.
 
         Raises:
-            ActionError: there is not exactly one offer from each of ``agents``.
+            ActionError: there is no offer from a service that takes part, or the episode is over or has not begun.
             OfferError: an offer breaks a constraint.
             Diverged: a model's training diverged.
         """
         self._require_agents(offers)
-        acted = self.agents
-        report = self._market.close_round(offers)
+        acted = list(self.observed)
+        report = self._market.close_round({name: offers[name] for name in acted})
         self._open()
-        outcome = report.feedback
-        terminated = {name: outcome[name].status is Status.REACHED for name in acted}
-        truncated = {name: not terminated[name] and report.round >= self._market.rounds for name in acted}
-        rewards = {
-            name: outcome[name].reward * (self._remaining(report.round) if terminated[name] else 1.0) for name in acted
-        }
-        infos = {
-            row.service: {
-                "round": report.round,
-                "accuracy": row.accuracy,
-                "wanted": row.wanted,
-                "served": row.served,
-                "spent": row.spent / MICRO,
-            }
-            for row in report.services
-            if row.service in outcome
-        }
-        new = [name for name in self.agents if name not in acted]
-        for name in new:
-            rewards[name], terminated[name], truncated[name], infos[name] = 0.0, False, False, {}
-        return (self._observations([*acted, *new]), rewards, terminated, truncated, infos), report
+        shown = self.possible_agents if self._padded else list(dict.fromkeys([*acted, *self.agents]))
+        reached = [name for name in acted if report.feedback[name].status is Status.REACHED]
+        truncated = {name: name not in self.agents and name in acted and name not in reached for name in shown}
+        terminated = {name: name not in self.agents and not truncated[name] for name in shown}
+        rewards = {name: report.feedback[name].reward if name in acted else 0.0 for name in shown}
+        for name in reached:
+            rewards[name] *= self._remaining(report.round)
+        return (self._observations(shown), rewards, terminated, truncated, self._infos(shown, report)), report
 
     def close(self) -> None:
         """Release the market's training workers."""
         self._market.close()
 
     def _open(self) -> None:
-        """Open the next round, if there is one; those in which no service takes part are over at once."""
+        """Open the next round, if there is one. Rounds in which no service takes part pass at once, unless padded."""
         self.observed = {} if self._market.finished else self._market.open_round()
-        while not self.observed and not self._market.finished:
+        while not (self.observed or self._market.finished or self._padded):
             self._market.close_round()
             self.observed = {} if self._market.finished else self._market.open_round()
-        self.agents = list(self.observed)
+        self.agents = [] if self._market.finished else list(self.possible_agents if self._padded else self.observed)
 
     def _remaining(self, round_: int) -> float:
         """Return 1 + gamma + ... + gamma^(N - n)."""
@@ -208,11 +245,35 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
     def _require_agents(self, given: Mapping[str, Any]) -> None:
         if not self.agents:
             raise ActionError("the episode is over or has not begun; call reset()")
-        if set(given) != set(self.agents):
-            raise ActionError(f"actions must come from {sorted(self.agents)}, not from {sorted(given)}")
+        if not set(self.observed) <= set(given) <= set(self.possible_agents):
+            raise ActionError(f"actions must come from {sorted(self.observed)}, not from {sorted(given)}")
 
-    def _observations(self, names: list[str]) -> dict[str, Any]:
-        return {name: self._codecs[name].encode(self.observed.get(name) or self._next(name)) for name in names}
+    def _infos(self, names: Iterable[str], report: RoundReport | None = None) -> dict[str, dict[str, Any]]:
+        """Return the infos of services after a round, or before the first one."""
+        infos: dict[str, dict[str, Any]] = {name: {} for name in names}
+        if self._padded:
+            nothing = {"wanted": 0, "served": 0, "spent": 0.0, "dropped": 0}
+            for name, state in zip(self.possible_agents, self._market.states, strict=True):
+                now = {"round": self._market.round, "accuracy": state.accuracy, "acting": name in self.observed}
+                infos[name] = now | nothing
+        if report is None:
+            return infos
+        for row in report.services:
+            if row.service in report.feedback:
+                infos[row.service] |= {
+                    "round": report.round,
+                    "accuracy": row.accuracy,
+                    "wanted": row.wanted,
+                    "served": row.served,
+                    "spent": row.spent / MICRO,
+                }
+        return infos
+
+    def _observations(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: self._codecs[name].encode(self._seen(name)) for name in names}
+
+    def _seen(self, name: str) -> Observation:
+        return self.observed.get(name) or self._next(name)
 
     def _next(self, name: str) -> Observation:
         """Return what a service that takes no further part would observe in the next round."""

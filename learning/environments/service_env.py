@@ -5,6 +5,7 @@ extra ``rl``.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -16,7 +17,34 @@ from learning.environments.parallel_env import MarketEnv, Step
 from learning.environments.projection import ActionError
 from learning.episode import decide, learn
 from learning.policy import Policy
-from learning.seats import MarketFactory, seat
+from learning.seats import MarketFactory, memory, remember, seat
+
+
+@dataclass
+class Rivals:
+    """Makes markets in which a service's rivals are seated, the policies of each anew."""
+
+    factory: MarketFactory
+    service: str
+    names: Mapping[str, str]  # the policies' names, by service
+    options: Mapping[str, Mapping[str, Any]] | None
+    policies: dict[str, Policy] = field(default_factory=dict)  # of the last market, by service
+
+    def __call__(self, seed: int) -> Market:
+        """Return the market of a seed."""
+        market = self.factory(seed)
+        found = {spec.name for spec in market.services}
+        if self.service in self.names or found != {self.service, *self.names}:
+            market.close()
+            raise ValueError(
+                f"the market's services are {sorted(found)}, not {self.service!r} and the rivals {sorted(self.names)}"
+            )
+        self.policies = seat(market, self.names, self.options)
+        return market
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the policies: a copied environment makes its market again, which creates them."""
+        return vars(self) | {"policies": {}}
 
 
 class ServiceEnv(gymnasium.Env[Any, Any]):
@@ -57,23 +85,20 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
             OptionsError: a policy does not take its options.
         """
         self._service = service
-        self._rivals = dict(rivals)
-        self._policies: dict[str, Policy] = {}
-
-        def seated(seed: int) -> Market:
-            market = factory(seed)
-            names = {spec.name for spec in market.services}
-            if service in rivals or names != {service, *rivals}:
-                market.close()
-                raise ValueError(
-                    f"the market's services are {sorted(names)}, not {service!r} and the rivals {sorted(rivals)}"
-                )
-            self._policies = seat(market, rivals, rival_options)
-            return market
-
-        self._env = MarketEnv(seated, seed=seed, gamma=gamma, payment_limit=payment_limit, flat=flat)
+        self._rivals = Rivals(factory, service, dict(rivals), rival_options)
+        self._env = MarketEnv(self._rivals, seed=seed, gamma=gamma, payment_limit=payment_limit, flat=flat)
         self.observation_space = self._env.observation_space(service)
         self.action_space = self._env.action_space(service)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy continues from; see ``MarketEnv``."""
+        return vars(self) | {"_memories": [memory(policy) for policy in self._rivals.policies.values()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        memories = state.pop("_memories")
+        vars(self).update(state)
+        for policy, values in zip(self._rivals.policies.values(), memories, strict=True):
+            remember(policy, values)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; see ``MarketEnv.reset``."""
@@ -102,10 +127,11 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
 
     def _play(self, own: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
         """Play a round with the service's offer, if it takes part, and its rivals'."""
-        decisions = decide(self._policies, self._rivals, self._env.observed, own)
+        policies, labels = self._rivals.policies, self._rivals.names
+        decisions = decide(policies, labels, self._env.observed, own)
         offers = {rival: decision.offer for rival, decision in decisions.items()}
         step, report = self._env.step_offers({**offers, **own})
-        learn(self._policies, self._rivals, decisions, report)
+        learn(policies, labels, decisions, report)
         return step, report
 
     def close(self) -> None:

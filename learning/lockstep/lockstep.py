@@ -71,7 +71,7 @@ class Lockstep:
         if len(factories) != len(seeds) or not factories:
             raise ValueError(f"one seed for each market: {len(factories)} markets, {len(seeds)} seeds")
         kinds = list({id(factory): factory for factory in factories}.values())
-        self.kinds = MarketKinds([make(0) for make in kinds], [kinds.index(factory) for factory in factories])
+        self.kinds = MarketKinds(kinds, [kinds.index(factory) for factory in factories])
         b, m = len(factories), self.kinds.services
         self._worlds = Worlds(self.kinds)
         self._clearings = Clearings(self.kinds)

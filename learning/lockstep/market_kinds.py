@@ -12,6 +12,7 @@ from des.service import ServiceSpec
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from flmarket.core.errors import InputError
+from learning.seats import MarketFactory
 
 ENDLESS = 2**62  # in the place of a budget for the whole run, where there is none; micro-units
 
@@ -25,7 +26,9 @@ class LockstepError(InputError):
 class MarketKinds:
     """B markets of T kinds. Indices: b markets, m services, c clients."""
 
-    def __init__(self, markets: Sequence[Market], of: Sequence[int]) -> None:
+    def __init__(self, factories: Sequence[MarketFactory], of: Sequence[int]) -> None:
+        self._factories = tuple(factories)
+        markets = [make(0) for make in factories]
         self.curves = [curves_of(market) for market in markets]  # [T] the learning curves of its services, by name
         self.markets = tuple(markets)  # [T] one market of each kind, with seed 0, never played
         self.of = np.array(of, dtype=np.int64)  # [B] the kind of each market
@@ -44,6 +47,9 @@ class MarketKinds:
             lambda spec: ENDLESS if spec.total_budget is None else spec.total_budget, absent=ENDLESS
         )
         self._tabulate_conditions()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MarketKinds, (self._factories, self.of.tolist())  # markets cannot be copied
 
     def per_service(
         self,

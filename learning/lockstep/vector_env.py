@@ -1,7 +1,7 @@
 """Markets in lockstep as a Gymnasium ``VectorEnv``: every service of every market is one of its environments.
 
-Each market is what ``learning.environments.parallel_env.MarketEnv(factory, seed=seed + b, flat=True)`` is, to the last
-bit. Needs the extra ``rl``.
+Each market is what ``learning.environments.parallel_env.MarketEnv(factory, seed=seed + b, flat=True, padded=True)`` is,
+to the last bit. Needs the extra ``rl``.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,9 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         observations, infos = env.reset(seed=0)        # [256 * M, F]
         observations, rewards, terminations, truncations, infos = env.step(actions)    # [256 * M, 2 C]
 
-    Rewards and ends are those of ``MarketEnv``. A service that has left, or has not arrived, does not act: its action
-    is not looked at, its reward is 0, and ``infos["acting"]`` is False, until its market begins again. That happens in
-    the step after the one in which the market ended (``AutoresetMode.NEXT_STEP``), whatever the actions. A round in
-    which none of a market's services takes part is a step like the others, while ``MarketEnv`` skips it.
+    Rewards and ends are those of ``MarketEnv``, padded. A service that has left, or has not arrived, does not act: its
+    action is not looked at, its reward is 0, and ``infos["acting"]`` is False. All rows of a market end with it, and
+    begin again in the next step, whatever the actions (``AutoresetMode.NEXT_STEP``).
 
     Attributes:
         markets: the markets in lockstep, for scripts that read them.
@@ -82,22 +81,33 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         most = int(kinds.rounds.max())
         self._absorbing = np.array([float((gamma ** np.arange(left + 1)).sum()) for left in range(most + 1)])
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Float32Array, Infos]:
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Float32Array, Infos]:
         """Start an episode in every market.
 
         Args:
-            seed: market ``b`` plays the seed ``seed + b``. Without it, each market draws another one.
+            seed: market ``b`` plays the seed ``seed + b``, or ``seed[b]`` of a list. Without one, a market draws
+                another one.
             options: ignored.
 
         Returns:
             [B * M, F] what each service observes; and which rows act.
+
+        Raises:
+            ValueError: there is not one seed for each market.
         """
         count = self._shape[0]
-        if seed is not None:
-            self._base, self._episodes = [seed + b for b in range(count)], [0] * count
-            seeds = list(self._base)
+        if isinstance(seed, Sequence | np.ndarray):
+            given = [own if own is None else int(own) for own in seed]
         else:
-            seeds = [self._next_seed(b) for b in range(count)]
+            given = [seed if seed is None else seed + b for b in range(count)]
+        if len(given) != count:
+            raise ValueError(f"seed must be a number, or one for each of the {count} markets, not {len(given)} numbers")
+        for b, own in enumerate(given):
+            if own is not None:
+                self._base[b], self._episodes[b] = own, 0
+        seeds = [self._next_seed(b) if own is None else own for b, own in enumerate(given)]
         self.markets.reset(range(count), seeds)
         return self._open(), {"acting": self.acting.copy()}
 
@@ -125,11 +135,13 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         over = ~view.playing
         closed = self.markets.play(offers)
         rewards = np.where(view.asked, closed.reward, 0.0)
-        terminated = view.asked & (closed.status == REACHED)
-        left = self.markets.kinds.rounds - closed.round
-        truncated = view.asked & ~terminated & (left <= 0)[:, None]
-        if terminated.any():
-            rewards[terminated] *= np.broadcast_to(self._absorbing[np.maximum(left, 0), None], self._shape)[terminated]
+        reached = view.asked & (closed.status == REACHED)
+        if reached.any():
+            left = np.maximum(self.markets.kinds.rounds - closed.round, 0)
+            rewards[reached] *= np.broadcast_to(self._absorbing[left, None], self._shape)[reached]
+        ends = (view.playing & self.markets.finished)[:, None]
+        truncated = ends & view.asked & ~reached
+        terminated = ends & ~truncated
         infos: Infos = {
             "round": np.repeat(np.where(over, 0, closed.round), self._shape[1]),
             "accuracy": self.markets.curves.accuracy.ravel().copy(),

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -32,9 +33,9 @@ def flat(request):
 def make_env(make_market):
     """``make_env(rounds=3, ...)``: an environment over markets like ``make_market`` makes."""
 
-    def make(names=("alpha", "beta", "gamma"), *, gamma=0.95, payment_limit=2.0, flat=False, **market):
+    def make(names=("alpha", "beta", "gamma"), *, gamma=0.95, payment_limit=2.0, flat=False, padded=False, **market):
         factory = lambda seed: make_market(names, seed=seed, **market)  # noqa: E731
-        return MarketEnv(factory, gamma=gamma, payment_limit=payment_limit, flat=flat)
+        return MarketEnv(factory, gamma=gamma, payment_limit=payment_limit, flat=flat, padded=padded)
 
     return make
 
@@ -239,12 +240,61 @@ def test_actions_must_come_from_all_agents_in_an_episode(make_env):
     with pytest.raises(ActionError, match=r"call reset\(\)"):
         env.step({})
     env.reset(seed=1)
-    with pytest.raises(ActionError, match=r"must come from \['alpha', 'beta', 'gamma'\], not from \['alpha'\]"):
-        env.step({"alpha": nobody()})
+    for given in (["alpha"], ["alpha", "beta", "gamma", "delta"]):
+        with pytest.raises(ActionError, match=r"must come from \['alpha', 'beta', 'gamma'\], not from \['alpha'"):
+            env.step(dict.fromkeys(given, nobody()))
     env.step(dict.fromkeys(env.agents, nobody()))
     assert env.agents == []
-    with pytest.raises(ActionError, match=r"call reset\(\)"):
-        env.step({"alpha": nobody()})
+
+
+def test_after_the_end_steps_are_empty_and_actions_of_who_has_left_are_not_looked_at(make_env):
+    """As in PettingZoo's own environments, which wrappers such as SuperSuit's black_death rely on."""
+    env = make_env(["alpha", "beta"], targets={"alpha": 0.09}, rounds=2)
+    env.reset(seed=1)
+    env.step({"alpha": nobody(), "beta": nobody()})
+    assert set(env.step({"alpha": None, "beta": nobody()})[0]) == {"beta"}
+    for actions in ({}, {"alpha": nobody(), "beta": nobody()}):
+        assert env.step(actions) == ({}, {}, {}, {}, {})
+    assert env.reset(seed=1)[0].keys() == {"alpha", "beta"}
+
+
+def test_padded_services_stay_agents_until_the_market_ends(make_env, make_market):
+    late = replace(make_market(["late"]).services[0], arrival=3, target_accuracy=0.99)
+    env = make_env(["alpha", late], targets={"alpha": 0.09}, rounds=4, padded=True, gamma=0.5)
+    observations, infos = env.reset(seed=1)
+    played = [(observations, {}, {}, {}, infos)]
+    while env.agents:
+        assert env.agents == ["alpha", "late"]
+        played.append(env.step(dict.fromkeys(env.agents, nobody())))
+    observations, rewards, terminated, truncated, infos = zip(*played, strict=True)
+    assert [[info["acting"] for info in own.values()] for own in infos] == [
+        [True, False],
+        [False, False],
+        [False, True],  # arrives in round 3
+        [False, True],
+        [False, False],
+    ]
+    assert all(own["alpha"].keys() == own["late"].keys() == infos[0]["alpha"].keys() for own in infos)
+    assert [own["late"]["round"] for own in infos] == [0, 1, 2, 3, 4]
+    assert rewards[1] == {"alpha": pytest.approx(100**0.09 * 1.875), "late": 0.0}
+    assert rewards[2] == {"alpha": 0.0, "late": 0.0}
+    assert rewards[3] == rewards[4] == {"alpha": 0.0, "late": pytest.approx(100**0.1)}
+    assert not any(any((own | other).values()) for own, other in zip(terminated[1:4], truncated[1:4], strict=True))
+    assert (terminated[4], truncated[4]) == ({"alpha": True, "late": False}, {"alpha": False, "late": True})
+    assert all(env.observation_space(name).contains(seen) for own in observations for name, seen in own.items())
+    assert [(own["alpha"]["bids"][0] > 0).all() for own in observations] == [True, False, False, False, False]
+
+
+def test_the_state_is_what_all_services_observe(make_env, flat):
+    env, one = make_env(flat=flat), make_env(flat=True)
+    env.reset(seed=3)
+    observations, _ = one.reset(seed=3)
+    while env.agents:
+        assert env.state_space.contains(env.state())
+        np.testing.assert_array_equal(env.state(), np.concatenate(list(observations.values())))
+        env.step(dict.fromkeys(env.agents, nobody() if not flat else np.zeros(40)))
+        observations, *_ = one.step(dict.fromkeys(one.agents, np.zeros(40)))
+    np.testing.assert_array_equal(env.state(), np.concatenate(list(observations.values())))
 
 
 def test_offers_are_checked_and_not_projected(make_env):

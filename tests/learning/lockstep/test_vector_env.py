@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pettingzoo")
 
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import NormalizeObservation, NormalizeReward, RecordEpisodeStatistics
 
 from flmarket.api import vector_env
 from learning.environments.parallel_env import MarketEnv
@@ -41,7 +42,7 @@ class Alone:
     """The environments that the rows of a ``VectorMarketEnv`` are compared with."""
 
     def __init__(self, factories: list[MarketFactory], seed: int) -> None:
-        self.envs = [MarketEnv(factory, seed=seed + b, flat=True) for b, factory in enumerate(factories)]
+        self.envs = [MarketEnv(factory, seed=seed + b, flat=True, padded=True) for b, factory in enumerate(factories)]
         self.seen = [env.reset(seed=seed + b)[0] for b, env in enumerate(self.envs)]
 
     def step(self, actions: np.ndarray, services: int) -> list[Any]:
@@ -87,7 +88,7 @@ def assert_same_play(factories: list[MarketFactory], seed: int = 3) -> int:
                 row = observations[b * services + one.possible_agents.index(name)]
                 assert np.array_equal(row[at], values)
                 assert not np.delete(row, at).any()
-            acting = [name in one.agents for name in one.possible_agents]
+            acting = [name in one.observed for name in one.possible_agents]
             assert infos["acting"].reshape(-1, services)[b, : len(acting)].tolist() == acting
         actions = actions_for(env, rng)
         steps = alone.step(actions, services)
@@ -126,6 +127,74 @@ def test_services_leave_at_their_targets() -> None:
         ends += env.step(actions_for(env, rng))[2]
     assert ends.reshape(4, 3)[:, 0].all()
     assert assert_same_play([make] * 2) >= 2
+
+
+EARLY_AND_LATE = [
+    "services.mnist.target_accuracy=0.3",  # leaves early
+    "services.fashion-mnist.arrival=3",
+    "services.fashion-mnist.target_accuracy=0.999",  # stays to the end
+    "rounds=12",
+]
+
+
+def test_rows_begin_again_when_they_have_ended_and_only_then() -> None:
+    """The contract of ``AutoresetMode.NEXT_STEP``, of markets that end in different rounds."""
+    factories = [market_factory(surrogate("paper", *EARLY_AND_LATE, f"rounds={n}")) for n in (5, 12, 8)]
+    env = VectorMarketEnv(factories)
+    env.reset(seed=0)
+    rng, ended, begun = np.random.default_rng(0), np.zeros(env.num_envs, dtype=bool), 0
+    for _ in range(40):
+        before = env.acting.copy()
+        _, rewards, terminated, truncated, infos = env.step(actions_for(env, rng))
+        assert np.array_equal(infos["round"] == 0, ended)
+        assert not (rewards[~before]).any()
+        assert not ((terminated | truncated) & ended).any()
+        assert not (terminated & truncated).any()
+        begun += ended.sum()
+        ended = terminated | truncated
+    assert begun == (6 + 3 + 4) * 3  # every 6, 13 and 9 steps, three rows each
+
+
+def test_gymnasium_s_own_wrappers_see_whole_episodes() -> None:
+    """Each row's episode is its market's: as many steps, and the sum of its service's rewards."""
+    make = market_factory(surrogate("paper", *EARLY_AND_LATE))
+    env = RecordEpisodeStatistics(VectorMarketEnv([make] * 2))
+    env.reset(seed=5)
+    alone = MarketEnv(make, flat=True, padded=True)
+    for episode in range(3):
+        returns = dict.fromkeys(alone.possible_agents, 0.0)
+        alone.reset(seed=5 if episode == 0 else None)
+        rng = np.random.default_rng(episode)
+        while alone.agents:
+            actions = actions_for(env.env, rng)
+            _, rewards, terminated, truncated, _ = alone.step(dict(zip(alone.agents, actions, strict=False)))
+            returns = {name: total + rewards[name] for name, total in returns.items()}
+            *_, infos = env.step(actions)
+        assert infos["_episode"].all()
+        assert infos["episode"]["l"].tolist() == [12] * 6
+        assert infos["episode"]["r"][:3].tolist() == list(returns.values())
+        assert list(terminated.values()) == [True, False, False]
+        assert list(truncated.values()) == [False, True, True]
+        env.step(actions)  # begins again
+    normal = NormalizeReward(NormalizeObservation(VectorMarketEnv([make] * 2)))
+    normal.reset(seed=5)
+    for _ in range(30):
+        observations, rewards, *_ = normal.step(actions)
+        assert np.isfinite(observations).all()
+        assert np.isfinite(rewards).all()
+
+
+def test_a_list_of_seeds_has_one_for_each_market() -> None:
+    env = vector_env([surrogate("paper")], markets=3)
+    every, _ = env.reset(seed=7)
+    assert np.array_equal(env.reset(seed=[7, 8, 9])[0], every)
+    turned, _ = env.reset(seed=np.array([9, 7, 8]))
+    assert np.array_equal(turned, np.roll(every.reshape(3, 3, -1), 1, axis=0).reshape(turned.shape))
+    drawn, _ = env.reset(seed=[7, None, 9])
+    assert np.array_equal(drawn[:3], every[:3])
+    assert not np.array_equal(drawn[3:6], every[3:6])
+    with pytest.raises(ValueError, match="one for each of the 3 markets, not 9 numbers"):
+        env.reset(seed=range(9))
 
 
 def test_markets_of_other_sizes_fill_their_part_of_a_row() -> None:
