@@ -3,12 +3,12 @@
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -68,6 +68,12 @@ def short_digest(digests: Mapping[str, str]) -> str:
     return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()[:8]
 
 
+def _listed(counts: Mapping[str, int]) -> str:
+    if len({*counts.values()}) == 1:
+        return f"{next(iter(counts.values())):,} of each of {len(counts)} classes"
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items())
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A loaded data set. All arrays are read-only.
@@ -81,6 +87,9 @@ class Dataset:
         test_images, test_labels: [m, C, H, W] and [m].
         digests: SHA-256 of each uncompressed file, or of each array that was generated or is a user's own.
         official: all digests are known to be right.
+        classes: the name of each label, where it has one.
+        channels: where they stood in a user's own images of four dimensions, ``first`` or ``last``; empty for others.
+        unused: the images of each split that is neither trained nor tested on.
     """
 
     info: DatasetInfo
@@ -90,6 +99,30 @@ class Dataset:
     test_labels: Labels
     digests: Mapping[str, str]
     official: bool
+    classes: Sequence[str] = ()
+    channels: str = ""
+    unused: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def images(self) -> dict[str, dict[str, int]]:
+        """The number of images by split and class."""
+        names = self.classes or [str(label) for label in range(self.info.labels)]
+        splits = {"train": self.train_labels, "test": self.test_labels}
+        return {
+            split: dict(zip(names, np.bincount(labels, minlength=len(names)).tolist(), strict=True))
+            for split, labels in splits.items()
+        }
+
+    @property
+    def sizes(self) -> str:
+        """The number of images by split and class, and their shape, in words."""
+        train, test = (
+            f"{sum(counts.values()):,} {split} images ({_listed(counts)})"
+            for split, counts in zip(("training", "test"), self.images.values(), strict=True)
+        )
+        order = f", channels {self.channels}" if self.channels else ""
+        unused = "".join(f"; {count:,} of {name} are not used" for name, count in self.unused.items())
+        return f"{train}, {test}, each {self.info.shape} (channels x height x width{order}){unused}"
 
     @property
     def digest(self) -> str:
@@ -97,7 +130,9 @@ class Dataset:
         return short_digest(self.digests)
 
     @classmethod
-    def of(cls, info: DatasetInfo, arrays: Arrays, digests: Mapping[str, str], known: Mapping[str, str]) -> Self:
+    def of(
+        cls, info: DatasetInfo, arrays: Arrays, digests: Mapping[str, str], known: Mapping[str, str], **further: Any
+    ) -> Self:
         """Return the data set of these arrays, which become read-only.
 
         Args:
@@ -105,6 +140,7 @@ class Dataset:
             arrays: one channel may be left out: images [n, H, W].
             digests: see the attribute.
             known: the digests that are known to be right, by the same names.
+            further: the attributes ``classes``, ``channels`` and ``unused``.
         """
         images, labels, test_images, test_labels = arrays
         images, test_images = (part.reshape(len(part), *info.shape) for part in (images, test_images))
@@ -113,7 +149,7 @@ class Dataset:
         counts = np.bincount(labels, minlength=info.labels)
         info = replace(info, train_size=len(labels), test_size=len(test_labels), rarest_label=int(counts.min()))
         official = all(known.get(key) == digest for key, digest in digests.items())
-        return cls(info, images, labels, test_images, test_labels, MappingProxyType(dict(digests)), official)
+        return cls(info, images, labels, test_images, test_labels, MappingProxyType(dict(digests)), official, **further)
 
     @cached_property
     def by_label(self) -> tuple[IntArray, ...]:

@@ -1,6 +1,7 @@
 """Data sets in a folder: pictures, sorted into a folder for each class. Classes are numbered in the order of names.
 
-``pets/train/cat/1.png`` and ``pets/test/cat/2.png``, or without a split ``pets/cat/1.png``.
+``pets/train/cat/1.png`` and ``pets/test/cat/2.png``, or without a split ``pets/cat/1.png``. Whatever else lies there
+is refused, so that no picture is left out without a word; but for hidden files and notes.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,14 @@ import numpy as np
 
 from fl.arrays import AnyArray, IntArray, Pixels
 from fl.data.dataset import DatasetError, Shape
+from fl.data.own_dataset import Found
 
-SUFFIXES = {".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+SUFFIXES = {
+    ".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"
+}  # fmt: skip
+_NOTES = {".csv", ".db", ".html", ".ini", ".json", ".md", ".txt", ".xml"}  # that may lie among pictures
 MOST_BYTES = 1 << 33  # of all decoded images together: they are kept in memory
-_FORMATS = ("BMP", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB"}  # as which pixels are read without loss
 _SHARE = "0.2"  # of each class that is tested on, where the folder has no split and the scenario names none
 
@@ -24,9 +29,14 @@ Pictures = list[tuple[Path, int]]  # files of pictures, and the class of each
 def read(
     folder: Path,
     share: str | None,  # of each class that is tested on, as it is written
-) -> tuple[Pixels, IntArray, Pixels, IntArray]:
+) -> Found:
     """Return training images and labels, and test images and labels."""
     if (folder / "train").is_dir() and (folder / "test").is_dir():
+        if others := [path.name for path in _entries(folder) if path.name not in ("train", "test")]:
+            raise DatasetError(
+                f"has {others[0]!r} beside 'train' and 'test', which would not be read; move it away, or merge it into "
+                "one of them: validation images are taken from the training images (training.validation)"
+            )
         if share is not None:
             raise DatasetError(f"is split into 'train' and 'test' already; leave out :{share}")
         classes = _classes(folder / "train")
@@ -45,7 +55,8 @@ def read(
         classes = _classes(folder)
         train, test = _split(folder, classes, share or _SHARE)
     images = _pixels(folder, [path for path, _ in (*train, *test)])
-    return images[: len(train)], _labels(train), images[len(train) :], _labels(test)
+    arrays = images[: len(train)], _labels(train), images[len(train) :], _labels(test)
+    return Found(arrays, "first", classes)
 
 
 def _split(folder: Path, classes: Sequence[str], share: str) -> tuple[Pictures, Pictures]:
@@ -70,19 +81,32 @@ def _split(folder: Path, classes: Sequence[str], share: str) -> tuple[Pictures, 
 
 
 def _classes(folder: Path) -> list[str]:
-    found = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    if not found:
+    entries = _entries(folder)
+    if not any(path.is_dir() for path in entries):
         raise DatasetError(f"holds no folders in {folder.name!r}; sort its images into one folder for each class")
-    return found
+    if others := [path for path in entries if not path.is_dir()]:
+        raise DatasetError(f"{others[0]}: lies beside the folders of classes; put it into one, or move it away")
+    return [path.name for path in entries]
 
 
 def _pictures(folder: Path) -> list[Path]:
-    found = sorted(
-        path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
-    )
+    entries = _entries(folder)
+    found = [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file()]
     if not found:
         raise DatasetError(f"has no images in {str(folder)!r} ({', '.join(sorted(SUFFIXES))})")
+    if others := sorted({*entries} - {*found}):
+        what = "a folder in that of a class" if others[0].is_dir() else "not a picture of a kind that is read"
+        raise DatasetError(f"{others[0]}: is {what} ({', '.join(sorted(SUFFIXES))}); convert it, or move it away")
     return found
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return the folders, and the files that are neither hidden nor notes, in the order of their names."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if not path.name.startswith(".") and (path.suffix.lower() not in _NOTES or path.is_dir())
+    )
 
 
 def _labels(pictures: Pictures) -> IntArray:
@@ -121,5 +145,7 @@ def _decoded(path: Path) -> AnyArray:
         mode = _MODES.get(image.mode)
         if mode is None or "transparency" in image.info:
             raise ValueError(f"its pixels are of the kind {image.mode!r}, or transparent")
+        if (count := getattr(image, "n_frames", 1)) > 1:
+            raise ValueError(f"it holds {count} pictures, of which one would be read")
         pixels = np.asarray(image.convert(mode))
     return pixels[np.newaxis] if mode == "L" else pixels.transpose(2, 0, 1)

@@ -6,11 +6,12 @@ scenario that names it is checked. It must always return the same.
 
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -19,8 +20,40 @@ from fl.data.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Sha
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import summary
 
+Made = TypeVar("Made")
+MOST_CHANNELS = 4  # of pictures: grey, colour, and either with transparency
 KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 MOST_LABELS = 256  # labels are stored in one byte
+
+NAMES = (("train_images", "train_labels", "test_images", "test_labels"), ("x_train", "y_train", "x_test", "y_test"))
+"""The names of the arrays; those of MedMNIST, and those of Keras."""
+_UNUSED = ("val_images", "x_val")
+
+
+class Found(NamedTuple):
+    """The arrays of a data set, as they were given."""
+
+    arrays: Sequence[Any]  # training images, training labels, test images, test labels
+    channels: str | None = None  # ``first`` or ``last``, where that is said
+    classes: Sequence[str] = ()  # as in ``Dataset``, as is ``unused``
+    unused: Mapping[str, int] = MappingProxyType({})
+
+    @classmethod
+    def named(cls, given: Mapping[str, Any]) -> Self:
+        """Return the arrays that have the names of ``NAMES``; ``channels`` says where these stand."""
+        names = next((names for names in NAMES if names[0] in given), NAMES[0])
+        if missing := [name for name in names if name not in given]:
+            raise DatasetError(f"has no {' and no '.join(missing)}")
+        unused = {name: len(given[name]) for name in _UNUSED if name in given}
+        return cls([given[name] for name in names], channels_of(given), unused=unused)
+
+
+def channels_of(given: Mapping[str, Any]) -> str | None:
+    """Return what is said of channels next to the arrays."""
+    said = str(given["channels"]) if "channels" in given else None
+    if said not in (None, "first", "last"):
+        raise DatasetError(f"its channels must be 'first' or 'last', not {said!r}")
+    return said
 
 
 def problem(found: Any) -> str | None:
@@ -34,9 +67,9 @@ class OwnDataset(Source):
 
     Attributes:
         name: the name it is registered under.
-        function: returns training images, training labels, test images and test labels. Images are uint8
-            [n, channels, height, width], or [n, height, width] for one channel; labels are integers [n] from 0 to
-            L - 1, each of which some training image has.
+        function: returns training images, training labels, test images and test labels, or a mapping of these by
+            their ``NAMES``. Images are uint8 [n, channels, height, width], [n, height, width, channels], or [n, height,
+            width] for one channel; labels are integers [n] from 0 to L - 1, each of which some training image has.
     """
 
     name: str
@@ -58,13 +91,21 @@ def _load(name: str, function: Callable[[], Any]) -> Dataset:
         found = function()
     except (Exception, SystemExit) as error:
         raise DatasetError(f"{what}: raised {blame(error)}") from error
-    if not isinstance(found, (tuple, list)) or len(found) != 4:
+    if isinstance(found, Mapping):
+        found = _told(what, partial(Found.named, found))
+    elif isinstance(found, (tuple, list)) and len(found) == 4:
+        found = Found(found)
+    else:
         kind = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
         raise DatasetError(
             f"{what}: must return four arrays (training images, training labels, test images, test labels), not {kind}"
         )
+    return _told(what, partial(dataset_of, name, summary(function), "plug-in", found))
+
+
+def _told(what: str, make: Callable[[], Made]) -> Made:
     try:
-        return dataset_of(name, summary(function), "plug-in", found)
+        return make()
     except DatasetError as error:
         raise DatasetError(f"{what}: {error}") from error
 
@@ -73,11 +114,16 @@ def dataset_of(
     name: str,
     description: str,
     source: Literal["plug-in", "file"],
-    found: Sequence[Any],  # training images, training labels, test images, test labels
+    found: Found,
 ) -> Dataset:
     """Return the data set that the arrays make. It is never official: only its user knows its digests."""
-    images, test_images = _images("training", found[0]), _images("test", found[2])
-    labels, test_labels = _labels("training", found[1], len(images)), _labels("test", found[3], len(test_images))
+    given = found.arrays
+    images, test_images = _images("training", given[0]), _images("test", given[2])
+    channels = ""
+    if images.ndim == test_images.ndim == 4:
+        channels = found.channels or _channels(images.shape)
+    images, test_images = (_channels_first(it, channels) for it in (images, test_images))
+    labels, test_labels = _labels("training", given[1], len(images)), _labels("test", given[3], len(test_images))
     shape, test_shape = Shape(*images.shape[1:]), Shape(*test_images.shape[1:])
     if shape != test_shape:
         raise DatasetError(
@@ -103,7 +149,8 @@ def dataset_of(
         licence="unknown",
     )
     arrays = images, labels, test_images, test_labels
-    return Dataset.of(known, arrays, {key: _digest(it) for key, it in zip(ARRAY_NAMES, arrays, strict=True)}, known={})
+    digests = {key: _digest(it) for key, it in zip(ARRAY_NAMES, arrays, strict=True)}
+    return Dataset.of(known, arrays, digests, {}, classes=found.classes, channels=channels, unused=found.unused)
 
 
 def _images(split: str, found: Any) -> Pixels:
@@ -113,16 +160,36 @@ def _images(split: str, found: Any) -> Pixels:
             f"its {split} images must be uint8 [n, channels, height, width], or [n, height, width] for one channel, "
             f"with no dimension 0, not {array.dtype} {list(array.shape)}"
         )
-    if array.ndim == 4 and array.shape[-1] in (3, 4) and array.shape[1] > 4:  # as most libraries for pictures have them
+    return array
+
+
+def _channels(shape: tuple[int, ...]) -> str:
+    """Return where the channels stand in images of four dimensions: ``first`` or ``last``.
+
+    There are up to four of them, or the other two dimensions are the sides of a square.
+    """
+    _, a, b, c = shape
+    first, last = a <= MOST_CHANNELS or b == c > 1, c <= MOST_CHANNELS or a == b > 1
+    if first == last:
         raise DatasetError(
-            f"its {split} images have the shape {list(array.shape)}; channels come before height and width: "
-            "images.transpose(0, 3, 1, 2)"
+            f"its images have the shape {list(shape)}, which leaves open whether channels come first, for images of "
+            f"{Shape(a, b, c)}, or last, for images of {Shape(c, a, b)}; say channels = 'first' or 'last' next to the "
+            "arrays (docs/data.md)"
         )
-    return array[:, np.newaxis] if array.ndim == 3 else array
+    return "first" if first else "last"
+
+
+def _channels_first(images: Pixels, channels: str) -> Pixels:
+    """Return images [n, channels, height, width]."""
+    if images.ndim == 3:
+        return images[:, np.newaxis]
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)) if channels == "last" else images
 
 
 def _labels(split: str, found: Any, count: int) -> Labels:
     array = _array(f"{split} labels", found)
+    if array.shape == (count, 1):  # as Keras and MedMNIST have them
+        array = array[:, 0]
     if array.dtype.kind not in "iu" or array.shape != (count,):
         raise DatasetError(f"its {split} labels must be integers [{count}], not {array.dtype} {list(array.shape)}")
     if array.min() < 0 or array.max() >= MOST_LABELS:

@@ -4,20 +4,25 @@
 arrays.
 """
 
+import os
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from fl.arrays import AnyArray
 from fl.data import image_folder
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Source
-from fl.data.own_dataset import KEPT, dataset_of
+from fl.data.own_dataset import KEPT, NAMES, Found, channels_of, dataset_of
 from flmarket.core.errors import InputError
+from flmarket.core.files import version
 from flmarket.core.home import expanded
 
 _ARRAYS = ("pixels", "labels", "split")  # of an .npz
@@ -41,59 +46,79 @@ class OwnFiles(Source):
     """A data set in a folder or an ``.npz`` file."""
 
     name: str  # its path, with the share of test images if one is given
+    path: Path
+    state: tuple[object, ...]  # what is another one when files come, go or are replaced, so that they are read again
 
-    @property
-    def info(self) -> DatasetInfo:
-        return self._loaded().info
-
-    def load(self, root: Path, *, download: bool) -> Dataset:
-        return self._loaded()
-
-    def _loaded(self) -> Dataset:
-        try:
-            if not re.fullmatch(_PATTERN, self.name):
+    @classmethod
+    def of(cls, name: str) -> Self:
+        with _told(name):
+            if not re.fullmatch(_PATTERN, name):
                 raise DatasetError(
                     "a path consists of letters, digits, spaces and . _ - ~ / \\ :, and does not start with a space, "
                     "'-' or ':'; rename the folder, or link to it"
                 )
-            path = expanded(_parts(self.name)[0]).absolute()
-            return _load(self.name, path, _state(path))
-        except OSError as error:
-            raise DatasetError(f"data set {self.name!r}: cannot be read: {error.strerror}: {error.filename}") from error
-        except InputError as error:
-            raise DatasetError(f"data set {self.name!r}: {error}") from error
+            path = expanded(_parts(name)[0]).absolute()
+            return cls(name, path, tuple(_versions(path)))
+
+    @property
+    def info(self) -> DatasetInfo:
+        return self.load(self.path, download=False).info
+
+    def load(self, root: Path, *, download: bool) -> Dataset:
+        with _told(self.name):
+            return _load(self)
 
 
-def _state(path: Path) -> tuple[object, ...]:
-    """Return what changes when files are added or removed, or an ``.npz`` is written, so that it is loaded again."""
-    stats = {str(each): each.stat() for each in (path, *path.glob("*/"), *path.glob("*/*/"))}
-    return tuple((each, stat.st_mtime_ns, stat.st_size) for each, stat in sorted(stats.items()))
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DatasetError(f"data set {name!r}: cannot be read: {error.strerror}: {error.filename}") from error
+    except InputError as error:
+        raise DatasetError(f"data set {name!r}: {error}") from error
+
+
+def _versions(path: Path) -> Iterator[tuple[object, ...]]:
+    """Yield the version of a file, or of all that lies in a folder."""
+    yield version(path.stat())
+    folders = [str(path)] * path.is_dir()
+    for _ in range(3):  # splits, classes, pictures; thousands of them, in half the time that paths take
+        entries = [entry for folder in folders for entry in sorted(os.scandir(folder), key=attrgetter("name"))]
+        yield from ((entry.path, *version(entry.stat())) for entry in entries if entry.name[0] != ".")
+        folders = [entry.path for entry in entries if entry.name[0] != "." and entry.is_dir()]
 
 
 @lru_cache(maxsize=KEPT)
-def _load(name: str, path: Path, _state: tuple[object, ...]) -> Dataset:
-    share = _parts(name)[1]
+def _load(files: OwnFiles) -> Dataset:
+    name, path, share = files.name, files.path, _parts(files.name)[1]
     if path.is_dir():
         return dataset_of(name, "a folder of images", "file", image_folder.read(path, share))
-    if path.suffix != ".npz":
+    if path.suffix != ".npz" or not path.is_file():
         raise DatasetError("is neither a folder nor an .npz file")
     if share is not None:
         raise DatasetError(f"is split already; leave out :{share}")
     try:
-        arrays = _npz(path)
+        found = _npz(path)
     except Exception as error:  # of damaged files: errors of all kinds
         raise DatasetError(f"cannot be read: {error}; it must hold pixels, labels and split (docs/data.md)") from error
-    return dataset_of(name, "arrays of an .npz file", "file", arrays)
+    return dataset_of(name, "arrays of an .npz file", "file", found)
 
 
-def _npz(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+def _npz(path: Path) -> Found:
     """Return training images and labels, and test images and labels, of a file that ``numpy.savez`` wrote.
 
     ``pixels`` and ``labels`` have an entry for each image, as ``split``: "train" or "test", or 0 or 1 in their place.
+    Or the arrays have the names of ``own_dataset.NAMES``.
     """
     if not zipfile.is_zipfile(path):  # of which NumPy would say that it is a pickle
         raise ValueError("it is not an .npz file")
     with np.load(path, allow_pickle=False) as archive:
+        if sum(member.file_size for member in archive.zip.infolist()) > image_folder.MOST_BYTES:
+            raise ValueError("its arrays take more than 8 GiB")
+        if any(names[0] in archive for names in NAMES):
+            return Found.named({name: _array(archive, name) for name in archive})
+        channels = channels_of({name: _array(archive, name) for name in archive if name == "channels"})
         if missing := [name for name in _ARRAYS if name not in archive]:
             raise ValueError(f"it has no {' and no '.join(missing)}")
         pixels, labels, split = (_array(archive, name) for name in _ARRAYS)
@@ -108,7 +133,8 @@ def _npz(path: Path) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     for part in (train, test):
         if part not in split:
             raise ValueError(f"no image is in the split {part!r}")
-    return pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
+    arrays = pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
+    return Found(arrays, channels)
 
 
 def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:

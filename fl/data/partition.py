@@ -15,9 +15,10 @@ import numpy as np
 
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import IntArray, UInt32Array
+from fl.data.dataset import Source
 from fl.data.dirichlet import label_mixes
 from fl.data.label_counts import apportioned
-from fl.data.registry import info, load
+from fl.data.registry import data_root, info, source
 from fl.data.validation_split import held_out, split
 
 
@@ -138,12 +139,12 @@ class Partition:
 
     def pools(self, seed: int) -> Pools:
         """Return what each client owns under a run's seed. Errors as in ``registry.load``."""
-        return _pools(self, seed)
+        return _pools(self, seed, source(self.dataset))
 
 
 @lru_cache(maxsize=8)
-def _pools(partition: Partition, seed: int) -> Pools:
-    by_label = split(_by_label(partition.dataset), partition.dataset, partition.validation, seed).by_label
+def _pools(partition: Partition, seed: int, images_from: Source) -> Pools:
+    by_label = split(_by_label(images_from), partition.dataset, partition.validation, seed).by_label
     images = partition.division.divide(by_label, partition.clients, draw_key(seed, "partition", partition.dataset))
     label_of = np.empty(1 + max(int(pool.max(initial=0)) for pool in by_label), dtype=np.int64)
     for label, pool in enumerate(by_label):
@@ -157,8 +158,9 @@ def _pools(partition: Partition, seed: int) -> Pools:
 
 
 @lru_cache(maxsize=8)
-def _by_label(dataset: str) -> tuple[IntArray, ...]:
-    return load(dataset).by_label  # without the images, which are large and not needed
+def _by_label(images_from: Source) -> tuple[IntArray, ...]:
+    # Without the images, which are large and not needed.
+    return images_from.load(data_root(), download=True).by_label
 
 
 def _shuffled(items: IntArray, key: UInt32Array, which: int) -> IntArray:

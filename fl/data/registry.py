@@ -28,6 +28,7 @@ __all__ = [
     "is_path",
     "load",
     "names",
+    "source",
 ]
 
 BUILTIN: Mapping[str, Source] = MappingProxyType(
@@ -62,7 +63,7 @@ def info(name: str) -> DatasetInfo:
         PluginError: the package that registers it cannot be imported.
         DatasetError: a plug-in or a user's own files are not what a data set consists of.
     """
-    return _source(name).info
+    return source(name).info
 
 
 def load(name: str, root: Path | None = None, *, download: bool = True) -> Dataset:
@@ -78,11 +79,12 @@ def load(name: str, root: Path | None = None, *, download: bool = True) -> Datas
         DatasetError: files are corrupt, or missing and cannot be downloaded, or a plug-in's arrays are not what they
             must be; says which, and what to do.
     """
-    return _source(name).load(data_root() if root is None else root, download=download)
+    return source(name).load(data_root() if root is None else root, download=download)
 
 
-def _source(name: str) -> Source:
+def source(name: str) -> Source:
+    """Return the source of a data set: another one if its files or its function are. Errors as in ``info``."""
     if name not in BUILTIN and is_path(name) and name not in DATASETS.names():
-        return OwnFiles(name)
+        return OwnFiles.of(name)
     found = DATASETS.load(name)
     return found if isinstance(found, Source) else OwnDataset(name, found)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from fl.training.regime import Regime
 from flmarket.core.errors import InputError
-from flmarket.core.files import asked_for, require_folder
+from flmarket.core.files import asked_for, read_regular, require_folder, version
 from flmarket.core.home import expanded, home
 
 Kind = Literal["dqi", "surrogate"]
@@ -115,7 +115,7 @@ def read(path: Path) -> list[Fit]:
     """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``)."""
     kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
     try:
-        return [_fit(kind, entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+        return [_fit(kind, entry) for entry in json.loads(read_regular(path))]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FitError(f"{path}: is not a file of fits: {error}; remove it, or run flmarket calibrate again") from error
 
@@ -137,10 +137,10 @@ def _all(kind: Kind) -> list[Fit]:
     for folder in (own_folder(), _SHIPPED):
         path = folder / f"{kind}.json"
         if path.exists():  # most users have none of their own
-            found += _read_once(path, path.stat().st_mtime_ns)
+            found += _read_once(path, version(path.stat()))
     return found
 
 
 @lru_cache(maxsize=16)
-def _read_once(path: Path, _modified: int) -> list[Fit]:
+def _read_once(path: Path, _version: tuple[int, ...]) -> list[Fit]:
     return read(path)

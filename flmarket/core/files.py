@@ -38,6 +38,28 @@ class WriteError(RunError):
         return f"{self.path}: cannot be written: {self.error.strerror}; the same command continues from what is there"
 
 
+LARGEST = 64 << 20  # bytes of a file that a scenario names, but for data sets and agents
+
+
+def read_regular(path: Path, most: int = LARGEST) -> bytes:
+    """Return the content of a file that a scenario names: a stranger's may name a device or a pipe, which never end.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than ``most`` bytes.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # a pipe does not wait
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if len(content := file.read(most + 1)) > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+        return content
+
+
+def version(found: os.stat_result) -> tuple[int, ...]:
+    """Return what is another thing once a file has been replaced, or written again, even in its size and its time."""
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def remove_unfinished(path: Path) -> None:
     """Remove what killed processes left when they wrote a file that no other process writes now."""
     for part in path.parent.glob(f".{escape(path.name)}.*.part"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from des.log_records import RoundReport
-from fl.data.registry import info
+from fl.data.registry import Dataset, info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
 from flmarket.core.options import OptionsError
@@ -92,6 +92,8 @@ def execute(
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
         with _log(run.directory.path / LOG) as log:
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
+            for name, data in _recorded(run, shelf):
+                log.info("data set %s: %s", name, data.sizes)
             meta = meta_of(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
@@ -236,6 +238,11 @@ def identity_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     return identity | {"plugins": {thing: record["sha256"] for thing, record in meta["plugins"].items()}}
 
 
+def _recorded(run: Run, shelf: Shelf) -> Iterator[tuple[str, Dataset]]:
+    """Yield the data sets of a run whose images decide it, by name."""
+    yield from ((name, shelf.get(name)) for name in recorded_of(run.scenario))
+
+
 def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
     """Return what meta.json records of a run before it is played; ``kernel`` is added when its federation is built."""
     return {
@@ -255,8 +262,9 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
         "device": run.scenario.training.device,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {
-            name: {"official": shelf.get(name).official, "sha256": dict(shelf.get(name).digests)}
-            for name in recorded_of(run.scenario)
+            name: {"official": data.official, "sha256": dict(data.digests), "images": data.images}
+            | ({"unused": dict(data.unused)} if data.unused else {})
+            for name, data in _recorded(run, shelf)
         },
         "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),

@@ -11,7 +11,7 @@ from flmarket.core.counting import counted
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
     from fl.data.registry import load
-    from scenarios.build import Shelf
+    from scenarios.build import Shelf, recorded_of
     from scenarios.file.checks import installed
     from scenarios.loader import points, regimes_of
     from scenarios.playable import absent, obstacles
@@ -22,6 +22,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
     scenarios = load_all(sources, assignments or [], catalogue=catalogue)
 
     played = [[point.scenario for point in points(scenario)] for scenario in scenarios]
+    missing = dict.fromkeys(name for markets in played for market in markets for name in absent(market, shelf))
     for source, scenario, markets in zip(sources, scenarios, played, strict=True):
         services, count = len(scenario.services), len(markets)
         sweep = f", a sweep of {counted(count, 'point')}" if count > 1 else ""
@@ -29,5 +30,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
         for chosen in regimes_of(markets):
             result(f"  {chosen}")
-    for name in dict.fromkeys(name for markets in played for market in markets for name in absent(market, shelf)):
+        for name in sorted({name for market in markets for name in recorded_of(market)} - {*missing}):
+            result(f"  {name}: {shelf.get(name).sizes}")
+    for name in missing:
         note(f"note: data set {name!r} is not here; flmarket run downloads it first")

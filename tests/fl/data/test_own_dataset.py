@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fl.data.dataset import Shape
+from fl.data.own_dataset import NAMES
 from fl.data.registry import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
 from flmarket.core.plugins import PluginError, summary
 
@@ -49,6 +50,56 @@ def test_images_of_one_channel_may_leave_it_out() -> None:
     dataset("grey")(lambda: parts(images=GREY, test_images=GREY[:2]))
     assert info("grey").shape == Shape(1, 4, 5)
     assert load("grey").train_images.shape == (6, 1, 4, 5)
+
+
+SHAPES: dict[str, tuple[tuple[int, ...], Shape]] = {
+    "grey, channels last": ((28, 28, 1), Shape(1, 28, 28)),
+    "grey, channels last, not square": ((20, 30, 1), Shape(1, 20, 30)),
+    "two channels last": ((8, 8, 2), Shape(2, 8, 8)),
+    "colour, channels last": ((9, 7, 3), Shape(3, 9, 7)),
+    "many channels last": ((16, 16, 13), Shape(13, 16, 16)),
+    "grey, channels first": ((1, 20, 30), Shape(1, 20, 30)),
+    "colour, channels first": ((3, 32, 32), Shape(3, 32, 32)),
+    "many channels first": ((13, 16, 16), Shape(13, 16, 16)),
+    "a row of numbers": ((1, 1, 60), Shape(1, 1, 60)),
+}
+
+
+def drawn(shape: tuple[int, ...]) -> Any:
+    return np.random.default_rng(0).integers(0, 256, (6, *shape), np.uint8)
+
+
+@pytest.mark.parametrize(("given", "expected"), SHAPES.values(), ids=SHAPES)
+def test_the_whole_shape_says_where_channels_stand(given: tuple[int, ...], expected: Shape) -> None:
+    images = drawn(given)
+    dataset("own")(lambda: parts(images=images, test_images=images[:2]))
+    loaded = load("own")
+    order = "first" if given == tuple(expected) else "last"
+    assert (loaded.info.shape, loaded.channels) == (expected, order)
+    assert f"(channels x height x width, channels {order})" in loaded.sizes
+    np.testing.assert_array_equal(loaded.train_images, images if order == "first" else images.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 3), (16, 16, 16), (4, 4, 4), (1, 28, 1), (20, 30, 13), (3, 3, 32)], ids=str)
+def test_a_shape_that_leaves_channels_open_is_refused_with_the_key_that_settles_it(shape: tuple[int, ...]) -> None:
+    images = drawn(shape)
+    dataset("own")(lambda: parts(images=images, test_images=images[:2]))
+    with pytest.raises(DatasetError, match="say channels = 'first' or 'last' next to the arrays"):
+        load("own")
+    for order, expected in (("first", shape), ("last", (shape[2], *shape[:2]))):
+        named = dict(zip(NAMES[0], parts(images=images, test_images=images[:2]), strict=True)) | {"channels": order}
+        dataset("own")(lambda named=named: named)
+        assert info("own").shape == expected
+
+
+BY_NAME = {"x_train": COLOUR, "y_train": np.array(LABELS)[:, np.newaxis], "x_test": COLOUR[:2], "y_test": LABELS[:2]}
+
+
+def test_arrays_by_the_names_that_keras_gives_them() -> None:
+    dataset("own")(lambda: BY_NAME)
+    loaded = load("own")
+    assert loaded.images == {"train": {"0": 3, "1": 2, "2": 1}, "test": {"0": 1, "1": 1, "2": 0}}
+    assert loaded.train_labels.tolist() == LABELS
 
 
 @pytest.mark.parametrize("integers", [list, np.int64, np.uint8, np.int8])
@@ -96,7 +147,7 @@ def test_digests_tell_all_arrays_apart_and_are_nobodys_official_ones() -> None:
     other[3, 0, 0, 0] += 1
     assert {key for key, digest in digests(images=other).items() if digest != first[key]} == {"train-images"}
     # The same bytes as images of another shape are other images.
-    turned = {"images": COLOUR.reshape(6, 3, 5, 4), "test_images": COLOUR[:2].reshape(2, 3, 5, 4)}
+    turned = {"images": COLOUR.reshape(6, 3, 2, 10), "test_images": COLOUR[:2].reshape(2, 3, 2, 10)}
     assert {key for key, digest in digests(**turned).items() if digest != first[key]} == {"train-images", "test-images"}
 
 
@@ -119,7 +170,9 @@ NUMBERED = f"{LABELLED}numbered from 0 without a gap, at least two; they are "
         (lambda: parts(test_images=COLOUR[:2].astype(np.int32)), "its test images must be uint8 [n, channels"),
         (lambda: parts(images=COLOUR.reshape(6, 60)), "its training images must be uint8 [n, channels"),
         (lambda: parts(test_images=COLOUR[:0], test_labels=[]), "its test images must be uint8 [n, channels"),
-        (lambda: parts(images=np.zeros((6, 9, 9, 3), np.uint8)), "its training images have the shape [6, 9, 9, 3]; "),
+        (lambda: {"x_train": COLOUR, "y_train": LABELS}, "has no x_test and no y_test"),
+        (lambda: {"x": COLOUR}, "has no train_images and no train_labels and no test_images and no test_labels"),
+        (lambda: BY_NAME | {"channels": "middle"}, "its channels must be 'first' or 'last', not 'middle'"),
         (lambda: parts(test_images=GREY[:2]), "its training images are 3 x 4 x 5 and its test images 1 x 4 x 5; "),
         (lambda: parts(images=np.full_like(COLOUR, 7)), "its training images are blank: all pixels are equal"),
         (lambda: parts(images=[[[1, 2]], [[1]]]), "its training images cannot be read as an array: setting an array "),

@@ -1,7 +1,9 @@
 """Data sets in a user's own files: folders of pictures, .npz files, and the line that says what is wrong with one."""
 
+import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from PIL import Image
 
 from fl.data import image_folder
 from fl.data.dataset import Shape
+from fl.data.own_dataset import NAMES
+from fl.data.partition import Iid, Partition
 from fl.data.registry import DatasetError, dataset, info, is_path, load
 
 CLASSES = ("cat", "dog")
@@ -88,6 +92,35 @@ def test_a_folder_is_read_again_when_pictures_come_or_go(tmp_path: Path) -> None
     assert {key for key, digest in after.digests.items() if digest != before.digests[key]} >= {"train-images"}
 
 
+@pytest.mark.parametrize("kept", ["size", "size and time"])
+def test_a_picture_that_is_replaced_in_place_is_read_again(kept: str, tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "pets")
+    before, known = load(str(place)), (place / "cat/2.png").stat()
+    other = tmp_path / "other.png"
+    picture(4).save(other)
+    content = other.read_bytes()
+    (place / "cat/2.png").write_bytes(content)
+    if kept == "size and time":
+        os.utime(place / "cat/2.png", ns=(known.st_atime_ns, known.st_mtime_ns))
+    after = load(str(place))
+    assert firsts(before.train_images) != firsts(after.train_images)
+    assert before.digests["train-images"] != after.digests["train-images"]
+
+
+def test_who_owns_which_images_follows_a_file_that_is_replaced(tmp_path: Path) -> None:
+    for labels in (ARRAYS["labels"], [1, 0, 2, 2, 1, 0, 0, 1]):
+        name = npz(tmp_path, labels=labels)
+        pools = Partition(name, Iid(), 2).pools(0)
+        assert pools.label.tolist() == load(name).train_labels[pools.images].tolist()
+
+
+@pytest.mark.parametrize("suffix", ["JPG", "jfif", "jpe", "gif", "tif", "webp"])
+def test_pictures_are_known_by_all_their_suffixes(suffix: str, tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "pets")
+    picture(9).save(place / "cat" / f"more.{suffix}")
+    assert load(str(place)).images == {"train": {"cat": 6, "dog": 5}, "test": {"cat": 1, "dog": 1}}
+
+
 def test_a_relative_path_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of(tmp_path / "pets")
     monkeypatch.chdir(tmp_path)
@@ -118,8 +151,8 @@ def remove(place: Path, folder: str) -> None:
 
 
 FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no split": (lambda place: remove(place, "test"), "has no images in '{}/train' (.bmp, .jpeg, .jpg, "),
-    "an empty class": (lambda place: (place / "train/emu").mkdir(), "has no images in '{}/train/emu' (.bmp, .jpeg, "),
+    "no split": (lambda place: remove(place, "test"), "has no images in '{}/train' (.bmp, .gif, .jfif, "),
+    "an empty class": (lambda place: (place / "train/emu").mkdir(), "has no images in '{}/train/emu' (.bmp, .gif, "),
     "a class that is only tested on": (
         lambda place: (place / "test/emu").mkdir(),
         "has the class 'emu' in 'test', but not in 'train'",
@@ -145,6 +178,39 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
         "{}/train/cat/0.png: its pixels are of the kind 'I;16', or transparent; save it as 8-bit grey or RGB",
     ),
     "a damaged picture": (broken, "{}/train/dog/3.png: "),
+    "a picture of a kind that is not read": (
+        lambda place: (place / "train/cat/9.heic").write_bytes(b"heic"),
+        "{}/train/cat/9.heic: is not a picture of a kind that is read (.bmp, ",
+    ),
+    "a picture without a suffix": (
+        lambda place: picture(9).save(place / "train/cat/9", "PNG"),
+        "{}/train/cat/9: is not a picture of a kind that is read (.bmp, ",
+    ),
+    "a pipe": (lambda place: os.mkfifo(place / "train/cat/9.png"), "{}/train/cat/9.png: is not a picture of a kind "),
+    "a folder in that of a class": (
+        lambda place: folder_of(place / "train/cat/kittens"),
+        "{}/train/cat/kittens: is a folder in that of a class ",
+    ),
+    "a third split": (
+        lambda place: folder_of(place / "val"),
+        "has 'val' beside 'train' and 'test', which would not be read; move it away, or ",
+    ),
+    "a picture of no split": (
+        lambda place: picture(1).save(place / "1.png"),
+        "has '1.png' beside 'train' and 'test', ",
+    ),
+    "a picture of no class": (
+        lambda place: picture(1).save(place / "train/1.png"),
+        "{}/train/1.png: lies beside the folders of classes; put it into one, or move it away",
+    ),
+    "pages": (
+        lambda place: picture(0).save(place / "train/cat/9.tif", save_all=True, append_images=[picture(1)]),
+        "{}/train/cat/9.tif: it holds 2 pictures, of which one would be read; ",
+    ),
+    "frames": (
+        lambda place: picture(0).save(place / "train/cat/9.gif", save_all=True, append_images=[picture(50)]),
+        "{}/train/cat/9.gif: it holds 2 pictures, of which one would be read; ",
+    ),
     "text": (
         lambda place: (place / "train/dog/3.png").write_text("hello"),
         "{}/train/dog/3.png: cannot identify image file ",
@@ -227,6 +293,33 @@ def test_an_npz_loads(split: Any, compressed: bool, tmp_path: Path) -> None:
     assert (found.train_labels.tolist(), found.test_labels.tolist()) == ([0, 1, 2, 0, 1, 2], [0, 1])
 
 
+@pytest.mark.parametrize(
+    ("names", "validation"),
+    [(NAMES[0], "val_images"), (NAMES[1], "x_val")],
+    ids=["as MedMNIST has them", "as Keras has them"],
+)
+def test_an_npz_with_the_names_of_others_loads(names: tuple[str, ...], validation: str, tmp_path: Path) -> None:
+    labels = np.array(ARRAYS["labels"])[:, np.newaxis]
+    parts = dict(zip(names, (IMAGES[:6], labels[:6], IMAGES[6:], labels[6:]), strict=True))
+    np.savez(tmp_path / "named.npz", **parts)
+    found = load(str(tmp_path / "named.npz"))
+    assert found.digests == load(npz(tmp_path)).digests
+    np.savez(tmp_path / "named.npz", **parts, **{validation: IMAGES[:3]})
+    found = load(str(tmp_path / "named.npz"))
+    assert found.sizes == (
+        "6 training images (0: 2, 1: 2, 2: 2), 2 test images (0: 1, 1: 1, 2: 0), each 3 x 4 x 5 (channels x height x "
+        f"width, channels first); 3 of {validation} are not used"
+    )
+
+
+def test_an_npz_says_where_channels_stand(tmp_path: Path) -> None:
+    images = np.arange(8 * 27, dtype=np.uint8).reshape(8, 3, 3, 3)
+    with pytest.raises(DatasetError, match="which leaves open whether channels come first"):
+        load(npz(tmp_path, pixels=images))
+    last = load(npz(tmp_path, pixels=images, channels="last"))
+    np.testing.assert_array_equal(last.train_images, images[:6].transpose(0, 3, 1, 2))
+
+
 def cut(place: Path) -> str:
     path = Path(npz(place))
     path.write_bytes(path.read_bytes()[:-30])
@@ -244,6 +337,20 @@ def spoilt(place: Path) -> str:
     content[200] ^= 255
     path.write_bytes(content)
     return str(path)
+
+
+def bomb(place: Path) -> str:
+    """A few kilobytes that say they are 16 GiB."""
+    path = Path(npz(place))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("more.npy", "w") as member:
+        member.write(b"0")
+        archive.getinfo("labels.npy").file_size = 1 << 34
+    return str(path)
+
+
+def pipe(place: Path) -> str:
+    os.mkfifo(place / "pipe.npz")
+    return str(place / "pipe.npz")
 
 
 ONE_EACH = "must have the shape [8], one for each image"
@@ -268,6 +375,8 @@ WORDS = "must be 'train' or 'test' (or 0 or 1) for each image"
         (lambda place: npz(place, pixels=IMAGES / 255), "its training images must be uint8 [n, channels, height, "),
         (cut, "cannot be read: it is not an .npz file; it must hold pixels, labels and split (docs/data.md)"),
         (text, "cannot be read: it is not an .npz file; it must hold pixels, labels and split (docs/data.md)"),
+        (bomb, "cannot be read: its arrays take more than 8 GiB; it must hold "),
+        (pipe, "is neither a folder nor an .npz file"),
         (spoilt, "cannot be read: Bad CRC-32 for file 'pixels.npy'"),
         (lambda place: f"{npz(place)}:0.2", "is split already; leave out :0.2"),
     ],
