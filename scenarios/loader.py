@@ -31,7 +31,9 @@ __all__ = [
     "builtin_path",
     "builtin_text",
     "digest",
+    "digest_of",
     "dumps",
+    "hashed",
     "load",
     "parse",
     "points",
@@ -152,7 +154,17 @@ def settled(scenario: Scenario) -> Scenario:
 
 
 def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
-    """Return the eight hexadecimal digits that distinguish runs of different scenarios.
+    """Return the eight hexadecimal digits that distinguish runs of different scenarios; arguments as ``hashed``."""
+    return digest_of(hashed(scenario, extra))
+
+
+def digest_of(text: str) -> str:
+    """Return the eight hexadecimal digits of what ``hashed`` returned."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def hashed(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
+    """Return what a run's hash is of: the scenario as JSON, a NUL, and what else decides the outcome as JSON.
 
     Take it before ``with_policy``, so that the policies compared on one scenario share its folder.
 
@@ -163,8 +175,7 @@ def digest(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
     resolved = settled(scenario)
     if not BACKENDS[scenario.training.backend].trains:  # then no images are held out, whatever the key says
         resolved = resolved.model_copy(update={"training": resolved.training.model_copy(update={"validation": 0.0})})
-    content = resolved.model_dump_json() + "\0" + json.dumps(extra or {}, sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:8]
+    return resolved.model_dump_json() + "\0" + json.dumps(extra or {}, sort_keys=True)
 
 
 def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None = None) -> Scenario:

@@ -31,6 +31,7 @@ class PolicyChoice:
     name: str  # the policy's name
     checkpoint: str | None = None  # the file of what it has learned; None leaves that to the scenario or the policy
     options: Mapping[str, Any] = field(default_factory=dict)  # those that are given with the name
+    digest: str | None = None  # of what it has learned, where that is known; else its file is read
 
     @classmethod
     def parse(cls, text: str, option: str = "--policy") -> "PolicyChoice":
@@ -55,12 +56,16 @@ class PolicyChoice:
         return choice
 
     @classmethod
-    def again(cls, label: str, scenario: Scenario) -> "PolicyChoice":
-        """Return the choice behind the label of a run, whose scenario says which checkpoint and options those were."""
+    def again(cls, label: str, scenario: Scenario, digest: str | None = None) -> "PolicyChoice":
+        """Return the choice behind the label of a run, whose scenario says which checkpoint and options those were.
+
+        Raises:
+            KeyError: the label has an option that the scenario does not have.
+        """
         first, (choice, at, _) = scenario.services[0], label.partition("@")
         name, *options = choice.split("+")
         keys = [option.partition("=")[0] for option in options if option != AS_CONFIGURED]
-        return cls(name, first.checkpoint if at else None, {key: first.policy_options[key] for key in keys})
+        return cls(name, first.checkpoint if at else None, {key: first.policy_options[key] for key in keys}, digest)
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value_text(value)}" for key, value in self.options.items())
@@ -76,7 +81,7 @@ class PolicyChoice:
         name = "+".join([self.name, *(f"{key}={_value_in_a_path(str(value))}" for key, value in self.options.items())])
         if self.checkpoint is None:
             return name
-        digest = agent_digest(self.name, self.checkpoint) or ""
+        digest = (agent_digest(self.name, self.checkpoint) if self.digest is None else self.digest) or ""
         stem = _in_a_path(Path(self.checkpoint).stem)
         return f"{name}@{stem}-{digest[:8]}" if stem else f"{name}@{digest[:8]}"
 

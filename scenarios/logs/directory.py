@@ -19,7 +19,7 @@ from flmarket.core.files import WriteError, is_full, write_durably, write_synced
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
-from scenarios.logs.integrity import damage, seal, unseal
+from scenarios.logs.integrity import damage, misshapen, seal, unseal
 from scenarios.logs.run_state import RunState
 
 META = "meta.json"
@@ -97,10 +97,16 @@ class RunDirectory:
             )
         if META not in present:
             return RunState.INCOMPLETE
-        return RunState.COMPLETE if self.meta().get("status") == "complete" else RunState.FAILED
+        return RunState.COMPLETE if self._recorded().get("status") == "complete" else RunState.FAILED
 
     def meta(self) -> dict[str, Any]:
-        """Return the content of meta.json."""
+        """Return the content of meta.json; a complete run's has all that readers ask for."""
+        meta = self._recorded()
+        if meta.get("status") == "complete" and (problem := misshapen(meta)):
+            raise RunDirectoryError(f"{self.path / META}: is damaged: {problem}; {AGAIN}")
+        return meta
+
+    def _recorded(self) -> dict[str, Any]:
         try:
             return unseal((self.path / META).read_bytes())
         except OSError as error:

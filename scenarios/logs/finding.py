@@ -12,6 +12,7 @@ from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import walk
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError
+from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState
 
 RUN = re.compile(r"seed-[0-9]+")
@@ -82,8 +83,9 @@ def complete_runs(
         try:
             if run.state is RunState.COMPLETE:
                 run.require_whole(digests=False)
+                require_itself(run)
                 runs.append(run)
-        except RunDirectoryError as error:
+        except InputError as error:
             if damaged is None:
                 raise
             problems.append(str(error))

@@ -14,6 +14,17 @@ from typing import Any
 _FILES = "files"
 _SELF = "sha256"
 
+_DIGESTS = {str: str}
+_SHAPE: Mapping[Any, Any] = {
+    "scenario": str, "hash": str, "policy": str, "seed": int, "sweep": {str: object}, "point": int,
+    "versions": {"flmarket": str}, "fits": {str: {str: float}}, "labels": {str: int},
+    "data": {str: {"official": bool, "sha256": _DIGESTS}}, "agents": _DIGESTS,
+    "plugins": {str: {"file": str, "sha256": str}}, _FILES: {str: {"size": int, "sha256": str}},
+    "kernel": {str: str}, "rounds": int, "wall_seconds": float,
+}  # fmt: skip
+"""The type of each value of a complete run that is read; where keys are names, that of each of their values."""
+_OPTIONAL = {"hashed": str, "partition": _DIGESTS, "availability": {"sha256": str}}
+
 
 def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
     """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest."""
@@ -37,6 +48,31 @@ def unseal(content: bytes) -> dict[str, Any]:
     if not isinstance(found, str) or hashlib.sha256(content.replace(_line(found), _line(""))).hexdigest() != found:
         raise ValueError("checksum mismatch")
     return meta
+
+
+def misshapen(meta: Mapping[str, Any]) -> str | None:
+    """Return what the meta.json of a complete run lacks, or has of another type; None if there is nothing."""
+    shape = {**_SHAPE, **{key: each for key, each in _OPTIONAL.items() if key in meta}}
+    return next(_misshapen(meta, shape, "it"), None)
+
+
+def _misshapen(value: object, shape: Any, at: str) -> Iterator[str]:
+    """Yield what is not of the type that it should be."""
+    if isinstance(shape, type):
+        numbers = (int, float) if shape is float else shape
+        if not isinstance(value, numbers) or (isinstance(value, bool) and shape in (int, float)):
+            yield f"{at} is not of type {shape.__name__}"
+    elif not isinstance(value, dict):
+        yield f"{at} is not a table"
+    else:
+        for key, each in shape.items():
+            if key is str:
+                for name, item in value.items():
+                    yield from _misshapen(item, each, name)
+            elif key not in value:
+                yield f"{at} has no {key}"
+            else:
+                yield from _misshapen(value[key], each, key)
 
 
 def damage(

@@ -17,9 +17,10 @@ from scenarios.build import Shelf, agents_of, inputs_of
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
-from scenarios.loader import digest, points, with_backend, with_policy, with_rounds
+from scenarios.loader import digest_of, hashed, points, with_backend, with_policy, with_rounds
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
+from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
 from scenarios.plugin_files import other_version, plugins_of
@@ -95,7 +96,8 @@ def plan(
         labels: dict[str, str] = {}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
-            hash8 = digest(point.scenario, inputs_of(point.scenario, shelf))
+            text = hashed(point.scenario, inputs_of(point.scenario, shelf))
+            hash8 = digest_of(text)
             if (other := labels.setdefault(hash8, point.label)) != point.label:
                 raise InputError(
                     f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has "
@@ -110,7 +112,7 @@ def plan(
                 inputs = inputs_of(chosen, shelf)
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
-                    run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, inputs=inputs)
+                    run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, None, inputs, text)
                     here.setdefault(place.path, run)
             runs += here.values()
     return _distinguished(runs)
@@ -193,6 +195,7 @@ def _require_same(run: Run, agents: Mapping[str, str], plugins: Mapping[str, Map
                 f"{directory.path / META}: belongs to a run with {key} {meta[key]!r}, not {wanted!r}; "
                 "choose another --out, or run again with --fresh"
             )
+    require_itself(directory, run.hashed)
     if meta["agents"] != agents:
         raise ChangedError(f"{directory.path / META}: belongs to a run with another learned agent; {PLAY_CHANGED}")
     played = meta["plugins"]

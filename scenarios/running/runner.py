@@ -56,6 +56,7 @@ class Run:
     name: str | None = None
     # ``inputs_of`` when it was planned; None if files that have changed since are another's concern
     inputs: Mapping[str, str] | None = None
+    hashed: str | None = None  # what ``digest`` is of, to be recorded (``scenarios.loader.hashed``)
 
     @property
     def group(self) -> str:
@@ -248,6 +249,7 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
     return {
         "scenario": run.scenario.name,
         "hash": run.digest,
+        **({} if run.hashed is None else {"hashed": run.hashed}),
         "policy": run.policy,
         "seed": run.seed,
         "sweep": dict(run.sweep),

@@ -68,6 +68,7 @@ def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | Non
         "point": run.point,
         "name": run.name,
         "inputs": run.inputs,
+        "hashed": run.hashed,
         "workers": workers,
         "fresh": fresh,
         "timeout": decision_timeout,
@@ -91,6 +92,7 @@ def run_of(asked: Message) -> Run:
         asked["point"],
         asked["name"],
         asked["inputs"],
+        asked["hashed"],
     )
 
 

@@ -1,6 +1,5 @@
 """The setting that all runs of one scenario share, read from scenario.toml, and its name in tables."""
 
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
-from flmarket.core.errors import InputError, shortened
 from flmarket.core.printable import printable
 from learning.policy import AS_CONFIGURED
 from scenarios.file.differences import alike, distinguishing, flattened, values_text, without_policies
 from scenarios.file.interventions import intervention_words
 from scenarios.file.schema import Scenario
-from scenarios.logs.directory import SCENARIO, RunDirectory
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.identity import scenario_of
 
 
 @dataclass(frozen=True)
@@ -86,18 +84,6 @@ def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
             values = flattened(scenario.model_dump(mode="json"))
             flat[folder] = values if meta["policy"] == AS_CONFIGURED else without_policies(values)
     return _distinguished(found, flat)
-
-
-def scenario_of(run: RunDirectory) -> Scenario:
-    """Return the scenario of a run that was played: its names need not be known here."""
-    try:
-        return Scenario.model_validate(tomllib.loads(run.scenario_text()))
-    except ValidationError as error:
-        first = error.errors()[0]
-        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise InputError(f"{run.path / SCENARIO}: is not the scenario of a run: {problem}") from error
-    except ValueError as error:
-        raise InputError(f"{run.path / SCENARIO}: is not the scenario of a run: {shortened(error)}") from error
 
 
 def _distinguished(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:

@@ -42,8 +42,9 @@ def clearing(logs: Logs) -> Iterator[Finding]:
 
 
 def not_cleared(scenario: Scenario) -> list[str]:
-    """Return the mechanisms whose rounds cannot be cleared again, as they are not here."""
-    return [it.mechanism for it in mechanisms_over_time(scenario) if it.mechanism != DEFAULT and _created(it) is None]
+    """Return in words the mechanisms whose rounds cannot be cleared again, as they are not here."""
+    used = [it for it in mechanisms_over_time(scenario) if it.mechanism != DEFAULT and _created(it) is None]
+    return [f"who is served and paid what, as mechanism {it.mechanism!r} is unknown: --plugin FILE" for it in used]
 
 
 def _created(rules: Market) -> Mechanism | None:

@@ -5,7 +5,7 @@ learn learn again, from what the logs say they were paid. Nothing here is asked 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from des.observation import Status
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import PUBLISHED, DQIParameters
-from fl.surrogate.fitted import FitError
+from fl.surrogate.fitted import Fit, FitError
 from fl.training.jobs import TrainingJob
 from flmarket.analysis.log_frames import read_table
 from flmarket.analysis.verification.conditions import Conditions, conditions
@@ -121,6 +121,14 @@ class Logs:
         return KnownData(self.scenario, self.meta)
 
     @cached_property
+    def recorded(self) -> Mapping[str, Any]:
+        """What meta.json should record, as far as it follows from the scenario alone."""
+        recorded, names = self.meta.get("training"), dict.fromkeys(it.dataset for it in self.scenario.services)
+        origins = {name: it.get("from") for name, it in recorded.items()} if isinstance(recorded, dict) else {}
+        regimes = {name: asdict(self.scenario.training_for(name)) | {"from": origins.get(name)} for name in names}
+        return {"training": regimes, "labels": {name: self.data.labels_of(name) for name in names}}
+
+    @cached_property
     def behaviour(self) -> Behaviour | None:
         """The clients' behaviour; None if it is a plug-in that is not here, or has changed since."""
         try:
@@ -196,15 +204,10 @@ class Logs:
         NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
         scenario, found = self.scenario, np.full((len(self.numbers), len(self.places)), np.nan)
-        if backend_of(scenario).trains or any(it.dataset not in self.data.datasets for it in scenario.services):
+        known = all(it.dataset in self.data.datasets for it in scenario.services) and not self.other_fits
+        if backend_of(scenario).trains or not known:
             return found.ravel()
-        try:
-            fits = {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(scenario)}
-            if fits != self.meta.get("fits"):
-                return found.ravel()
-            federation = build_federation(scenario, self.seed, Shelf())
-        except FitError:
-            return found.ravel()
+        federation = build_federation(scenario, self.seed, Shelf())
         for number in self.numbers:
             made = self.rows["offers"].where(self.span_of(number))
             try:
@@ -214,6 +217,38 @@ class Logs:
                 break
             found[number - 1] = [federation.accuracy(name) for name in self.places]
         return found.ravel()
+
+    @cached_property
+    def other_fits(self) -> Mapping[str, Fit | None]:
+        """The fits here, by name, that meta.json records otherwise; None where there is none here."""
+        try:
+            here = {f"{fit.kind}/{fit.dataset}": fit for fit in fits_of(self.scenario)}
+        except FitError:
+            here = {}
+        recorded = self.meta["fits"]
+        return {
+            key: here.get(key)
+            for key in sorted({*here, *recorded})
+            if key not in here or recorded.get(key) != dict(here[key].parameters)
+        }
+
+    def unknown(self) -> Iterator[str]:
+        """Yield in words what is not derived again, as something that it follows from is not here."""
+        if "hashed" not in self.meta:
+            yield "that scenario.toml is that of the run's hash, as an earlier version did not record what this is of"
+        if self.behaviour is None:
+            kind = self.scenario.clients.behaviour.kind
+            yield f"data sizes, EMDs, DQI and bids, as behaviour {kind!r} is not here, or is another one: --plugin FILE"
+        if self.other_fits:
+            yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"
+        exact = self.exact_accuracy.reshape(-1, len(self.places))
+        if names := [name for name, place in self.places.items() if np.isnan(exact[:, place]).any()]:
+            yield (
+                f"accuracies and rewards of {', '.join(names)} beyond six decimals, as the data set, or the learning "
+                "curve, of the run is not here"
+            )
+        if self._intervals is None and self.scenario.clients.availability is not None:
+            yield "which clients are there, as the trace of the run is not here"
 
     @cached_property
     def exact_accuracy(self) -> FloatArray:
@@ -252,6 +287,7 @@ class Logs:
         """The intervals in which clients are there; None if they always are, or if the trace is gone or has changed."""
         try:
             trace = trace_of(self.scenario)
-            return trace.intervals if trace and trace.sha256 == self.meta["availability"]["sha256"] else None
-        except (InputError, KeyError, TypeError):
+        except InputError:
             return None
+        recorded = self.meta.get("availability", {}).get("sha256")
+        return trace.intervals if trace and trace.sha256 == recorded else None

@@ -22,7 +22,7 @@ def is_same(meta: Mapping[str, Any], thing: str) -> bool:
     """Whether a thing such as ``data set NAME`` is, if it is a plug-in's, here and the one of the run."""
     try:
         require_same_plugins({key: value for key, value in meta["plugins"].items() if key == thing}, "")
-    except (InputError, KeyError, TypeError, AttributeError):
+    except InputError:
         return False
     return True
 
@@ -36,12 +36,19 @@ class KnownData:
 
     @cached_property
     def datasets(self) -> Mapping[str, DatasetInfo]:
-        """The descriptions of the services' data sets, except of plug-ins that are not loaded or have changed since."""
+        """The descriptions of the services' data sets, except of those that are not here or have changed since.
+
+        Of a user's own files and of unofficial ones, these are looked at.
+        """
         found = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
-            with suppress(InputError, KeyError, TypeError):
-                same_images = not is_path(name) or self.meta["data"][name]["sha256"] == dict(load(name).digests)
-                if same_images and is_same(self.meta, f"{DATASETS.kind} {name}"):
+            recorded = self.meta["data"].get(name)
+            with suppress(InputError):
+                if is_path(name) or (recorded and not recorded["official"]):
+                    own = load(name, download=False)
+                    if recorded and recorded["sha256"] == dict(own.digests):
+                        found[name] = own.info
+                elif is_same(self.meta, f"{DATASETS.kind} {name}"):
                     found[name] = info(name)
         return found
 
@@ -51,8 +58,13 @@ class KnownData:
 
         A user's own files may have changed since, or be gone.
         """
-        known = {**self.meta["labels"], **{name: found.labels for name, found in self.datasets.items()}}
-        return [known[service.dataset] for service in self.scenario.services]
+        return [self.labels_of(service.dataset) for service in self.scenario.services]
+
+    def labels_of(self, name: str) -> int:
+        known: Mapping[str, int] = self.meta["labels"]
+        if name not in self.datasets and name not in known:
+            raise InputError(f"meta.json: labels: has no {name!r}")
+        return self.datasets[name].labels if name in self.datasets else known[name]
 
     @cached_property
     def tested(self) -> FloatArray:
@@ -71,13 +83,6 @@ class KnownData:
         found = np.full(len(self.scenario.services), np.nan)
         for m, service in enumerate(self.scenario.services if backend_of(self.scenario).trains else ()):
             known = self.datasets.get(service.dataset)
-            if known is not None and self._official(known):
+            if known is not None:
                 found[m] = min(self.scenario.training.eval_samples or size(known), size(known))
         return found
-
-    def _official(self, dataset: DatasetInfo) -> bool:
-        """Whether the run's files of a data set have as many images as is known of it."""
-        try:
-            return dataset.source != "download" or self.meta["data"][dataset.name]["official"] is True
-        except (KeyError, TypeError):
-            return False

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.tracking import counting
-from scenarios.build import Shelf, kernels_of, recorded_of
+from scenarios.build import Shelf, agents_of, kernels_of, recorded_of
 from scenarios.file.availability import require_same_trace
 from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Scenario
@@ -59,12 +59,14 @@ def require_repeatable(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> N
 
 
 def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> None:
-    """Check that data sets, trace and partition are those that a complete run was played with; arguments as above."""
+    """Check that data, agents, trace and partition are those that a run was played with; arguments as above."""
     meta = run.meta()
     data = meta["data"]
     for name in recorded_of(scenario):
         if name not in data or data[name]["sha256"] != dict(shelf.get(name).digests):
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
+    if agents_of(scenario) != meta["agents"]:
+        raise InputError(f"{run.path}: a learned agent is not the one with which the run was played")
     require_same_trace(scenario, meta, str(run.path))
     require_same_files(scenario, meta, str(run.path))
 

@@ -50,6 +50,12 @@ def shape(logs: Logs) -> Iterator[Finding]:
 
 def scenario(logs: Logs) -> Iterator[Finding]:
     """Data sets, policies, targets, budgets and clients are the scenario's; no offer is made to a client offline."""
+    for key, fit in logs.other_fits.items():
+        if fit is not None and fit.digest in logs.meta.get("hashed", ""):
+            yield Finding(f"meta.json: fits: {key} is not that of the run's hash")
+    for key, right in logs.recorded.items():
+        if logs.meta.get(key) != right:
+            yield Finding(f"meta.json: {key} is not what the scenario leads to")
     played, offers = [logs.conditions(number) for number in logs.numbers], logs.rows["offers"]
     services = [service for now in played for service in now.scenario.services]
     wanted = {

@@ -16,6 +16,7 @@ from flmarket.analysis.verification.rules import RULES
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.identity import contradictions
 from scenarios.logs.run_state import RunState
 
 _LONGEST = 200  # characters of a line in a message
@@ -29,7 +30,7 @@ class Verdict:
     offers: int = 0  # how many offers there are
     paid: Micro = 0  # what all clients were paid, micro-units
     problems: list[str] = field(default_factory=list)  # one sentence each; none for a valid run
-    not_cleared: list[str] = field(default_factory=list)  # mechanisms that are not here, so that no round is cleared
+    unchecked: list[str] = field(default_factory=list)  # in words, what could not be derived again here, and why
 
 
 def verify(run: RunDirectory) -> Verdict:
@@ -39,24 +40,32 @@ def verify(run: RunDirectory) -> Verdict:
         raise InputError(f"{run.path}: {run.unfinished()}")
     verdict.problems += run.damage(digests=True)
     try:
-        logs = Logs.read(run)
+        for problem in contradictions(run):
+            verdict.problems.append(problem)
+        _follow(run, verdict)
     except UnreadableError as error:
         verdict.problems.append(str(error))
-        return verdict
     except InputError:
-        if verdict.problems:  # the damage says why
-            return verdict
-        raise
-    misshapen = list(RULES["shape"](logs))
-    findings = misshapen or [finding for rule in RULES.values() for finding in rule(logs)]
-    verdict.problems += map(str, findings)
+        if not verdict.problems:  # what was found says why
+            raise
+    return verdict
+
+
+def _follow(run: RunDirectory, verdict: Verdict) -> None:
+    """Check that the tables follow from the scenario and the seed."""
+    logs = Logs.read(run)
+    before = len(verdict.problems)
+    for name, rule in RULES.items():
+        for finding in rule(logs):
+            verdict.problems.append(str(finding))
+        if name == "shape" and len(verdict.problems) > before:
+            break
     for name in tables_of(truthful=logs.clients is None):  # last, as what is wrong with the values says more
         verdict.problems += _spelling(logs, run, name)
     verdict.rounds = len(logs.numbers)
     verdict.offers = len(logs.offers)
     verdict.paid = int(logs.rounds["spent"].sum())
-    verdict.not_cleared = not_cleared(logs.scenario)
-    return verdict
+    verdict.unchecked = [] if verdict.problems else [*logs.unknown(), *not_cleared(logs.scenario)]
 
 
 def _spelling(logs: Logs, run: RunDirectory, name: str) -> Iterator[str]:

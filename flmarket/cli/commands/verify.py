@@ -14,7 +14,7 @@ from flmarket.core.errors import InputError, RunError
 if TYPE_CHECKING:
     from scenarios.logs.directory import RunDirectory
 
-VALID, FAILED, UNCHECKED, NOT_REPEATED = range(4)  # what was found of a run
+VALID, FAILED, UNCHECKED, IN_PART = range(4)  # what was found of a run
 
 
 def verify(
@@ -38,9 +38,9 @@ def verify(
         result(f"{folder}: not checked")
     counts = Counter({UNCHECKED: len(there.unreadable)})
     counts.update(_verify(run, again=rerun, apart=bool(plugin)) for run in found)
-    unchecked = counts[UNCHECKED] + counts[NOT_REPEATED]
+    unchecked = counts[UNCHECKED] + counts[IN_PART]
     if len(found) > 1:
-        valid = f"{counts[VALID] + counts[NOT_REPEATED]:,} of {len(found):,} runs are valid"
+        valid = f"{counts[VALID] + counts[IN_PART]:,} of {len(found):,} runs are valid"
         note(valid + (f"; {unchecked:,} could not be checked in full" if unchecked else ""))
     raise typer.Exit(1 if counts[FAILED] else 2 if unchecked else 0)
 
@@ -70,12 +70,12 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
             _print(run, caveat)
         return FAILED
     counts = f"{counted(verdict.rounds, 'round')}, {counted(verdict.offers, 'offer')}"
-    unknown = "".join(f"; not cleared again, as {it!r} is unknown: --plugin FILE" for it in verdict.not_cleared)
-    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}{unknown}")
-    if obstacle is None:
-        return VALID
-    _print(run, f"not played again: {obstacle}")
-    return NOT_REPEATED
+    _print(run, f"valid: {counts}, {text(verdict.paid)} paid{same}")
+    left = [f"not checked: {it}" for it in verdict.unchecked]
+    left += [] if obstacle is None else [f"not played again: {obstacle}"]
+    for sentence in left:
+        _print(run, sentence)
+    return IN_PART if left else VALID
 
 
 def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:

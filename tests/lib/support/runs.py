@@ -21,8 +21,12 @@ RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 
 Row = dict[str, str]
 
-RECORDED = {"versions": {"flmarket": "1.0"}, "kernel": {}, "agents": {}, "plugins": {}, "labels": {}, "sweep": {}}
-"""All that meta.json records of a run besides what names it and how it ended."""
+RECORDED = {
+    "scenario": "hand", "hash": "00000000", "policy": "as-configured", "seed": 0, "sweep": {}, "point": 0,
+    "versions": {"flmarket": "1.0"}, "data": {}, "labels": {}, "fits": {},
+    "agents": {}, "plugins": {}, "kernel": {}, "rounds": 0, "wall_seconds": 0.0,
+}  # fmt: skip
+"""All that readers ask of the meta.json of a run besides its files and how it ended."""
 
 
 def planned(scenario: Scenario, out: Path, policy: str | None = None, seed: int = 0) -> Run:

@@ -8,6 +8,7 @@ import pytest
 
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+from support.runs import RECORDED
 
 
 def test_a_runs_place_names_scenario_hash_policy_and_seed(tmp_path: Path) -> None:
@@ -22,11 +23,11 @@ def test_a_run_is_complete_only_when_its_meta_file_says_so(tmp_path: Path) -> No
     assert run.state is RunState.INCOMPLETE
     run.finish({"status": "failed"})
     assert run.state is RunState.FAILED
-    run.finish({"status": "complete"})
+    run.finish({**RECORDED, "status": "complete"})
     assert run.state is RunState.COMPLETE
     content = b"name = 'x'\n"
     files = {"scenario.toml": {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
-    assert run.meta() == {"status": "complete", "files": files}
+    assert run.meta() == {**RECORDED, "status": "complete", "files": files}
 
 
 def test_an_unfinished_run_is_started_over_only_when_asked(tmp_path: Path) -> None:

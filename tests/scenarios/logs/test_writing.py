@@ -16,7 +16,7 @@ from scenarios.file.toml_text import dumps
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.writing import TableWriter
-from support.runs import round_text, rounds_text
+from support.runs import RECORDED, round_text, rounds_text
 
 LEFT = ServiceReport(
     service="mnist", dataset="mnist", policy="hqfa", status=Status.LEFT, accuracy=0.9712, target_accuracy=0.97,
@@ -56,12 +56,7 @@ def run(tmp_path: Path) -> RunDirectory:
     with TableWriter(directory.path) as write:
         write(REPORT)
     (directory.path / "run.log").touch()
-    directory.finish(
-        {
-            "scenario": "paper", "hash": "1a2b3c4d", "policy": "as-configured", "seed": 0, "status": "complete",
-            "sweep": {}, "point": 0,
-        }
-    )  # fmt: skip
+    directory.finish({**RECORDED, "scenario": "paper", "hash": "1a2b3c4d", "status": "complete"})
     return directory
 
 

@@ -342,7 +342,7 @@ def test_a_full_disk_ends_a_run_with_a_clear_error_and_the_same_command_goes_on(
     interrupt(run, shelf, 2)
     size = (run.directory.path / "events.csv").stat().st_size
     model = max(path.stat().st_size for path in (run.directory.path / "checkpoint").iterdir())
-    for limit, culprit in ((size + 700, r"events\.csv"), (model // 2, r"safetensors")):
+    for limit, culprit in ((size + 2_000, r"events\.csv"), (model // 2, r"safetensors")):
         if limit < size:
             continue
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))

@@ -17,6 +17,7 @@ from textual.widgets import Input, OptionList, Static
 
 from scenarios.loader import builtin_names, parse
 from scenarios.logs.directory import RunDirectory
+from support.runs import RECORDED
 from support.screens import painted, until
 from support.tiers import slow
 from tui.app import MarketApp
@@ -213,7 +214,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
     for policy in ("hqfa", "lcfa", "random", "ucb", "oort"):
         (write_run(play_small(), runs / policy / "seed-0001") / "run.log").touch()
     for policy, status in (("hqfa", "complete"), ("lcfa", "failed"), ("oort", "complete")):
-        RunDirectory(runs / policy / "seed-0001").finish({"status": status})
+        RunDirectory(runs / policy / "seed-0001").finish({**RECORDED, "status": status})
     (runs / "oort" / "seed-0001" / "events.csv").unlink()
     (runs / "ucb" / "seed-0001" / "meta.json").write_text("[]")
     async with app.run_test(size=(160, 40)) as pilot:
@@ -230,7 +231,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
         await pilot.press("escape", "slash", *"small · failed", "enter")
         await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
         # A run stays the chosen one when its state changes.
-        RunDirectory(runs / "lcfa" / "seed-0001").finish({"status": "complete"})
+        RunDirectory(runs / "lcfa" / "seed-0001").finish({**RECORDED, "status": "complete"})
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
         await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))

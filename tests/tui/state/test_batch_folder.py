@@ -12,6 +12,7 @@ import tui.state.run_standing
 from scenarios.loader import dumps
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from support.runs import RECORDED
 from tui.state.batch_folder import RunsFolder, run_directories
 from tui.state.batch_groups import ORDERS, grouped, ordered
 from tui.state.run_standing import standing
@@ -36,7 +37,7 @@ def write(play_small: Play, tmp_path: Path) -> Callable[..., Path]:
             table.path(place).write_text(table.header + rows)
         (place / "run.log").touch()
         if status:
-            RunDirectory(place).finish({"status": status} | ({"error": error} if error else {}))
+            RunDirectory(place).finish({**RECORDED, "status": status} | ({"error": error} if error else {}))
         for path in place.iterdir():
             os.utime(path, (LONG_AGO, LONG_AGO))
         return place
@@ -89,7 +90,7 @@ def test_a_run_whose_process_is_killed_is_interrupted_at_once(write: Callable[..
     with played(place):  # another process resumes it
         (place / "run.log").write_text("start")
         assert [run.standing.state for run in folder.look().runs] == ["running"]
-        RunDirectory(place).finish({"status": "complete"})
+        RunDirectory(place).finish({**RECORDED, "status": "complete"})
     assert [run.standing.state for run in folder.look().runs] == ["complete"]
 
 

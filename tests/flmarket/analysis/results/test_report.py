@@ -65,7 +65,7 @@ def write_run(
     digest = "".join(str(value) for value in (sweep or {"": 0}).values()).rjust(8, "0")
     path = out / f"hand-{digest}" / policy / f"seed-{seed:04d}"
     path.mkdir(parents=True)
-    (path / "scenario.toml").write_text(SCENARIO)
+    (path / "scenario.toml").write_text(SCENARIO.replace('"random"', f'"{policy}"'))
     rounds, offers = [], []
     for n in range(len(a)):
         for service, curve, target, base in (("a", a, 1.0, 16.0), ("b", b, 0.5, 4.0)):
@@ -95,14 +95,10 @@ def write_run(
     meta = {
         **RECORDED,
         "status": "complete",
-        "scenario": "hand",
-        "hash": "00000000",
+        "hash": digest,
         "policy": policy,
         "seed": seed,
         "sweep": sweep or {},
-        "point": 0,
-        "versions": {"flmarket": "1.0"},
-        "kernel": {},
     }
     for name in ("events.csv", "run.log"):
         (path / name).touch()
@@ -186,7 +182,7 @@ def test_core_use_counts_the_cores_that_clients_had_in_each_round(tmp_path: Path
     write_run(tmp_path, "one", 0, [0.25] * 4, [0.25] * 4)
     [path] = tmp_path.rglob("scenario.toml")
     change = '[[interventions]]\nround = {}\nkey = "clients.cores"\nvalue = {}\n'
-    path.write_text(SCENARIO + change.format(3, 4) + change.format(2, 3))
+    path.write_text(path.read_text() + change.format(3, 4) + change.format(2, 3))
     reseal(path.parent)
     report = make_report(read([tmp_path]))
     [found] = [row.interval.estimate for row in report.estimates if row.measure.name == "core use"]
@@ -577,7 +573,7 @@ def test_a_scenario_on_fitted_curves_says_in_every_format_that_nothing_was_train
     backend: str, remark: str, out: Path
 ) -> None:
     for path in out.rglob("scenario.toml"):
-        path.write_text(f'{SCENARIO}[training]\nbackend = "{backend}"\n')
+        path.write_text(f'{path.read_text()}[training]\nbackend = "{backend}"\n')
         reseal(path.parent)
     runs = read([out])
     report, drawn = make_report(runs), list(figures(runs))
@@ -598,7 +594,7 @@ def test_only_scenarios_that_train_are_said_to_be_measured_on_test_images(tmp_pa
     write_four(tmp_path)
     write_four(tmp_path, {"training.backend": 1})
     for path in (tmp_path / "hand-00000001").rglob("scenario.toml"):
-        path.write_text(f'{SCENARIO}[training]\nbackend = "surrogate"\n')
+        path.write_text(f'{path.read_text()}[training]\nbackend = "surrogate"\n')
         reseal(path.parent)
     text = markdown(make_report(read([tmp_path])))
     assert "Where models are trained, accuracies are measured on test images." in text

@@ -150,6 +150,8 @@ def test_a_mechanism_that_is_not_here_is_named(one_service: str, tmp_path: Path,
     done = flmarket("run", "small.toml", "--set", "market.mechanism=mine", *mine, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     done = flmarket("verify", "runs", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(" paid; not cleared again, as 'mine' is unknown: --plugin FILE\n")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout.endswith(
+        ": not checked: who is served and paid what, as mechanism 'mine' is unknown: --plugin FILE\n"
+    )
     assert flmarket("verify", "runs", *mine, cwd=tmp_path).stdout.endswith(" paid\n")
