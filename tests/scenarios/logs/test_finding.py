@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
+from scenarios.loader import dumps, load, with_policy
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import complete_runs, find_runs, incomplete, require_directory, unfinished
+from support.runs import RECORDED
 
 
 def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
@@ -24,11 +26,13 @@ def test_runs_are_found_at_any_depth_and_once(tmp_path: Path) -> None:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A folder with two complete runs."""
-    for name in ("small-0a0b0c0d/hqfa/seed-0000", "small-0a0b0c0d/hqfa/seed-0001"):
-        RunDirectory(tmp_path / "runs" / name).prepare("x")
+    scenario = dumps(with_policy(load("quickstart", ["name=small"]), "hqfa"))
+    named = {**RECORDED, "scenario": "small", "hash": "0a0b0c0d", "policy": "hqfa", "status": "complete"}
+    for seed, name in enumerate(("small-0a0b0c0d/hqfa/seed-0000", "small-0a0b0c0d/hqfa/seed-0001")):
+        RunDirectory(tmp_path / "runs" / name).prepare(scenario)
         for file in ("rounds.csv", "offers.csv", "events.csv", "run.log"):
             (tmp_path / "runs" / name / file).touch()
-        RunDirectory(tmp_path / "runs" / name).finish({"status": "complete"})
+        RunDirectory(tmp_path / "runs" / name).finish({**named, "seed": seed})
     return tmp_path / "runs"
 
 

@@ -104,7 +104,8 @@ FIXED = (
 def edit_meta(run: Run, random: Random) -> str:
     path = run.directory.path / "meta.json"
     meta = json.loads(path.read_text())
-    places = [it for it in leaves({key: meta[key] for key in FIXED}) if "from" not in it and it[-1] != "official"]
+    free = "from", "official", "strokes", "scribbles"  # drawn data are the same everywhere
+    places = [it for it in leaves({key: meta[key] for key in FIXED}) if not {*free} & {*it}]
     place = random.choice([it for it in places if other(value_at(meta, it), random) != value_at(meta, it)])
     put(meta, place, lambda value: other(value, random))
     path.write_text(json.dumps(meta))
