@@ -32,6 +32,24 @@ Bounds = Mapping[str, tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True)
+class DataRanges:
+    """The public ranges of clients' data, each the lowest and the highest; no report and no bid moves them."""
+
+    cost: tuple[float, float]  # what training on a data set costs a client, money
+    dqi: tuple[float, float]  # the DQI of a data set, as the service sees it
+
+    @property
+    def middle_cost(self) -> float:
+        """The cost half-way in its range, money."""
+        return (self.cost[0] + self.cost[1]) / 2
+
+    @property
+    def middle_quality(self) -> float:
+        """The DQI half-way in its range, both ends cut at 0."""
+        return (max(self.dqi[0], 0.0) + max(self.dqi[1], 0.0)) / 2
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyContext:
     """A market as its policies know it before the first round.
 
@@ -48,6 +66,8 @@ class PolicyContext:
             accuracy follows this curve. None if there is none.
         bounds: returns the lowest and the highest value of each part of what the service can observe in this market,
             by which the environments scale it; None in a context that was made by hand.
+        ranges: returns the ranges of what data can cost and be worth, by which a service can say what a client is worth
+            to it before anybody bids; None likewise.
     """
 
     service: str
@@ -60,6 +80,14 @@ class PolicyContext:
     reward_base: float
     curve: Curve | None = None
     bounds: Callable[[], Bounds] | None = field(default=None, compare=False, repr=False)
+    ranges: Callable[[], DataRanges] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def data(self) -> DataRanges:
+        """What ``ranges`` returns; a ValueError where there is none."""
+        if self.ranges is None:
+            raise ValueError("the context does not say what clients' data can cost and be worth; give it ranges")
+        return self.ranges()
 
 
 class Policy(ABC):

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from des.clients.population import Population
+from des.clients.data_tables import PopulationSpec
+from des.clients.population import Population, public_ranges
 from des.market import Market
 from des.money import MICRO
 from des.schedule import Schedule
 from des.service import ServiceSpec
 from fl.arrays import FloatArray
-from learning.policy import Bounds, Policy, PolicyContext, create
+from fl.data.dqi import DQIParameters
+from learning.policy import Bounds, DataRanges, Policy, PolicyContext, create
 
 MarketFactory = Callable[[int], Market]  # from a seed to a market at its start. The same seed gives the same market.
 
@@ -32,12 +34,21 @@ def context(market: Market, service: str) -> PolicyContext:
         reward_base=spec.reward_base,
         curve=spec.curve,
         bounds=partial(bounds_of, market, m),
+        ranges=partial(ranges, clients, spec.labels, spec.dqi),
     )
 
 
 def bounds_of(market: Market, m: int) -> Bounds:
     """Return the bounds of what service ``m`` of a market observes."""
     return bounds(market.population, market.schedule, market.services, m)
+
+
+def ranges(clients: PopulationSpec, labels: int, parameters: DQIParameters) -> DataRanges:
+    """Return the public ranges of clients' data, for a service whose data set has these labels and DQI parameters."""
+    found = public_ranges(clients, labels, parameters)
+    (lowest,), (highest,) = (ends / MICRO for ends in found.cost)
+    (worst,), (best,) = found.dqi
+    return DataRanges((float(lowest), float(highest)), (float(worst), float(best)))
 
 
 def bounds(population: Population, schedule: Schedule, services: Sequence[ServiceSpec], m: int) -> Bounds:

@@ -31,8 +31,8 @@ from fl.surrogate.learning_curves import Curve
 from fl.training.jobs import Federation
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import Entrant, lineup
-from learning.policy import Bounds, Policy, PolicyContext, agent_digest, create, is_privileged
-from learning.seats import MarketFactory, bounds
+from learning.policy import Bounds, DataRanges, Policy, PolicyContext, agent_digest, create, is_privileged
+from learning.seats import MarketFactory, bounds, ranges
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.checks import check_supply
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
@@ -205,7 +205,13 @@ def policy_context(scenario: Scenario, service: Service, curve: Curve | None) ->
         reward_base=service.reward_base,
         curve=curve,
         bounds=partial(observed_bounds, scenario, service.name),
+        ranges=partial(data_ranges, scenario, service.dataset),
     )
+
+
+def data_ranges(scenario: Scenario, dataset: str) -> DataRanges:
+    """Return the public ranges of what clients' data can cost, and be worth to a service that learns a data set."""
+    return ranges(population_spec(scenario), info(dataset).labels, dqi_parameters(scenario.dqi, dataset))
 
 
 def observed_bounds(scenario: Scenario, service: str) -> Bounds:

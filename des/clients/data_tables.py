@@ -160,6 +160,10 @@ class Valuation:
         cost = self._cost(sizes, emds, self._each if groups is None else groups)
         return Table(sizes, emds, rounded(np.array(worth)), cost)
 
+    def ranges(self) -> Ranges:
+        """Return the ranges of what clients can report. Errors as in ``table``."""
+        return self.listed()[1] if self._spec.listed else self.continuous()
+
     def listed(self) -> tuple[Table, Ranges]:
         """Return the table of all pairs of a listed size and a listed EMD, group by group, and the ranges in it.
 

@@ -6,7 +6,7 @@ Reports and bids follow by the clients' behaviour and, where clients learn, from
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import repeat
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
 from des.clients.client_data import FRESH, Choices, Holdings
-from des.clients.data_tables import DataSets, PopulationSpec, Table, Valuation
+from des.clients.data_tables import DataSets, PopulationSpec, Ranges, Table, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.label_mixes import LabelMixes, MixedData
 from des.clients.owned_data import DrawnImages, OwnedData
@@ -69,6 +69,12 @@ class Qualities(DataSets):
     bid: MicroArray  # O, in micro-units
     held: Held  # the truth, which services do not see
     seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
+
+
+def public_ranges(spec: PopulationSpec, labels: int, parameters: DQIParameters) -> Ranges:
+    """Return what clients' data can cost, and be worth to one service as it sees it, whatever clients report or ask."""
+    ranges = Valuation(replace(spec, behaviour=Truthful()), [labels], [parameters]).ranges()
+    return replace(ranges, dqi=Lens(spec.disclosure, *ranges.dqi, spec.count, seed=0).range)
 
 
 class Population:

@@ -25,8 +25,9 @@ class FMore(Policy):
     What is adapted, and ours:
 
     * The qualities of the paper (data, bandwidth, computing power) are private here. q is the DQI, from 0 for the
-      lowest to 1 for the highest of the round's clients that can be selected.
-    * The paper leaves s to the buyer. Here ``s(q) = weight * q`` in units of the highest bid among these clients.
+      lowest to 1 for the highest that clients can have in this market.
+    * The paper leaves s to the buyer, who announces it before anybody bids. Here ``s(q) = weight * q``, in units of the
+      highest cost that data can have in this market: no bid moves a score but its own.
     * The number of winners is what the budget pays; the paper fixes it and has no budget. An unspent budget lapses, so
       no score is too low to win.
     * The paper's nodes choose quality and price in equilibrium. Here clients bid by the market's rules, and cannot
@@ -40,14 +41,16 @@ class FMore(Policy):
         self,
         context: PolicyContext,  # the market
         *,
-        # what the best DQI is worth more than the worst, in the round's highest bid; at least 0. With 0 it is LCFA
+        # what the best DQI is worth more than the worst, in the highest cost of data; at least 0. With 0 it is LCFA
         weight: float = 1.0,
         payment: str = "first-score",  # ``first-score`` or ``second-score``
         # the most clients that it takes in a round, at least 1; without it, as many as the budget pays
         winners: int | None = None,
     ) -> None:
         super().__init__(context)
-        self._weight = in_range("weight", weight, 0, 1000)
+        weight, data = in_range("weight", weight, 0, 1000), context.data
+        self._worst, spread = data.dqi[0], data.dqi[1] - data.dqi[0]
+        self._unit = weight * data.cost[1] / spread if spread > 0 else 0.0  # what a unit of DQI is worth, money
         self._second = one_of("payment", payment, PAYMENTS) == PAYMENTS[1]
         self._winners = None if winners is None else whole("winners", winners, 1)
 
@@ -57,10 +60,8 @@ class FMore(Policy):
         affordable = shuffled[(observation.available & (bids <= budget))[shuffled]]
         if not len(affordable):
             return Offer.none()
-        dqi, asked = observation.dqi[affordable], bids[affordable]
-        spread = float(np.ptp(dqi))
-        quality = (dqi - dqi.min()) / spread if spread > 0 else np.zeros(len(dqi))
-        value = np.minimum(to_micro(self._weight * quality * (int(asked.max()) / MICRO)), MOST)
+        asked, better = bids[affordable], observation.dqi[affordable] - self._worst
+        value = to_micro(np.clip(self._unit * better, 0, MOST / MICRO))
         best_first = np.argsort(asked - value, kind="stable")
         won, paid = auction(value[best_first], asked[best_first], budget, self._winners, second=self._second)
         return Offer(affordable[best_first[won]], paid / MICRO)

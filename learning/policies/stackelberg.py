@@ -5,7 +5,6 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arithmetic.elementary import log
-from fl.arithmetic.ordered_sums import mean
 from fl.arrays import FloatArray
 from flmarket.core.options import in_range
 from learning.client_selection.selection import ranked
@@ -27,8 +26,9 @@ class Stackelberg(Policy):
     * **Followers.** Client c takes part at price r if ``r q_c >= bid_c``; its bid is its cost as far as services know.
       q is the DQI, cut at 0.
     * **Leader.** It maximises ``weight b log(1 + Q(r) / q) - r Q(r)`` over prices r whose payments ``r Q(r)`` are
-      within the budget. Q(r) is the quality that takes part; b and q are the mean bid and the mean quality of those
-      that can be selected. Only the prices ``bid_c / q_c`` matter, so the best of them is found exactly.
+      within the budget. Q(r) is the quality that takes part; b and q are the cost and the quality half-way in the
+      ranges that data can have in this market, so that bids move prices, but not what quality is worth. Only the
+      prices ``bid_c / q_c`` matter, so the best of them is found exactly.
 
     Ours: the leader's value of quality (concave, as in this literature), the exact search, and the budget. The game
     foresees clients, not rivals: an offer may be outbid. One price for all quality buys the cheapest quality first and
@@ -41,10 +41,12 @@ class Stackelberg(Policy):
         self,
         context: PolicyContext,  # the market
         *,
-        weight: float = 10.0,  # what quality is worth in money: of the first client, about this many mean bids; above 0
+        # what quality is worth in money: of the first client, about this many half-way costs; above 0
+        weight: float = 10.0,
     ) -> None:
         super().__init__(context)
-        self._weight = in_range("weight", weight, 0, above=True)
+        self._value = in_range("weight", weight, 0, above=True) * context.data.middle_cost
+        self._quality = max(context.data.middle_quality, NEXT_TO_NONE)
 
     def act(self, observation: Observation) -> Offer:
         """Offer the price of their quality to all clients that take part at the best price."""
@@ -54,7 +56,7 @@ class Stackelberg(Policy):
         order = can[np.argsort(bids[can] / quality[can], kind="stable")]
         if not len(order):
             return Offer.none()
-        paid = lead(bids[order], quality[order], observation.budget, self._weight)
+        paid = lead(bids[order], quality[order], observation.budget, self._value, self._quality)
         return Offer(order[: len(paid)], paid / MICRO)
 
 
@@ -62,10 +64,10 @@ def lead(
     bids: FloatArray,  # [n] money, in the order of bid per quality, the lowest first
     quality: FloatArray,  # [n], above 0
     budget: float,  # money
-    weight: float,  # see ``Stackelberg``
+    value: float,  # what the service maximises is ``value log(1 + quality / unit) - payments``, money
+    unit: float,  # above 0
 ) -> MicroArray:
     """Return what the clients that take part at the leader's best price are paid, micro-units."""
-    unit_value, unit_quality = weight * mean(bids), mean(quality)
     least, limit, together = to_micro(bids), to_micro(budget), np.cumsum(quality)
     best, gain = least[:0], 0.0
     for k in range(1, len(bids) + 1):
@@ -77,7 +79,7 @@ def lead(
         total = int(paid.sum())
         if total > limit:
             break  # a higher price buys more, at a higher price
-        value = unit_value * log(1 + float(together[k - 1]) / unit_quality) - total / MICRO
-        if value > gain:
-            best, gain = paid, value
+        left = value * log(1 + float(together[k - 1]) / unit) - total / MICRO
+        if left > gain:
+            best, gain = paid, left
     return best

@@ -7,7 +7,6 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
-from fl.arithmetic.ordered_sums import mean
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.options import in_range
 from learning.client_selection.selection import fill_budget, ranked
@@ -15,8 +14,7 @@ from learning.policy import Policy, PolicyContext
 
 __all__ = ["Worth"]
 
-
-NEXT_TO_NONE = 1e-9  # mean DQI; what a unit of less would be worth is beyond all numbers
+NEXT_TO_NONE = 1e-9  # half-way DQI; what a unit of less would be worth is beyond all numbers
 
 
 def name_best(
@@ -38,6 +36,9 @@ def name_best(
 class Worth(Policy):
     """Offers each client what its data are worth: money in proportion to its DQI, where that is at least what it asks.
 
+    What a unit of DQI is worth is fixed before the first round, by the public ranges of costs and of the DQI: what
+    clients ask or report moves nobody's value.
+
     The best ratio of worth to bid comes first. Under a mechanism that keeps budgets it names all such clients; under
     the others, those that its budget can pay.
     """
@@ -48,24 +49,23 @@ class Worth(Policy):
         self,
         context: PolicyContext,  # the market
         *,
-        markup: float = 1.5,  # what a client of mean DQI is worth, in mean bids of the round; above 0
+        markup: float = 1.5,  # what a client is worth whose DQI is half-way in its range, in half-way costs; above 0
         values: Sequence[float] | None = None,  # [C] what each client is worth in every round, money, whatever its DQI
     ) -> None:
         super().__init__(context)
-        self._markup = in_range("markup", markup, 0, above=True)
+        markup = in_range("markup", markup, 0, above=True)
         self._values = None if values is None else _checked(values, context.clients)
+        if self._values is None:
+            data = context.data
+            self._unit = markup * data.middle_cost / data.middle_quality if data.middle_quality > NEXT_TO_NONE else 0.0
 
     def act(self, observation: Observation) -> Offer:
         bids = observation.own_bids
-        worth = self._by_quality(bids, observation.dqi) if self._values is None else self._values
+        worth = self._values
+        if worth is None:
+            worth = to_micro(np.clip(self._unit * observation.dqi, 0, MOST / MICRO)) / MICRO
         order = ranked(observation)
         return name_best(worth, bids, observation.offer_limit, available=observation.available, order=order)
-
-    def _by_quality(self, bids: FloatArray, dqi: FloatArray) -> FloatArray:
-        quality = np.maximum(dqi, 0)
-        quality_mean = mean(quality)
-        unit = self._markup * mean(bids) / quality_mean if quality_mean > NEXT_TO_NONE else 0.0
-        return to_micro(unit * quality) / MICRO
 
 
 def _checked(values: Sequence[float], clients: int) -> FloatArray:

@@ -16,7 +16,7 @@ from des.timeline import Timeline
 from fl.arithmetic.streams import stream_key
 from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
-from learning.policy import PolicyContext
+from learning.policy import DataRanges, PolicyContext
 
 CLIENTS = PopulationSpec(
     count=20,
@@ -153,8 +153,11 @@ def first_observation_of(
     )
 
 
+RANGES = DataRanges(cost=(0.0, 8.0), dqi=(0.1, 0.9))  # so a client half-way costs 4 and has a DQI of .5
+
+
 def context_of(clients: int = 3, *, services: int = 1, cores: int = 1) -> PolicyContext:
-    return PolicyContext("s0", services, clients, cores, 80, 20.0, 0.97, 100.0)
+    return PolicyContext("s0", services, clients, cores, 80, 20.0, 0.97, 100.0, ranges=lambda: RANGES)
 
 
 # Session-wide, because Hypothesis runs a test many times in one go. They hold no state.
@@ -182,5 +185,5 @@ def observe() -> Callable[..., Observation]:
 
 @pytest.fixture(scope="session")
 def context() -> PolicyContext:
-    options: dict[str, Any] = {"services": 2, "clients": 5, "cores": 1, "rounds": 10}
+    options: dict[str, Any] = {"services": 2, "clients": 5, "cores": 1, "rounds": 10, "ranges": lambda: RANGES}
     return PolicyContext("own", budget=10.0, target_accuracy=0.9, reward_base=100.0, **options)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from des.clients.disclosure import Disclosure
 from des.mechanisms.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
+from des.observation import Offer, Privileged
 from des.offer_checks import check_offer
 from flmarket.core.options import OptionsError
 from learning.episode import play, play_round
@@ -179,3 +180,37 @@ def test_every_policy_plays_every_market(make_market, policy, market) -> None:
     )
     np.testing.assert_array_equal(one.accuracy, again.accuracy)
     assert (one.wanted.sum() > 0) == ("budget" not in market)
+
+
+READS_BIDS = {"dearest", "pacing", "oort", "ucb", *LEARNS_PRICES, "mahdrl", "mahdrl-single"}
+"""Those that take a bid for a sign of the data behind it, and say so: docs/extending/policy.md lists them."""
+
+
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - READS_BIDS))
+@given(
+    market=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=8),
+    raised=st.integers(0, 7),
+    by=st.integers(1, 60),
+    budget=st.integers(1, 40),
+    cores=st.integers(1, 2),
+)
+def test_what_a_client_asks_moves_nobodys_value_of_any_client(
+    make_observation, make_context, policy, market, raised, by, budget, cores
+) -> None:
+    """Who asks more is wanted no sooner, and the others stay in their order; what nobody can pay changes nothing."""
+    raised %= len(market)
+    bids, dqi = np.array(market).T / [[1.0], [10.0]]
+    there = np.arange(len(bids)) == raised
+    asked = [bids, bids + by / 10 * there, bids + budget * there, bids + (budget + by) * there]
+    hidden = Privileged((100 * dqi).astype(int), dqi, {"s1": Offer.none()})
+    options = {"weight": 1.0} if policy == "stackelberg" else {}  # little enough that values, too, limit what it buys
+    player = create(policy, make_context(len(bids), services=2, cores=cores), options)
+    made = [
+        player.act(make_observation([own, bids], dqi, budget=budget, cores=cores, privileged=hidden)) for own in asked
+    ]
+    first, dearer, beyond, further = ([*zip(it.clients.tolist(), it.payments.tolist(), strict=True)] for it in made)
+    before, after = ([client for client, _ in offer] for offer in (first, dearer))
+    assert raised in before or raised not in after
+    both = {*before} & {*after} - {raised}
+    assert [client for client in before if client in both] == [client for client in after if client in both]
+    assert beyond == further

@@ -9,9 +9,11 @@ import pytest
 from des.behaviours.behaviour import BEHAVIOURS
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
+from learning.episode import play_round
+from scenarios.build import Shelf, build
 from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError
-from scenarios.loader import parse
+from scenarios.loader import load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
@@ -235,3 +237,17 @@ def test_a_preview_says_what_clients_ask_and_how_they_behave(
     unknown = parse(two_services, overrides=behaving("even"), catalogue=played_catalogue())
     said = "What clients have and ask is not known here: unknown behaviour 'even'"
     assert any(line.startswith(said) for line in story(unknown))
+
+
+def test_clients_that_ask_more_are_worth_no_more_to_services_that_state_values() -> None:
+    """The policy `worth` under `score-auction`, where it names all clients that are worth what they ask."""
+    offered = []
+    for kind in ("truthful", "markup"):
+        changes = {"sweep": {}, "market.mechanism": "score-auction", "rounds": 5, "clients.behaviour.kind": kind}
+        scenario = load("mechanisms", changes)
+        setup = build(scenario, 0, Shelf())
+        rows = [offer for _ in range(5) for offer in play_round(setup.market, setup.policies).offers]
+        offered.append({(it.round, it.service, it.client): it.payment for it in rows})
+    truth, dearer = offered
+    assert len(dearer) > 100
+    assert dearer.items() <= truth.items()  # the others ask more than they are worth

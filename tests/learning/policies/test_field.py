@@ -13,7 +13,7 @@ from learning.episode import play
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead
-from learning.policy import create
+from learning.policy import DataRanges, create
 from learning.seats import seat
 from support.feedback import feedback_on
 
@@ -74,7 +74,7 @@ def test_outbid_wins_every_client_from_rivals_that_pay_their_bids(make_market) -
 
 
 def test_fmore_takes_the_best_scores(observe, context) -> None:
-    """DQI .1 to .9 is a quality of 0 to 1, which is worth up to the highest bid, 8: scores -2, 0, -1, -4."""
+    """DQI .1 to .9 is a quality of 0 to 1, which is worth up to the highest cost, 8: scores -2, 0, -1, -4."""
     seen = observe([2, 8, 5, 4], [0.1, 0.9, 0.5, 0.1], budget=10)
     assert create("fmore", context).act(seen).clients.tolist() == [1, 0]  # 8 + 2; 5 does not fit
     assert create("fmore", context, {"winners": 1}).act(seen).clients.tolist() == [1]
@@ -83,8 +83,12 @@ def test_fmore_takes_the_best_scores(observe, context) -> None:
 
 
 def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
-    """Qualities 1, .5 and 0 at bids 6, 2 and 1: scores 0, 1 and -1. Two are paid 3 + 1 and 6 + 1; three do not fit."""
+    """Costs up to 6, qualities 1, .5 and 0 at bids 6, 2 and 1: scores 0, 1 and -1.
+
+    Two are paid 3 + 1 and 6 + 1; three do not fit.
+    """
     seen = observe([6, 2, 1], [0.9, 0.5, 0.1], budget=11.0)
+    context = replace(context, ranges=lambda: DataRanges((0.0, 6.0), (0.1, 0.9)))
     options = {"payment": "second-score", "winners": 2}
     assert by_client(create("fmore", context, options).act(seen)) == {1: 4.0, 0: 7.0}
     assert by_client(create("fmore", context, options).act(replace(seen, budget=10.0))) == {
@@ -142,11 +146,11 @@ def test_clients_that_keep_bringing_progress_are_found(make_context, make_observ
 
 
 def test_the_leader_s_price_by_hand() -> None:
-    """Qualities of 1 at bids 1, 2 and 6, mean 3: k clients are paid the k-th bid, and are worth 3 weight log(1 + k)."""
+    """Qualities of 1 at bids 1, 2 and 6: k clients are paid the k-th bid, and are worth 3 weight log(1 + k)."""
     bids, quality = np.array([1.0, 2.0, 6.0]), np.ones(3)
 
     def paid(budget: float, weight: float) -> list[float]:
-        return (lead(bids, quality, budget, weight) / MICRO).tolist()
+        return (lead(bids, quality, budget, 3 * weight, 1.0) / MICRO).tolist()
 
     assert 3 * log(2) - 1 > 3 * log(3) - 4 > 3 * log(4) - 18
     assert paid(100, 1) == [1.0]
@@ -165,8 +169,8 @@ def test_a_price_per_quality_pays_better_data_more(observe, context) -> None:
 
 
 def test_clients_that_follow_at_the_same_price_take_part_together() -> None:
-    assert lead(np.array([2.0, 2.0]), np.ones(2), 3.0, 100.0).tolist() == []
-    assert lead(np.array([2.0, 2.0]), np.ones(2), 4.0, 100.0).tolist() == [2_000_000, 2_000_000]
+    assert lead(np.array([2.0, 2.0]), np.ones(2), 3.0, 200.0, 1.0).tolist() == []
+    assert lead(np.array([2.0, 2.0]), np.ones(2), 4.0, 200.0, 1.0).tolist() == [2_000_000, 2_000_000]
 
 
 def test_without_quality_nobody_follows(observe, context) -> None:

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from flmarket.core.options import OptionsError
-from learning.policy import create
+from learning.policy import DataRanges, create
 
 
 def test_it_offers_money_in_proportion_to_quality(observe, context) -> None:
-    """Mean bid 4, mean DQI .5: at a markup of 1.5, a DQI of 1 is worth 12."""
+    """Half-way cost 4, half-way DQI .5: at a markup of 1.5, a DQI of 1 is worth 12."""
     seen = observe([4, 2, 6], [0.5, 0.25, 0.75], budget=100)
     offer = create("worth", context).act(seen)
     assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 6.0, 1: 3.0, 2: 9.0}
@@ -32,9 +32,24 @@ def test_free_clients_come_first(observe, context) -> None:
     assert create("worth", context).act(seen).clients[0] == 1
 
 
+def test_what_clients_ask_moves_nobodys_value(observe, context) -> None:
+    seen = observe([1, 2, 3], [0.5, 0.25, 0.75], budget=100)
+    dearer = observe([2, 2.9, 8], [0.5, 0.25, 0.75], budget=100)
+    for each in (seen, dearer):
+        offer = create("worth", context).act(each)
+        assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 6.0, 1: 3.0, 2: 9.0}
+
+
 def test_without_any_quality_nobody_is_worth_anything(observe, context) -> None:
     for quality in (0.0, 5e-324):  # next to none
-        assert create("worth", context).act(observe([4, 2], [quality, quality])).clients.tolist() == []
+        nobody = replace(context, ranges=lambda quality=quality: DataRanges((0.0, 8.0), (-1.0, quality)))
+        assert create("worth", nobody).act(observe([4, 2], [quality, quality])).clients.tolist() == []
+
+
+def test_a_context_made_by_hand_says_what_it_lacks(context) -> None:
+    with pytest.raises(OptionsError, match="the context does not say what clients' data can cost and be worth"):
+        create("worth", replace(context, ranges=None))
+    assert create("worth", replace(context, ranges=None), {"values": [1.0] * 5})
 
 
 def test_given_values_are_offered_best_value_per_bid_first_as_far_as_the_budget_goes(observe, context) -> None:
