@@ -17,6 +17,7 @@ from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import InputError
+from flmarket.core.files import read_regular
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import plugin_code
 from flmarket.core.plugins import PluginError, Registry, built_in, subclass_problem
@@ -90,6 +91,9 @@ class PolicyContext:
         return self.ranges()
 
 
+LARGEST_AGENT = 1_000_000_000  # bytes
+
+
 class Policy(ABC):
     """Decides for one service. Create one for each service and run."""
 
@@ -122,7 +126,7 @@ class Policy(ABC):
         if checkpoint is None:
             return None
         try:
-            return hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest()
+            return hashlib.sha256(read_regular(Path(checkpoint), LARGEST_AGENT)).hexdigest()
         except OSError as error:
             raise InputError(f"{checkpoint}: cannot be read: {error.strerror}") from error
 

@@ -38,7 +38,7 @@ class WriteError(RunError):
         return f"{self.path}: cannot be written: {self.error.strerror}; the same command continues from what is there"
 
 
-LARGEST = 64 << 20  # bytes of a file that a scenario names, but for data sets and agents
+LARGEST = 64_000_000  # bytes of a file that a scenario names, but for data sets and agents
 
 
 def read_regular(path: Path, most: int = LARGEST) -> bytes:
@@ -47,11 +47,15 @@ def read_regular(path: Path, most: int = LARGEST) -> bytes:
     Raises:
         OSError: it cannot be read, is no regular file, or is larger than ``most`` bytes.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # a pipe does not wait
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # for nobody at the other end of a pipe
+
+    with open(path, "rb", opener=opener) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if len(content := file.read(most + 1)) > most:
-            raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+            raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
         return content
 
 

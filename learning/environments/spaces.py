@@ -203,8 +203,8 @@ class FlatCodec(Codec):
         values = np.asarray(action, dtype=np.float64)
         if values.shape != (2 * self.clients,):
             raise ActionError(f"an action must hold {2 * self.clients} values, not have shape {values.shape}")
-        if not (np.abs(values) <= 1).all():
-            raise ActionError("an action's values must lie between -1 and 1")
+        if (wrong := np.flatnonzero(~(np.abs(values) <= 1))).size:
+            raise ActionError(f"an action's values must lie between -1 and 1; value {wrong[0]} is {values[wrong[0]]:g}")
         payment = unit_payments(values[self.clients :], self.payment_limit)
         return checked(values[: self.clients] > 0, payment, self.clients, self.payment_limit)
 

@@ -114,7 +114,12 @@ class FlatRows:
             select = (values[..., :c] > 0) & view.asked[..., None] & there[:, None]
             payment = unit_payments(values[..., c:], self._limit)
         if not proper:
-            raise ActionError("an action's values must lie between -1 and 1")
+            wrong = (~(np.abs(values) <= 1) & view.asked[..., None]).reshape(-1, 2 * c)
+            row, place = np.argwhere(wrong)[0].tolist()
+            raise ActionError(
+                f"an action's values must lie between -1 and 1; value {place} of row {row} is "
+                f"{values.reshape(wrong.shape)[row, place]:g}"
+            )
         return select, payment
 
     def _present(self, number: IntArray) -> BoolArray:

@@ -27,9 +27,10 @@ from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
-from flmarket.core.files import is_full, remove_unfinished, replacing
+from flmarket.core.files import is_full, read_regular, remove_unfinished, replacing
 from flmarket.core.locks import lock
 from learning.mahdrl.networks import Tensors
+from learning.policy import LARGEST_AGENT
 
 VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.
 
@@ -79,7 +80,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         raise CheckpointError(f"{path}: is not an agent (.safetensors); train one with flmarket train")
     described = path.with_suffix(DESCRIPTION)
     try:
-        content, description = path.read_bytes(), json.loads(described.read_bytes())
+        content, description = read_regular(path, LARGEST_AGENT), json.loads(read_regular(described))
     except OSError as error:
         raise CheckpointError(
             f"{error.filename}: cannot be read: {error.strerror}; train one with flmarket train"

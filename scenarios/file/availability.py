@@ -14,6 +14,7 @@ import numpy as np
 
 from des.availability import Availability, Interval
 from flmarket.core.errors import InputError
+from flmarket.core.files import read_regular
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
 from scenarios.file.number_table import decoded, rows
@@ -56,7 +57,7 @@ def read_trace(
     rounds: int,  # N
 ) -> Trace:
     try:
-        content = expanded(path).read_bytes()
+        content = read_regular(expanded(path))
     except OSError as error:
         raise InputError(f"{printable(path)}: cannot be read: {error.strerror}") from error
     return _parsed(printable(path), content, clients, rounds)

@@ -19,6 +19,7 @@ from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shard
 from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.files import read_regular
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
 from scenarios.file.number_table import decoded, rows, whole
@@ -97,7 +98,7 @@ def _division(text: str, clients: int, images: int) -> Division:
         limits = f"a CONCENTRATION is {LEAST:g} to {MOST:g}, a NUMBER at least 1"
         raise InputError(f"{printable(text)}: must be one of {_RULES}, or a file; {limits}")
     try:
-        content = expanded(text).read_bytes()
+        content = read_regular(expanded(text))
     except OSError as error:
         raise InputError(f"{printable(text)} is neither {_RULES} nor a file: {error.strerror}") from error
     return _listed(printable(text), content, clients, images)

@@ -49,7 +49,10 @@ class PolicyChoice:
         if "," in name:
             raise InputError(f"{option} {text}: give {option} once for each")
         POLICIES.load(name)
-        choice = cls(name, checkpoint, dict(_options(found[2] or "", f"{option} {text}") if found else ()))
+        options = [*_options(found[2] or "", f"{option} {text}")] if found else []
+        if twice := [key for place, (key, _) in enumerate(options) if key in dict(options[:place])]:
+            raise InputError(f"{option} {text}: the option {twice[0]!r} is given twice; leave one out")
+        choice = cls(name, checkpoint, dict(options))
         for key, problem in option_problems(POLICIES.load(name), choice.options, given=1):
             if key in choice.options:
                 raise InputError(f"{option} {text}: policy {name!r} {problem}")

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from ast import literal_eval
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,12 +12,17 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from flmarket.core.files import read_regular
 from flmarket.core.names import did_you_mean, suggest
 from flmarket.core.printable import printable
 from scenarios.file.positions import Positions
-from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text, number
+from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text
 
 LARGEST_FILE = 1_000_000  # bytes
+
+LARGEST_DEPTH = 64  # parts of a dotted key; what ``tomllib`` takes for one grows with their square
+_PART = r"""(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_TOO_DEEP = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LARGEST_DEPTH}}}")
 
 
 @dataclass
@@ -69,8 +75,7 @@ def read_file(
         return ScenarioError([Problem(file, line, "", message)])
 
     try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
+        content = read_regular(path, LARGEST_FILE)
     except FileNotFoundError:
         meant = did_you_mean(str(path), [*builtin, *map(str, sorted(path.parent.glob("*.toml")))])
         if path.name == str(path) and not path.suffix:
@@ -80,8 +85,6 @@ def read_file(
         raise error("is a folder, not a scenario file") from None
     except OSError as problem:
         raise error(f"cannot be read: {problem.strerror}") from None
-    if len(content) > LARGEST_FILE:
-        raise error(f"is larger than {number(LARGEST_FILE)} bytes")
     try:
         return content.decode("utf-8-sig")  # some editors put a byte-order mark in front
     except UnicodeDecodeError as problem:
@@ -89,6 +92,9 @@ def read_file(
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
+    if deep := _TOO_DEEP.search(text):
+        message = f"has a key of more than {LARGEST_DEPTH} parts"
+        raise ScenarioError([Problem(file, text.count("\n", 0, deep.start()) + 1, "", message)])
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # of the syntax, of an endless number, of lists in lists
@@ -96,15 +102,17 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         message = where[1] if where else str(error)
         line = int(where[2]) if where and where[2] else text.count("\n") + 1 if where else None
         if message.startswith(("Cannot", "Duplicate")):
-            message = _given_twice(text) or message
+            message = _given_twice(text, message) or message
         message = f"is not valid TOML: {message[:1].lower()}{message[1:]}"
         raise ScenarioError([Problem(file, line, "", printable(message))]) from None
 
 
-def _given_twice(text: str) -> str | None:
-    """Return which key or table stands twice in a TOML text; ``tomllib`` does not name it."""
+def _given_twice(text: str, message: str) -> str | None:
+    """Return which key or table stands twice in a TOML text, given what ``tomllib`` says of it."""
+    if found := re.search(r"(?:declare|namespace) (\(.+\))|table key (.+)$", message):
+        return f"the key or table {'.'.join(literal_eval(found[1] or f'[{found[2]}]'))!r} is given twice"
     try:
-        tomlkit.parse(text)
+        tomlkit.parse(text)  # ``tomllib`` does not name it
     except TOMLKitError as error:
         if found := re.match(r'Key "(.*)" already exists', str(error)):
             return f"the key or table {found[1]!r} is given twice"

@@ -1,5 +1,6 @@
 """Problems that pydantic finds in single keys, each at its path; mostly in its own words."""
 
+import re
 from collections.abc import Mapping
 
 from pydantic import ValidationError
@@ -38,7 +39,7 @@ def _follows_from_another(problem: ErrorDetails) -> bool:
 
 
 def _sentence(problem: ErrorDetails) -> str:
-    given, message = problem["input"], problem["msg"].replace("Input should be ", "must be ")
+    given, message = problem["input"], re.sub(r"^\w+ should ", "must ", problem["msg"]).replace(" after validation", "")
     match problem["type"]:
         case "extra_forbidden":
             return unknown_key(problem["loc"])

@@ -116,6 +116,12 @@ def _require_inputs(run: Run, shelf: Shelf) -> None:
     if run.inputs is None or (here := inputs_of(run.scenario, shelf)) == run.inputs:
         return
     changed = min(name for name in {*here, *run.inputs} if here.get(name) != run.inputs.get(name))
+    name, _, array = changed.rpartition("/")
+    if name in recorded_of(run.scenario) and shelf.get(name).info.source == "plug-in":
+        raise InputError(
+            f"data set {name!r}: its function returns other {array} than when the batch was planned; "
+            "it must return the same in every process: draw from np.random.default_rng(0), say, not without a seed"
+        )
     raise InputError(
         f"{changed} on {platform.node()} differs from what the batch was planned with; leave files as they are while a "
         "batch plays, and run the command again"

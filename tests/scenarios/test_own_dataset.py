@@ -13,6 +13,7 @@ import pytest
 from fl.data.dataset import Shape
 from fl.data.registry import dataset
 from fl.training.trainers import kernel_for
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugin_files import load_plugin
@@ -20,7 +21,7 @@ from scenarios.running.batch import run_all
 from scenarios.running.notes import notes
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run
+from scenarios.running.runner import Run, execute
 from support.observers import Strict
 
 SCENARIO = """\
@@ -93,6 +94,14 @@ def test_notes_say_that_it_is_ones_own_and_that_the_fused_kernel_cannot_train_it
         "reference path, which is about ten times slower (docs/performance.md)",
     ]
     assert len(notes([parse(SCENARIO, overrides=["training.kernel=reference"])], Shelf())) == 2
+
+
+def test_a_function_that_draws_without_a_seed_is_named_with_what_is_wrong(tmp_path: Path) -> None:
+    dataset("lamps")(lambda: (*lamps(seed=None), *lamps(90, seed=1)))  # type: ignore[arg-type]
+    (run,) = plan([parse(SCENARIO)], [], [0], tmp_path, Shelf())
+    dataset("lamps")(lambda: (*lamps(seed=None), *lamps(90, seed=1)))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^data set 'lamps': its function returns other train-images than when the "):
+        execute(run, Shelf())
 
 
 def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: Path) -> None:

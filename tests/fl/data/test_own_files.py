@@ -307,8 +307,8 @@ def test_an_npz_with_the_names_of_others_loads(names: tuple[str, ...], validatio
     np.savez(tmp_path / "named.npz", **parts, **{validation: IMAGES[:3]})
     found = load(str(tmp_path / "named.npz"))
     assert found.sizes == (
-        "6 training images (0: 2, 1: 2, 2: 2), 2 test images (0: 1, 1: 1, 2: 0), each 3 x 4 x 5 (channels x height x "
-        f"width, channels first); 3 of {validation} are not used"
+        "6 training images (2 of each of 3 classes), 2 test images (0: 1, 1: 1, 2: 0), each 3 x 4 x 5 (channels x "
+        f"height x width, channels first); 3 of {validation} are not used"
     )
 
 

@@ -146,14 +146,18 @@ def test_a_wrong_file_is_said_with_its_line(content: str, problem: str, here: Pa
     assert problems(text_with("parts.csv")) == [f"f:4: data.partition: {problem}"]
 
 
-def test_a_file_that_cannot_be_read_twice_is_wrong() -> None:
-    """As the shell's ``--set data.partition=<(make-partition)``."""
-    read, write = os.pipe()
-    os.write(write, CSV.encode())
-    os.close(write)
-    [problem] = problems(text_with(f"/dev/fd/{read}"))
-    os.close(read)
-    assert problem == f"f:4: data.partition: /dev/fd/{read}:1: must have the columns client,image, not ''"
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
+def test_what_may_never_end_is_no_file(path: str, here: Path) -> None:
+    os.mkfifo(here / "pipe")
+    [problem] = problems(text_with(path))
+    assert problem.endswith("nor a file: it is not a regular file")
+
+
+def test_a_file_that_fills_the_memory_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (here / "parts.csv").open("wb") as file:
+        file.truncate(64_000_001)
+    [problem] = problems(text_with("parts.csv"))
+    assert problem.endswith("nor a file: it is larger than 64,000,000 bytes")
 
 
 def test_a_file_leaves_no_images_to_validate_on(here: Path) -> None:

@@ -221,6 +221,7 @@ def test_other_values_have_other_labels_that_can_be_folders(one: object, other: 
         ("fmore(wait=4)", "policy 'fmore' takes no option 'wait'"),
         ("fmore(wieght=4)", "takes no option 'wieght'; did you mean 'weight'?"),
         ("fmore(weight=4", "options stand between parentheses: fmore(KEY=VALUE)"),
+        ("fmore(weight=4, weight=5)", "the option 'weight' is given twice; leave one out"),
         ("fmore(weight)", "weight: must be KEY=VALUE"),
         ("nobody(weight=4)", "unknown policy 'nobody'"),
     ],

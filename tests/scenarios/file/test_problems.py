@@ -60,7 +60,7 @@ BAD = [
     ("two services of one name", 'name = "digits"', 'name = "mnist"', [
         'f:29: services.mnist.name: is also the name of another service: "mnist" (line 21)']),
     ("a name that leaves its folder", 'name = "market"', 'name = "../market"', [
-        "f:1: name: String should match pattern '^[A-Za-z0-9_][A-Za-z0-9._-]*$', not \"../market\""]),
+        "f:1: name: must match pattern '^[A-Za-z0-9_][A-Za-z0-9._-]*$', not \"../market\""]),
     ("an unknown choice", "[training]", '[training]\nkernel = "fusd"', [
         "f:12: training.kernel: must be 'auto', 'fused' or 'reference', not \"fusd\"; did you mean 'fused'?"]),
     ("more tests than images", "[training]", "[training]\neval_samples = 361", [
@@ -81,6 +81,17 @@ BAD = [
         "f:3: is not valid TOML: the key or table 'rounds' is given twice"]),
     ("a table twice", "[timeline]", "[clients]\n[timeline]", [
         "f:17: is not valid TOML: the key or table 'clients' is given twice"]),
+    ("a table twice, the file's last", 'policy = "hqfa"', 'policy = "hqfa"\n[clients]\ncores = 1', [
+        "f:35: is not valid TOML: the key or table 'clients' is given twice"]),
+    ("a table that is an inline one", "[training]", "a = { b = 1 }\n[timeline.x]\n[timeline.x]\n[training]", [
+        "f:13: is not valid TOML: the key or table 'timeline.x' is given twice"]),
+    ("a key twice in an inline table", "rounds = 5", "rounds = { a = 1, a = 2 }", [
+        "f:2: is not valid TOML: the key or table 'a' is given twice"]),
+    ("a key of thousands of parts", "rounds = 5", "a" + ".a" * 8000 + " = 5", [
+        "f:2: has a key of more than 64 parts"]),
+    ("parts in quotes, in an inline table", "rounds = 5", "a = { " + "'a' . \"a\" . " * 4000 + "a = 5 }", [
+        "f:2: has a key of more than 64 parts"]),
+    ("no service", "rounds = 5", "rounds = 5\nruns = [{}]", ["f:3: runs: must have at least 1 item, not 0"]),
     ("lists without end", "rounds = 5", "rounds = " + "[" * 500 + "]" * 500, [
         "f: is not valid TOML: maximum recursion depth exceeded"]),
 ]  # fmt: skip

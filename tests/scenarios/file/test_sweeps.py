@@ -82,7 +82,7 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"services.mnist.name" = ["x"]', "37: sweep.services.mnist.name: cannot be swept"),
         ('"name" = ["x"]', "37: sweep.name: cannot be swept"),
         ('"clients.cores" = 3', "37: sweep.clients.cores: must be a list, not 3"),
-        ('"clients.cores" = []', "37: sweep.clients.cores: Tuple should have at least 1 item after validation, not 0"),
+        ('"clients.cores" = []', "37: sweep.clients.cores: must have at least 1 item, not 0"),
         ('"clients.cores" = [\n1,\n0]',
          "39: sweep.clients.cores: with clients.cores=0: must be greater than or equal to 1, not 0"),
         ('"clients.cores" = [1, "2"]',
@@ -96,7 +96,7 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
         ('"rounds" = ' + str(list(range(1, 102))) + '\n"clients.count" = ' + str(list(range(1, 101))),
          "36: sweep: makes 10,100 scenarios; the limit is 10,000"),
         ("\n".join(f'"services.mnist.policy_options.x{i}" = [1]' for i in range(101)),
-         "36: sweep: Dictionary should have at most 100 items after validation, not more"),
+         "36: sweep: must have at most 100 items, not more"),
         # Fine in itself, not in its place.
         ('"clients.cores" = [1]\n"clients.data_size" = [[9], [5000]]',
          '38: sweep.clients.data_size: with clients.cores=1, clients.data_size=[5000]: '
