@@ -9,6 +9,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
+from des.clock import Microseconds, Pace, departure
 from des.log_records import Kind, Outcome
 from des.mechanisms.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
 from des.plugin_state import remembered
@@ -29,8 +30,8 @@ class Platform:
         self._population = population
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
-        self._timeline = timeline
-        self._patience = timeline.patience
+        self._pace = Pace((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
+        self._upload, self._patience = timeline.upload, timeline.patience
         self._ties = draw_key(seed, "ties")
 
     def play_by(self, rules: Rules | None) -> None:
@@ -81,17 +82,18 @@ class Platform:
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = current.world.held.some(*places).data_size * epochs * self._timeline.seconds_per_sample
-        compute = compute / self._population.speed[clients]
+        compute = self._pace.training(
+            current.world.held.some(*places).data_size * epochs, self._population.speed_of[clients]
+        )
         samples = current.world.some(*places).data_size
         jobs: list[Job | None] = [None] * len(book.clients)
-        names, upload = [spec.name for spec in current.services], self._timeline.upload_seconds
+        names, upload = [spec.name for spec in current.services], self._upload
         stay, record = not self._population.departure_rate.any(), current.journal.record
         columns = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
-        for at, m, client, payment, core, price, images, seconds in zip(*(it.tolist() for it in columns), strict=True):
-            limit = self._patience if stay else self._limit(current.number, client, seconds)
-            outcome = Outcome.SERVED if seconds + upload <= limit else Outcome.DROPPED
-            jobs[at] = Job(names[m], client, core, price, images, seconds, upload, limit, outcome)
+        for at, m, client, payment, core, price, images, training in zip(*(it.tolist() for it in columns), strict=True):
+            limit = self._patience if stay else self._limit(current.number, client, training + upload)
+            outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
+            jobs[at] = Job(names[m], client, core, price, images, training, upload, limit, outcome)
             record(Kind.AWARD, names[m], client, core, payment)
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
@@ -109,12 +111,12 @@ class Platform:
                     )
         return clearing
 
-    def _limit(self, round_: int, client: int, compute: float) -> float:
-        """Return after how many seconds a job is cut off: the platform stops waiting, or the client leaves."""
+    def _limit(self, round_: int, client: int, whole: Microseconds) -> Microseconds:
+        """Return when a job is cut off that would take so long: the platform stops waiting, or the client leaves."""
         part = self._population.departs(round_, client)
         if part is None:
             return self._patience
-        return min(self._patience, part * (compute + self._timeline.upload_seconds))
+        return min(self._patience, int(departure(part, whole)))
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

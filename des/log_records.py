@@ -1,4 +1,7 @@
-"""The records of a round: rows of the logs, plain data for logs and screens, with money in whole micro-units."""
+"""The records of a round: rows of the logs, plain data for logs and screens.
+
+Money is in whole micro-units, time in whole microseconds.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from des.clock import Microseconds
 from des.money import MICRO, Micro
 from des.observation import Feedback, Status
 from fl.arrays import FloatArray
@@ -24,7 +28,7 @@ class Outcome(StrEnum):
 
 
 class OfferReport(NamedTuple):
-    """One offer and its outcome: a row of offers.csv. Money is in micro-units, times are in simulated seconds.
+    """One offer and its outcome: a row of offers.csv. Money is in micro-units, time in microseconds.
 
     ``payment`` is what the service offered, and ``paid`` what the client received for it: None unless it served.
     """
@@ -40,8 +44,8 @@ class OfferReport(NamedTuple):
     paid: Micro | None
     outcome: Outcome
     core: int | None
-    start: float | None
-    end: float | None
+    start: Microseconds | None
+    end: Microseconds | None
 
 
 class ClientReport(NamedTuple):
@@ -88,7 +92,7 @@ class MarketEvent(NamedTuple):
     """
 
     round: int
-    sim_time: float
+    sim_time: Microseconds
     event: Kind
     service: str | None
     client: int | None
@@ -97,7 +101,7 @@ class MarketEvent(NamedTuple):
 
 
 class ServiceReport(NamedTuple):
-    """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in simulated seconds.
+    """One service's round: a row of rounds.csv. Money is in micro-units, the makespan in microseconds.
 
     Means are over served clients, and None if there are none. ``test_accuracy`` is ``accuracy`` where no images are
     held out.
@@ -121,7 +125,7 @@ class ServiceReport(NamedTuple):
     mean_dqi: float | None
     mean_bid: float | None
     mean_payment: float | None
-    makespan: float | None
+    makespan: Microseconds | None
     test_accuracy: float
 
     @classmethod
@@ -158,7 +162,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _makespan(served: Sequence[OfferReport]) -> float | None:
+def _makespan(served: Sequence[OfferReport]) -> Microseconds | None:
     starts = [offer.start for offer in served if offer.start is not None]
     ends = [offer.end for offer in served if offer.end is not None]
     return max(ends) - min(starts) if ends else None
@@ -169,8 +173,8 @@ class RoundReport:
     """Everything that happened in one round."""
 
     round: int  # n
-    start: float  # simulated time of the data refresh, seconds
-    end: float  # simulated time at which the slot ended, seconds
+    start: Microseconds  # simulated time of the data refresh
+    end: Microseconds  # simulated time at which the slot ended
     # one report for each service, including those that have left, in the scenario's order
     services: tuple[ServiceReport, ...]
     offers: tuple[OfferReport, ...]  # all offers, service by service, in the order in which each service chose

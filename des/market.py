@@ -18,10 +18,12 @@ from des.bidding import Bidding
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
+from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
 from des.mechanisms.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
+from des.money import to_micro
 from des.observation import Observation, Offer
 from des.participation import funded, observations
 from des.round import Round
@@ -90,15 +92,15 @@ class Market:
         budgets = {spec.name: spec.budget for spec in services}
         self._conditions = Conditions(budgets, population.cores, availability=availability)
         self.schedule = Schedule(self._conditions, tuple(interventions))
-        self._env = simpy.Environment(initial_time=0.0)
+        self._clock = Clock()
         self._current: Round | None = None
-        self._offers_in = simpy.Event(self._env)  # opening a round replaces this, and the process that plays it
+        self._offers_in = simpy.Event(self._clock)  # opening a round replaces this, and the process that plays it
         self._slot: simpy.Event = self._offers_in
 
     @property
-    def now(self) -> float:
-        """The simulated time, seconds."""
-        return float(self._env.now)
+    def now(self) -> Microseconds:
+        """The simulated time."""
+        return self._clock.now
 
     @property
     def timeline(self) -> Timeline:
@@ -154,7 +156,7 @@ class Market:
         Random draws need not be restored: each comes from a stream that is keyed by its round.
         """
         self.round = state["round"]
-        self._env = simpy.Environment(initial_time=state["now"])
+        self._clock = Clock(state["now"])
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
         self._impose(self.round)
@@ -191,9 +193,9 @@ class Market:
         self._require_closed()
         if self.finished:
             raise MarketError(f"the market finished after round {self.round}")
-        bids_closed, self._offers_in = self._env.event(), self._env.event()
-        self._slot = self._env.process(self._play_slot(bids_closed))
-        return cast("dict[str, Observation]", self._env.run(until=bids_closed))
+        bids_closed, self._offers_in = self._clock.event(), self._clock.event()
+        self._slot = self._clock.process(self._play_slot(bids_closed))
+        return cast("dict[str, Observation]", self._clock.run(until=bids_closed))
 
     def offer(self, offers: Mapping[str, Offer]) -> dict[str, Observation]:
         """Take the offers of the services that were asked.
@@ -240,7 +242,7 @@ class Market:
         elif (current := self._open()).asked and current.step == 0:
             raise MarketError("no service has offered")
         self._offers_in.succeed()
-        return cast("RoundReport", self._env.run(until=self._slot))
+        return cast("RoundReport", self._clock.run(until=self._slot))
 
     def _open(self) -> Round:
         if self._current is None:
@@ -253,13 +255,13 @@ class Market:
 
     def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
         """Play one time slot. This is the platform's process."""
-        env = self._env
+        clock = self._clock
         number = self.round + 1
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
-        world, journal = self._population.draw(number), Journal(env, number)
+        world, journal = self._population.draw(number), Journal(clock, number)
         asks = self._platform.ask(world, number)
-        current = Round(number, env.now, self.services, active, self._conditions, world, asks, journal, asked=active)
+        current = Round(number, clock.now, self.services, active, self._conditions, world, asks, journal, asked=active)
         self._current = current
         journal.record(Kind.REFRESH)
         lowest = world.bid.min(axis=1).tolist()
@@ -274,7 +276,7 @@ class Market:
         current.trained = self._federation.train_round(number, training_jobs(current))
         yield from self._work(current)
         if self._timeline.slot is not None:
-            yield env.timeout(max(0.0, current.start + self._timeline.slot - env.now))
+            yield clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - clock.now))
 
         self.ledger.check()
         self.round = number
@@ -293,7 +295,7 @@ class Market:
             if not at_work.get(m):
                 self._settle(m, current)
         busy = {m: jobs for m, jobs in at_work.items() if jobs}
-        idle = Shift(self._env, current.journal).begin(busy.values())
+        idle = Shift(self._clock, current.journal).begin(busy.values())
         for m, done in zip(busy, idle, strict=True):
             done.callbacks.append(partial(self._settle, m, current))
         return idle

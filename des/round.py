@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from des.clients.population import Qualities
+from des.clock import Microseconds
 from des.log_records import Outcome
 from des.mechanisms.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
@@ -21,7 +22,7 @@ class Round:
     """A round while it runs. Services are identified by their index."""
 
     number: int  # n, from 1
-    start: float  # simulated time of the data refresh, seconds
+    start: Microseconds  # simulated time of the data refresh
     services: tuple[ServiceSpec, ...]  # all of them, with the budgets of this round
     active: tuple[int, ...]  # those that take part
     conditions: Conditions  # the conditions of the round

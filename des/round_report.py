@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from des.clock import Microseconds
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.round import Round
 from des.service import ServiceState, reward
@@ -17,7 +18,7 @@ def round_report(
     current: Round,  # the round
     states: Sequence[ServiceState],  # the states of all services, as the round left them
     *,
-    end: float,  # simulated time at which the slot ended, seconds
+    end: Microseconds,  # simulated time at which the slot ended
     last: bool,  # whether no further round follows
     truthful: bool,  # whether clients tell the truth, so that what they know stands in their offers already
 ) -> RoundReport:

@@ -7,24 +7,29 @@ from functools import partial
 
 import simpy
 
+from des.clock import NEVER, Clock, Microseconds
 from des.log_records import Kind, MarketEvent, Outcome
-from des.money import Micro
+from des.money import Micro, to_micro
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Durations, in simulated seconds."""
+    """Durations, in simulated seconds; the properties are in microseconds."""
 
     seconds_per_sample: float  # time to train on one image in one epoch, on a client of speed 1
-    upload_seconds: float  # time to send the update
+    upload_seconds: float  # time to send the update, with six decimals as what follows
     # length of a slot; with None, each slot lasts until its last job is done (the paper's "long enough")
     slot: float | None = None
     # time after the awards by which an update must have arrived; with None, all are waited for
     deadline: float | None = None
 
     @property
-    def patience(self) -> float:
-        return min(x for x in (self.slot, self.deadline, float("inf")) if x is not None)
+    def upload(self) -> Microseconds:
+        return to_micro(self.upload_seconds)
+
+    @property
+    def patience(self) -> Microseconds:
+        return min([NEVER, *(to_micro(it) for it in (self.slot, self.deadline) if it is not None)])
 
 
 @dataclass(slots=True)
@@ -36,21 +41,21 @@ class Job:
     core: int  # index of the client's core, 0 to K - 1
     price: Micro  # what the service pays for the update, micro-units
     samples: int  # D, the images that the client reports; it trains on those that it holds
-    compute: float  # how long training takes, seconds
-    upload: float  # how long sending the update takes, seconds
-    limit: float  # when the job is cut off because the platform stops waiting or the client leaves, seconds
+    compute: Microseconds  # how long training takes
+    upload: Microseconds  # how long sending the update takes
+    limit: Microseconds  # when the job is cut off because the platform stops waiting or the client leaves
     outcome: Outcome  # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
-    start: float | None = None
-    end: float | None = None
+    start: Microseconds | None = None
+    end: Microseconds | None = None
 
 
 class Journal:
     """Records the events of one round, each at the simulated time at which it happens."""
 
-    __slots__ = ("_env", "_round", "events")
+    __slots__ = ("_clock", "_round", "events")
 
-    def __init__(self, env: simpy.Environment, round_: int) -> None:
-        self._env = env
+    def __init__(self, clock: Clock, round_: int) -> None:
+        self._clock = clock
         self._round = round_
         self.events: list[MarketEvent] = []  # what has been recorded so far, in order
 
@@ -64,12 +69,12 @@ class Journal:
     ) -> None:
         """Record an event that happens now. See ``MarketEvent`` for what ``amount`` is."""
         # MarketEvent(...) calls a Python function that does just this, and nothing in a market is called more often.
-        event = (self._round, self._env.now, kind, service, client, core, amount)
+        event = (self._round, self._clock.now, kind, service, client, core, amount)
         self.events.append(tuple.__new__(MarketEvent, event))
 
     def record_jobs(self, kind: Kind, jobs: Iterable[Job]) -> None:
         """Record that the same happens to jobs now."""
-        new, round_, now = tuple.__new__, self._round, self._env.now
+        new, round_, now = tuple.__new__, self._round, self._clock.now
         self.events += [new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs]
 
 
@@ -79,8 +84,8 @@ class Shift:
     All begin at once. Jobs that are trained, or have sent their updates, at the same instant share a SimPy event.
     """
 
-    def __init__(self, env: simpy.Environment, journal: Journal) -> None:
-        self._env, self._journal = env, journal
+    def __init__(self, clock: Clock, journal: Journal) -> None:
+        self._clock, self._journal = clock, journal
         self._left: Counter[str] = Counter()  # the jobs of each service that are not done
         self._idle: dict[str, simpy.Event] = {}
 
@@ -88,26 +93,26 @@ class Shift:
         """Let the jobs of services begin, at least one of each; return the events at which the last ones are done."""
         begun = [job for jobs in services for job in jobs]
         self._left = Counter([job.service for job in begun])
-        self._idle = {service: self._env.event() for service in self._left}
+        self._idle = {service: self._clock.event() for service in self._left}
         self._journal.record_jobs(Kind.TRAIN_START, begun)
-        now = self._env.now
+        now = self._clock.now
         for job in begun:
             job.start = now
         self._wait([min(job.compute, job.limit) for job in begun], begun, self._train)
         return list(self._idle.values())
 
     def _wait(
-        self, seconds: Sequence[float], jobs: Sequence[Job], then: Callable[[list[Job], simpy.Event], None]
+        self, delays: Sequence[Microseconds], jobs: Sequence[Job], then: Callable[[list[Job], simpy.Event], None]
     ) -> None:
         """Let each job wait so long, and then do something with all that have waited for the same instant."""
-        groups: dict[float, list[Job]] = {}
-        now = self._env.now
-        for delay, job in zip(seconds, jobs, strict=True):
+        groups: dict[Microseconds, list[Job]] = {}
+        now = self._clock.now
+        for delay, job in zip(delays, jobs, strict=True):
             if now + delay in groups:
                 groups[now + delay].append(job)
             else:
                 groups[now + delay] = [job]
-                self._env.timeout(delay).callbacks.append(partial(then, groups[now + delay]))
+                self._clock.timeout(delay).callbacks.append(partial(then, groups[now + delay]))
 
     def _train(self, jobs: list[Job], _: simpy.Event) -> None:
         """End the training of jobs. Those that are cut off are done, the others upload."""
@@ -131,7 +136,7 @@ class Shift:
         self._finish(jobs)
 
     def _finish(self, jobs: list[Job]) -> None:
-        now = self._env.now
+        now = self._clock.now
         for job in jobs:
             job.end = now
             self._left[job.service] -= 1

@@ -117,7 +117,7 @@ class Population:
         self.reset()
         draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
         self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
-        self.speed: FloatArray = self.speeds[self.speed_choices.first + draw]
+        self.speed_of: IntArray = self.speed_choices.first + draw  # [C] the place of each client's speed among them
         # [C] the probability that each client leaves in the middle of a round in which it was awarded a job
         self.departure_rate: FloatArray = np.repeat([it.departure_rate for it in groups], counts)
 
@@ -189,6 +189,11 @@ class Population:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""
         self.spec.behaviour.restore(state)
+
+    @property
+    def speed(self) -> FloatArray:
+        """The speed of each client, [C]."""
+        return self.speeds[self.speed_of]
 
     @property
     def data_sizes(self) -> Collection[int]:

@@ -1,4 +1,7 @@
-"""A run's logs as data frames: the one place where these are made. Money is in whole micro-units, what is empty NaN."""
+"""A run's logs as data frames: the one place where these are made. What is empty is NaN.
+
+Money is in whole micro-units, time in whole microseconds.
+"""
 
 import csv
 import io
@@ -15,7 +18,7 @@ from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.table import MONEY, Column, Table
+from scenarios.logs.table import Column, Table
 
 TableName = Literal["rounds", "offers", "events", "clients"]
 
@@ -78,7 +81,7 @@ def lines_of(frame: pd.DataFrame) -> Iterator[Any]:
 
 
 def in_units(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return a table with its money in units, as users see it: the numbers that the file has."""
+    """Return a table with its money in units and its times in seconds: the numbers that the file has."""
     return frame.assign(**{column: frame[column] / scale for column, scale in _scales(frame, ALL_TABLES[name]).items()})
 
 
@@ -112,7 +115,7 @@ def _no_formula(value: Any) -> Any:
 
 def value_text(column: Column, value: Any) -> str:
     """Return a value of a column of a table as the text that flmarket writes of it."""
-    if column.type.dtype == "int64" or column.type is MONEY:
+    if column.type.dtype == "int64" or column.type.exact:
         return column.type.write(int(value))
     return column.type.write(value + 0.0 if isinstance(value, float) else value)  # -0.0 + 0.0 is 0.0
 
@@ -157,11 +160,11 @@ def _dtype(column: Column) -> Any:
 
 
 def _scales(frame: pd.DataFrame, table: Table) -> dict[str, Any]:
-    """Return the micro-units in a unit of each column with money; of the events' amount, line by line."""
-    found: dict[str, Any] = {column.name: MICRO for column in table.columns if column.type is MONEY}
+    """Return the millionths in a unit of each column that counts them; of the events' amount, line by line."""
+    found: dict[str, Any] = {column.name: MICRO for column in table.columns if column.type.exact}
     for column in table.columns:
         if column.by is not None:
             key, cases = column.by
-            money = [kind for kind, case in cases.items() if case.type is MONEY]
-            found[column.name] = np.where(frame[key].isin(money), MICRO, 1)
+            exact = [kind for kind, case in cases.items() if case.type.exact]
+            found[column.name] = np.where(frame[key].isin(exact), MICRO, 1)
     return found

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
+from des.clock import NEVER, Pace, departure
 from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
@@ -57,16 +58,19 @@ class Clearings:
         self._ties = np.zeros((count, 2), dtype=np.uint32)
         self._departure = np.zeros((count, 2), dtype=np.uint32)
         people = [it.population for it in kinds.markets]
+        rates = [(it.timeline.seconds_per_sample, it.population.speeds.tolist()) for it in kinds.markets]
+        self._pace = Pace((seconds, speed) for seconds, speeds in rates for speed in speeds)
+        begin = np.cumsum([0, *(len(speeds) for _, speeds in rates)])  # where the speeds of each kind begin
         self._rate = kinds.per_client([it.departure_rate for it in people], absent=0.0)  # [B, C]
         self._patience = np.array([it.timeline.patience for it in markets])
-        self._per_sample = np.array([it.timeline.seconds_per_sample for it in markets])
-        self._upload = np.array([it.timeline.upload_seconds for it in markets])
-        self._speeds = [it.population.speeds for it in markets]
+        self._upload = np.array([it.timeline.upload for it in markets])
         choices = [it.speed_choices for it in people]
-        self._first_speed = kinds.per_client([it.first for it in choices], absent=0)  # [B, C]
+        self._first_speed = kinds.per_client(
+            [first + it.first for first, it in zip(begin, choices, strict=False)], absent=0
+        )  # [B, C]
         self._speed_count = kinds.per_client([it.count for it in choices], absent=1)
-        self._speed = np.ones((count, kinds.clients))
-        self._all_arrive = bool((self._rate == 0).all() and np.isinf(self._patience).all())
+        self._speed = np.zeros((count, kinds.clients), dtype=np.int64)  # [B, C] the place of each client's speed
+        self._all_arrive = bool((self._rate == 0).all() and (self._patience == NEVER).all())
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
         """Begin some markets again, with other seeds."""
@@ -77,7 +81,7 @@ class Clearings:
         self._departure[rows] = draw_key(seeds, "departure")
         for b, key in zip(rows, draw_key(seeds, "speed"), strict=True):
             drawn = integers(key, self._speed_count[b], 0, 0, np.arange(self._clients))
-            self._speed[b] = self._speeds[b][self._first_speed[b] + drawn]
+            self._speed[b] = self._first_speed[b] + drawn
 
     def clear(
         self,
@@ -125,12 +129,12 @@ class Clearings:
     def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:
         """Return whether the update of each client would arrive: it keeps the deadline, and does not leave."""
         b, c = offers.market, offers.client
-        compute = size * self._epochs[b, offers.service] * self._per_sample[b] / self._speed[b, c]
+        whole = self._pace.training(size * self._epochs[b, offers.service], self._speed[b, c]) + self._upload[b]
         leaves, part = uniforms(self._departure[b], number[b], 0, c)
         limit = self._patience[b]
         departing = leaves < self._rate[b, c]
-        limit = np.where(departing, np.minimum(limit, part * (compute + self._upload[b])), limit)
-        arrives: BoolArray = compute + self._upload[b] <= limit
+        limit = np.where(departing, np.minimum(limit, departure(part, whole)), limit)
+        arrives: BoolArray = whole <= limit
         return arrives
 
 

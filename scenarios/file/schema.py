@@ -33,7 +33,7 @@ DATASET = "data set"  # the kind of name that a path may stand for
 
 
 def six_decimals(amount: float) -> float:
-    """Refuse money that cannot be counted in micro-units."""
+    """Refuse money and times that cannot be counted in millionths."""
     if round(amount, 6) != amount:
         raise PydanticCustomError(OWN, "has more than six decimals: {given}", {"given": repr(amount)})
     return amount
@@ -76,6 +76,7 @@ Several = Annotated[tuple[Item, ...], Field(strict=False)]  # which a list of TO
 Plain = Annotated[Any, AfterValidator(plain)]
 Options = Annotated[dict[str, Any], AfterValidator(plain)]
 Money = Annotated[float, Field(ge=0, le=LARGEST_SUM), AfterValidator(six_decimals)]
+Span = Annotated[float, Field(gt=0, le=1e12), AfterValidator(six_decimals)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
 
 # Names of what is installed; the form offers those of the kind.
@@ -355,11 +356,13 @@ class Timeline(Table):
 
     seconds_per_sample: float = Field(default=0.001, ge=0, le=1e6, json_schema_extra={"unit": "seconds"})
     """Computing time of one image in one epoch at speed 1, seconds."""
-    upload_seconds: float = Field(default=0.5, ge=0, le=1e9, json_schema_extra={"unit": "seconds"})
+    upload_seconds: Annotated[float, AfterValidator(six_decimals)] = Field(
+        default=0.5, ge=0, le=1e9, json_schema_extra={"unit": "seconds"}
+    )
     """Time to send an update, seconds."""
-    slot: float | None = Field(default=None, gt=0, le=1e12, json_schema_extra={"unit": "seconds"})
+    slot: Span | None = Field(default=None, json_schema_extra={"unit": "seconds"})
     """Length of a round, seconds; absent: each lasts until its last job is done (the paper's "long enough")."""
-    deadline: float | None = Field(default=None, gt=0, le=1e12, json_schema_extra={"unit": "seconds"})
+    deadline: Span | None = Field(default=None, json_schema_extra={"unit": "seconds"})
     """Seconds after the awards by which an update must have arrived, at most the slot; absent: none."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from des.log_records import Kind, Outcome
 from des.observation import Status
-from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, WORD, Column, Table, one_of
+from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, TIME, WORD, Column, Table, one_of
 
 RERUN = "--rerun"  # the ``rule`` of a column that no rule can re-derive; playing the run again can
 
@@ -50,7 +50,7 @@ ROUNDS = Table(
     "one row for each round and service, including services that have left, or have not arrived",
     (
         Column("round", INTEGER, "the round, from 1", "shape"),
-        Column("sim_time", NUMBER, "simulated time at which the round ended", "timeline", SECONDS),
+        Column("sim_time", TIME, "simulated time at which the round ended", "timeline", SECONDS),
         Column("service", WORD, "name of the service", "shape"),
         Column("dataset", WORD, "data set that the service learns", "scenario"),
         Column("policy", WORD, "policy that decides for the service", "scenario"),
@@ -80,7 +80,7 @@ ROUNDS = Table(
         Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NOBODY),
         Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "", NOBODY),
         Column("mean_payment", MEAN_MONEY, "mean of what served clients were paid", "totals", "", NOBODY),
-        Column("makespan", NUMBER, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
+        Column("makespan", TIME, "time from served clients' first start to last end", "totals", SECONDS, NOBODY),
         Column(
             "test_accuracy",
             ACCURACY,
@@ -108,8 +108,8 @@ OFFERS = Table(
         ),
         Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
         Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", OUTBID),
-        Column("start", NUMBER, "simulated time at which the client began to train", "timeline", SECONDS, OUTBID),
-        Column("end", NUMBER, "simulated time at which its update arrived or was cut off", "timeline", SECONDS, OUTBID),
+        Column("start", TIME, "simulated time at which the client began to train", "timeline", SECONDS, OUTBID),
+        Column("end", TIME, "simulated time at which its update arrived or was cut off", "timeline", SECONDS, OUTBID),
     ),
     attrgetter("offers"),
 )
@@ -119,7 +119,7 @@ EVENTS = Table(
     "one row for each event, in the order of simulated time",
     (
         Column("round", INTEGER, "the round, from 1", "timeline"),
-        Column("sim_time", NUMBER, "simulated time of the event", "timeline", SECONDS),
+        Column("sim_time", TIME, "simulated time of the event", "timeline", SECONDS),
         Column("event", one_of(Kind), "what happened", "timeline"),
         Column("service", WORD, "service that it concerns", "timeline", "", "it is a `refresh`"),
         Column("client", INTEGER, "client that it concerns", "timeline", "", "it concerns no single client"),

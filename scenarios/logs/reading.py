@@ -17,11 +17,12 @@ from typing import IO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from des.clock import Microseconds
 from des.log_records import MarketEvent, OfferReport, ServiceReport
 from des.observation import Status
 from flmarket.core.errors import shortened
 from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS
-from scenarios.logs.table import Table
+from scenarios.logs.table import Table, micro
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
@@ -57,7 +58,7 @@ class LoggedRound:
     """
 
     number: int  # the round, from 1
-    end: float  # simulated time at which it ended, seconds
+    end: Microseconds  # simulated time at which it ended
     exits: bool  # whether a service met its target
     conflicts: bool  # whether an offer was outbid or dropped
     # what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units
@@ -78,7 +79,7 @@ class LoggedRound:
             rows = list(csv.reader(io.StringIO(text["rounds"])))
             return cls(
                 number=int(rows[0][0]),
-                end=float(rows[0][1]),
+                end=micro(rows[0][1]),
                 exits=any(row[_STATUS] == Status.REACHED for row in rows),
                 conflicts=any(row[_REFUSED] != "0" for row in rows),
                 figures=np.array([_figures(row) for row in rows]).T,

@@ -8,12 +8,13 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from des.log_records import RoundReport
 from des.money import Micro
-from des.money import text as money_text
+from des.money import text as six_decimals
 from flmarket.core.errors import InputError
 
 
@@ -32,6 +33,7 @@ class Type:
     # from the text to the value; raises ValueError where the text is something else
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str  # from the value to the text. ``str`` is what the csv module does by itself
+    exact: bool = False  # whether values are whole millionths of a unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,9 @@ class Table:
 
 
 def micro(text: str) -> Micro:
-    """Read an amount of money with its six decimals, exactly."""
+    """Read an amount of money, or a time, with its six decimals, exactly."""
     if text[-7:-6] != ".":
-        raise ValueError(f"{text!r} is not an amount with six decimals")
+        raise ValueError(f"{text!r} is not a number with six decimals")
     return int(text.replace(".", "", 1))
 
 
@@ -167,11 +169,15 @@ def one_of(words: type[StrEnum]) -> Type:
 WORD = Type("word", "as it is", "string", str)
 INTEGER = Type("integer", "digits", "int64", int)
 NUMBER = Type("number", "the shortest text that reads back to the same 64-bit number", "float64", float)
-MONEY = Type("money", "exactly six decimals, in the scenario's unit of money", "float64", micro, money_text)
+MONEY = Type(
+    "money", "exactly six decimals, in the scenario's unit of money", "float64", micro, six_decimals, exact=True
+)
+# Most events share an instant with others.
+TIME = Type("time", "exactly six decimals", "float64", micro, lru_cache(maxsize=256)(six_decimals), exact=True)
 MEAN_MONEY = Type(
     "mean money", "rounded to six decimals, in the scenario's unit of money", "float64", float, _six_decimals
 )
 ACCURACY = Type("accuracy", "correct / tested, rounded to six decimals", "float64", float, _six_decimals)
 
-TYPES = (WORD, INTEGER, NUMBER, MONEY, MEAN_MONEY, ACCURACY)
+TYPES = (WORD, INTEGER, NUMBER, MONEY, TIME, MEAN_MONEY, ACCURACY)
 """All types but those whose values are listed by name (``one_of``)."""

@@ -9,7 +9,6 @@ from des.money import MICRO
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import blame
 from scenarios.logs.columns import ROUNDS
-from scenarios.logs.table import MONEY
 from scenarios.running.runner import Run
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class Tracking:
         for place in range(0, whole, services):
             number = rows[place]["round"]
             values = {
-                f"{row['service']}/{column.name}": row[column.name] / (MICRO if column.type is MONEY else 1)
+                f"{row['service']}/{column.name}": row[column.name] / (MICRO if column.type.exact else 1)
                 for row in rows[place : place + services]
                 for column in ROUNDS.columns
                 if column.type.dtype != "string" and column.name != "round" and row[column.name] is not None

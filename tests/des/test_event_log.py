@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from des.log_records import MarketEvent, Outcome
+from des.money import MICRO
 from des.observation import Offer
 from des.timeline import Timeline
 from fl.arithmetic.draws import draw_key, integers, uniforms
 
 
 def log(events: Sequence[MarketEvent]) -> str:
-    """Write events as columns: time, event, service, client, core, amount (money in micro-units)."""
-    return "\n".join(" ".join("-" if x is None else str(x) for x in (f"{e.sim_time:.2f}", *e[2:])) for e in events)
+    """Write events as columns: time in seconds, event, service, client, core, amount (money in micro-units)."""
+    return "\n".join(
+        " ".join("-" if x is None else str(x) for x in (f"{e.sim_time / MICRO:.2f}", *e[2:])) for e in events
+    )
 
 
 def test_one_core_a_tie_and_an_outbid(make_market, make_offer, plain_service) -> None:
@@ -61,15 +64,15 @@ def test_one_core_a_tie_and_an_outbid(make_market, make_offer, plain_service) ->
     # The same round as rows of offers.csv ...
     assert [(o.service, o.client, o.outcome, o.core, o.start, o.end) for o in report.offers] == [
         ("alpha", 0, Outcome.OUTBID, None, None, None),
-        ("alpha", 1, Outcome.SERVED, 0, 0.0, 1.5),
-        ("beta", 2, Outcome.SERVED, 0, 0.0, 2.5),
-        ("beta", 0, Outcome.SERVED, 0, 0.0, 2.5),
+        ("alpha", 1, Outcome.SERVED, 0, 0, 1_500_000),
+        ("beta", 2, Outcome.SERVED, 0, 0, 2_500_000),
+        ("beta", 0, Outcome.SERVED, 0, 0, 2_500_000),
         ("beta", 1, Outcome.OUTBID, None, None, None),
     ]
     # ... and of rounds.csv.
     row = report.services[1]
     assert (row.offered, row.spent, row.wanted, row.served, row.refused) == (6_700_000, 4_200_000, 3, 2, 1)
-    assert (row.samples, row.mean_emd, row.mean_bid, row.mean_payment, row.makespan) == (200, 0.4, 2.1, 2.1, 2.5)
+    assert (row.samples, row.mean_emd, row.mean_bid, row.mean_payment, row.makespan) == (200, 0.4, 2.1, 2.1, 2_500_000)
     assert row.mean_dqi == pytest.approx(0.68438, abs=5e-6)  # by hand in tests/fl/data/test_dqi.py
     # Each service's losses are those of its own clients (their index plus a half), and no others'.
     assert report.feedback["alpha"].losses.tolist() == pytest.approx([float("nan"), 1.5], nan_ok=True)
@@ -189,7 +192,7 @@ def test_speeds_and_a_deadline(make_market, make_offer) -> None:
         2.25 pay alpha 0 - 2100000"""
     )
     dropped = report.offers[1]
-    assert (dropped.outcome, dropped.core, dropped.start, dropped.end) == (Outcome.DROPPED, 0, 0.0, 2.25)
+    assert (dropped.outcome, dropped.core, dropped.start, dropped.end) == (Outcome.DROPPED, 0, 0, 2_250_000)
     assert report.services[0].refused == 1
     assert slow_market.ledger.income == [2_100_000, 0, 0]  # who is late is not paid
 
@@ -211,7 +214,7 @@ def test_what_is_done_at_the_deadline_counts(make_market, make_offer, stub_feder
     market.open_round()
     report = market.close_round({"alpha": make_offer((0, 2.1))})
     assert [event.event.value for event in report.events[4:]] == WORK[:done]
-    assert (report.end, report.offers[0].outcome) == (deadline, outcome)
+    assert (report.end, report.offers[0].outcome) == (deadline * MICRO, outcome)
     [(_, jobs)] = federation.asked
     assert len(jobs) == (outcome is Outcome.SERVED)  # what does not arrive is not trained
 
@@ -230,8 +233,8 @@ def test_slots(make_market, make_offer, slot, ends, outcome) -> None:
     while not market.finished:
         market.open_round()
         reports.append(market.close_round({"alpha": make_offer((0, 2.1))}))
-    assert [report.end for report in reports] == ends
-    assert [report.start for report in reports] == [0.0, *ends[:-1]]
+    assert [report.end / MICRO for report in reports] == ends
+    assert [report.start / MICRO for report in reports] == [0.0, *ends[:-1]]
     assert {offer.outcome for report in reports for offer in report.offers} == {outcome}
 
 
@@ -241,7 +244,7 @@ def test_a_client_that_departs_delivers_nothing_and_is_not_paid(make_market, mak
     market.open_round()
     report = market.close_round({"alpha": make_offer((2, 2.1))})
     offer = report.offers[0]
-    assert (offer.outcome, offer.end) == (Outcome.DROPPED, pytest.approx(part * 1.5))
+    assert (offer.outcome, offer.end) == (Outcome.DROPPED, int(part * 1_500_000))
     assert report.end == offer.end  # nobody waits for it
     assert (market.ledger.income, report.services[0].accuracy) == ([0, 0, 0], 0.1)
 

@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.widgets import Input
 
 from des.log_records import Kind, MarketEvent
+from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
@@ -38,7 +39,7 @@ class EventLines(LineView):
         if cursor is None and chosen in events:
             cursor = events.index(chosen)
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
-        self._label = max((len(f"{event.sim_time:.2f}") for event in events[-1:]), default=0) + 1
+        self._label = max((len(f"{event.sim_time / MICRO:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
         room = max(8, self.room - self._label - self._kind)
         self._lines = []
@@ -58,7 +59,7 @@ class EventLines(LineView):
     def line(self, index: int) -> tuple[Text, Text]:
         place, words, first = self._lines[index]
         event = self.events[place]
-        time, kind = (f"{event.sim_time:.2f} ", event.event.value) if first else ("", "")
+        time, kind = (f"{event.sim_time / MICRO:.2f} ", event.event.value) if first else ("", "")
         label = plain(f"{time:>{self._label}}", tint(self.app, "foreground", dim=True))
         strong = event.event in {Kind.EXIT, Kind.EVALUATE}
         label.append(fit(kind, self._kind), tint(self.app, "success" if strong else "foreground"))

@@ -3,7 +3,9 @@
 from rich.text import Text
 from textual.app import ComposeResult
 
+from des.clock import Microseconds
 from des.log_records import Kind, OfferReport, Outcome
+from des.money import MICRO
 from flmarket.core.counting import counted
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
@@ -21,10 +23,10 @@ class CoreLines(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._jobs: list[OfferReport] = []
-        self._trained: dict[tuple[str, int], float] = {}
+        self._trained: dict[tuple[str, int], Microseconds] = {}
         self._places: dict[str, int] = {}
-        self._span = (0.0, 1.0)
-        self._now: float | None = None
+        self._span = (0, MICRO)
+        self._now: Microseconds | None = None
         self._drawn: object = None
 
     def show(self, view: Moment) -> None:
@@ -48,7 +50,7 @@ class CoreLines(LineView):
         }
         starts = [job.start for job in jobs if job.start is not None]
         ends = [job.end for job in jobs if job.end is not None]
-        self._span = (min(starts, default=0.0), max(ends, default=1.0))
+        self._span = (min(starts, default=0), max(ends, default=MICRO))
         self._jobs = sorted(jobs, key=lambda job: (job.client, job.core)) if known else []
 
     @property
@@ -57,8 +59,8 @@ class CoreLines(LineView):
 
     def head(self) -> tuple[Text, Text]:
         first, last = self._span
-        left, right = seconds(first), seconds(last)
-        middle = f"▶ {seconds(self._now)}" if self._now is not None else f"←{last - first:.2f} s→"
+        left, right = seconds(first / MICRO), seconds(last / MICRO)
+        middle = f"▶ {seconds(self._now / MICRO)}" if self._now is not None else f"←{(last - first) / MICRO:.2f} s→"
         line = left + middle.center(self._room - len(left) - len(right)) + right
         if len(line) > self._room:  # no room for all three
             line = f"{left.removesuffix(' s')}–{right}" if self._now is None else middle
@@ -69,7 +71,7 @@ class CoreLines(LineView):
         again = index > 0 and self._jobs[index - 1].client == job.client
         label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
         first, last = self._span
-        scale = self._room / max(last - first, 1e-9)
+        scale = self._room / max(last - first, 1)
         end = last if job.end is None else job.end
         now = last if self._now is None else self._now
         trained = self._trained.get((job.service, job.client), end)

@@ -38,7 +38,7 @@ class StatusLine(Static):
         faint = tint(self.app, "foreground", dim=True)
         ended = session.over and view.round == len(session.history) > 0
         summary = ("  7: summary" if ended else "", tint(self.app, "accent"))
-        clock, speed = f"  clock {seconds(view.clock)}", f"  {_speed(session, steerable=steerable)}"
+        clock, speed = f"  clock {seconds(view.clock / MICRO)}", f"  {_speed(session, steerable=steerable)}"
         shorter = ("",) if session.over and not playing else (speed, speed.replace(HINT, ""))
         for times in (clock + speed, *shorter):  # the first that fits: the clock stands in the panels, too
             first = Text.assemble(state, (place, "bold"), summary, times, "  ", (session.label, faint), no_wrap=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from des.clock import Microseconds
 from des.log_records import Kind, MarketEvent
 from des.observation import Status
 from scenarios.file.schema import Scenario
@@ -78,12 +79,12 @@ class Moment:
         return None if not self.event else self.events[self.event - 1]
 
     @property
-    def clock(self) -> float:
+    def clock(self) -> Microseconds:
         if self.latest is not None:
             return self.latest.sim_time
         if self.event == 0 and self.events:
             return self.events[0].sim_time
-        return self.logged.end if self.begun else 0.0
+        return self.logged.end if self.begun else 0
 
     @cached_property
     def reached(self) -> dict[tuple[str, int], Kind]:

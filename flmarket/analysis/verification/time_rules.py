@@ -5,18 +5,21 @@ order in which its causes happened; what has the same cause, in the order of ser
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
 from des.log_records import Kind, Outcome
+from des.money import MICRO
 from des.observation import Status
-from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.arrays import AnyArray, IntArray
 from flmarket.analysis.log_frames import written
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows, unequal
 from scenarios.logs.columns import EVENTS
 
+_ENDLESS = 2**62  # microseconds
 _ANY = np.inf  # an amount that other rules check
 _ORDER = (
     "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that
@@ -31,12 +34,12 @@ _ORDER = (
 def timeline(logs: Logs) -> Iterator[Finding]:
     """Each event, start and end is at the time and in the place that the scenario's durations give it; no gaps."""
     rounds, count = logs.rows["rounds"], len(logs.places)
-    starts = np.concatenate([[0.0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
+    starts = np.concatenate([[0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
     jobs = _jobs(logs, starts)
     outcome = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
     wanted = {"start": jobs["began"], "end": jobs["ended"], "outcome": outcome}
     yield from jobs.differing(wanted, "by the scenario's durations it should be")
-    ends = starts + (logs.scenario.timeline.slot or 0.0)
+    ends = starts + round((logs.scenario.timeline.slot or 0) * MICRO)
     np.maximum.at(ends, jobs["round"] - 1, jobs["ended"])
     yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
     yield from _compared(logs.rows["events"], _events(logs, starts, jobs))
@@ -52,7 +55,7 @@ def _decisions(logs: Logs) -> Rows:
     return events.where((events["event"] == Kind.DECISION) & (events["m"] >= 0))
 
 
-def _jobs(logs: Logs, starts: FloatArray) -> Rows:
+def _jobs(logs: Logs, starts: IntArray) -> Rows:
     """Return the awarded offers, with their line in rounds.csv, their times, and the order in which they end."""
     offers, clock = logs.rows["offers"], logs.scenario.timeline
     if logs.clients is not None:  # others may be reported
@@ -60,21 +63,24 @@ def _jobs(logs: Logs, starts: FloatArray) -> Rows:
     offers = offers.having(line_of_round=logs.places_of(offers))
     jobs = offers.where((offers["outcome"] != Outcome.OUTBID) & logs.takes_part[offers["line_of_round"]])
     epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])
-    compute = jobs["data_size"] * epochs[jobs["m"]] * clock.seconds_per_sample / logs.population.speed[jobs["client"]]
-    limit = np.full(len(jobs), min(it for it in (clock.slot, clock.deadline, np.inf) if it is not None))
+    compute = _training(clock.seconds_per_sample, jobs["data_size"] * epochs[jobs["m"]], logs, jobs["client"])
+    upload = round(clock.upload_seconds * MICRO)
+    ends = [round(it * MICRO) for it in (clock.slot, clock.deadline) if it is not None]
+    limit = np.full(len(jobs), min([_ENDLESS, *ends]))
     if logs.population.departure_rate.any():
         pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
-        limit = np.fmin(limit, part * (compute + clock.upload_seconds))
+        leaves = ~np.isnan(part)
+        limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]
     began, cut = starts[jobs["round"] - 1], compute > limit
     trained = began + np.minimum(compute, limit)
-    upload = np.where(cut, 0.0, np.minimum(clock.upload_seconds, limit - np.minimum(compute, limit)))
+    sends = np.where(cut, 0, np.minimum(upload, limit - np.minimum(compute, limit)))
     return jobs.having(
         began=began,
         trained=trained,
         cut=cut,
-        ended=trained + upload,
-        arrives=compute + clock.upload_seconds <= limit,
+        ended=trained + sends,
+        arrives=compute + upload <= limit,
         depth=np.where(cut, 2, 3),
         cause=np.where(cut, 0.0, trained),
         depth_of_cause=np.where(cut, 1, 2),
@@ -83,7 +89,15 @@ def _jobs(logs: Logs, starts: FloatArray) -> Rows:
     )
 
 
-def _services(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+def _training(seconds_per_sample: float, work: IntArray, logs: Logs, clients: IntArray) -> IntArray:
+    """Return how long jobs train, in microseconds: fractions of the decimals in the scenario, each rounded once."""
+    pairs, place = np.unique([work, logs.population.speed[clients]], axis=1, return_inverse=True)
+    image = Fraction(str(seconds_per_sample)) * MICRO
+    times = [round(image * int(images) / Fraction(str(speed))) for images, speed in pairs.T.tolist()]
+    return np.array(times, dtype=np.int64)[place.ravel()]
+
+
+def _services(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
     """Return rounds.csv, with the time at which each service's round opens and closes, and the order of closing.
 
     It closes after its last job, and at once if it has none.
@@ -98,7 +112,7 @@ def _services(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
     return rounds.having(opens=opens, **columns)
 
 
-def _events(logs: Logs, starts: FloatArray, jobs: Rows) -> Rows:
+def _events(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
     """Return the events that the logs' offers and decisions lead to, in order."""
     services = _services(logs, starts, jobs)
     there, served, lines = services.where(logs.takes_part), jobs.where(jobs["arrives"]), "line_of_round"

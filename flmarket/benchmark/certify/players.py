@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import simpy
 
 from des.allocation import NO_CORE
 from des.bidding import Bidding
 from des.clearing import Platform
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
+from des.clock import Clock
 from des.ledger import Ledger
 from des.mechanisms.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
@@ -101,8 +101,8 @@ class Bench:
         ledger = Ledger(names, bids.shape[1])
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
-        active, journal = tuple(range(len(names))), Journal(simpy.Environment(), 1)
-        current = Round(1, 0.0, self._specs, active, self._conditions, world, asks, journal, asked=active)
+        active, journal = tuple(range(len(names))), Journal(Clock(), 1)
+        current = Round(1, 0, self._specs, active, self._conditions, world, asks, journal, asked=active)
         bidding = Bidding(self._platform, ledger)
         while current.asked:
             left = bidding.left(current)

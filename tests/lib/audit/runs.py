@@ -1,4 +1,4 @@
-"""A run's files as frames, money in whole millionths, and the numbers that are needed with them."""
+"""A run's files as frames, money and time in whole millionths, and the numbers that are needed with them."""
 
 import json
 import tomllib
@@ -34,6 +34,7 @@ MICRO = 1_000_000
 MONEY = (
     "budget", "offered", "spent", "mean_bid", "mean_payment", "bid", "payment", "paid", "cost", "profit",
 )  # fmt: skip
+TIME = ("sim_time", "start", "end", "makespan")
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,6 @@ class Run:
     def _table(self, name: str) -> pd.DataFrame:
         # pandas parses every number to the nearest double from version 3 on.
         table = pd.read_csv(self.path / f"{name}.csv", keep_default_na=False, na_values=[""])
-        for column in table.columns.intersection(MONEY):
+        for column in table.columns.intersection([*MONEY, *TIME]):
             table[column] = (table[column] * MICRO).round()
         return table

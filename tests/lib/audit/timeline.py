@@ -1,5 +1,6 @@
 """The simulated clock: how long jobs take, when rounds end, and which events there are."""
 
+from fractions import Fraction
 from math import inf
 
 import numpy as np
@@ -24,10 +25,13 @@ def jobs(run: Run) -> pd.DataFrame:
     awarded = offers[offers.outcome != "outbid"]
     begin = awarded["round"].map(run.begins)
     images = awarded.data_size * awarded.service.map(run.epochs)
-    compute = images * timeline["seconds_per_sample"] / awarded.client.map(world.speed)
-    whole = compute + timeline["upload_seconds"]
+    image = Fraction(str(timeline["seconds_per_sample"])) * MICRO
+    compute = images * image / awarded.client.map(world.speed).map(str).map(Fraction)
+    compute = compute.map(round).astype(float)
+    whole = compute + round(timeline["upload_seconds"] * MICRO)
     part = [world.leaves(*place) for place in zip(awarded["round"], awarded.client, strict=True)]
-    limit = (part * whole).clip(upper=min(timeline.get("slot", inf), timeline.get("deadline", inf)))
+    patience = min(timeline.get("slot", inf), timeline.get("deadline", inf)) * MICRO
+    limit = np.floor(part * whole).clip(upper=patience if patience == inf else round(patience))
     return pd.DataFrame(
         {
             "outcome": np.where(whole <= limit, "served", "dropped"),
@@ -42,7 +46,7 @@ def jobs(run: Run) -> pd.DataFrame:
 def ends(run: Run) -> pd.Series:
     """When the round of each row of rounds.csv ends: with its slot, or with its last job."""
     last = run.offers.groupby("round").end.max().reindex(run.begins.index)
-    slot = run.scenario["timeline"].get("slot", 0.0)
+    slot = round(run.scenario["timeline"].get("slot", 0) * MICRO)
     return run.rounds["round"].map(np.fmax(last, run.begins + slot))
 
 

@@ -26,23 +26,25 @@ LEFT = ServiceReport(
 ACTIVE = ServiceReport(
     service="emnist", dataset="emnist-digits", policy="lcfa", status=Status.TRAINING, accuracy=2 / 3,
     target_accuracy=0.97, reward=1.5, budget=20_000_000, offered=4_600_001, spent=4_600_001, wanted=2, served=1,
-    refused=1, samples=200, mean_emd=0.4, mean_dqi=0.5, mean_bid=4.6, mean_payment=4.600001, makespan=0.7,
+    refused=1, samples=200, mean_emd=0.4, mean_dqi=0.5, mean_bid=4.6, mean_payment=4.600001, makespan=700_000,
     test_accuracy=2 / 3,
 )  # fmt: skip
 REPORT = RoundReport(
     round=7,
-    start=12.5,
-    end=13.25,
+    start=12_500_000,
+    end=13_250_000,
     services=(LEFT, ACTIVE),
     offers=(
-        OfferReport(7, "emnist", 3, 200, 0.4, 0.5, 4_600_000, 4_600_001, 4_600_001, Outcome.SERVED, 1, 12.5, 13.2),
+        OfferReport(
+            7, "emnist", 3, 200, 0.4, 0.5, 4_600_000, 4_600_001, 4_600_001, Outcome.SERVED, 1, 12_500_000, 13_200_000
+        ),
         OfferReport(7, "emnist", 5, 100, 1.0, 0.25, 1_500_000, 1_500_000, None, Outcome.OUTBID, None, None, None),
     ),
     events=(
-        MarketEvent(7, 12.5, Kind.REFRESH, None, None, None, None),
-        MarketEvent(7, 12.5, Kind.AWARD, "emnist", 3, 1, 4_600_001),
-        MarketEvent(7, 13.2, Kind.AGGREGATE, "emnist", None, None, 200),
-        MarketEvent(7, 13.2, Kind.EVALUATE, "emnist", None, None, 2 / 3),
+        MarketEvent(7, 12_500_000, Kind.REFRESH, None, None, None, None),
+        MarketEvent(7, 12_500_000, Kind.AWARD, "emnist", 3, 1, 4_600_001),
+        MarketEvent(7, 13_200_000, Kind.AGGREGATE, "emnist", None, None, 200),
+        MarketEvent(7, 13_200_000, Kind.EVALUATE, "emnist", None, None, 2 / 3),
     ),
     losses={},
     last=False,
@@ -90,25 +92,25 @@ def test_rounds_csv_is_written_last_so_that_who_reads_meanwhile_finds_its_rounds
 
 
 def test_a_round_in_full(run: RunDirectory) -> None:
-    """Money and accuracies have six decimals, other floats read back exactly, what does not apply is empty."""
+    """Money, times and accuracies have six decimals, other floats read back exactly, what does not apply is empty."""
     assert (run.path / "rounds.csv").read_text() == (
         "round,sim_time,service,dataset,policy,status,accuracy,target_accuracy,reward,budget,offered,spent,wanted,served,"
         "refused,samples,mean_emd,mean_dqi,mean_bid,mean_payment,makespan,test_accuracy\n"
-        "7,13.25,mnist,mnist,hqfa,left,0.971200,0.970000,53.25,20.000000,0.000000,0.000000,0,0,0,,,,,,,0.971200\n"
-        "7,13.25,emnist,emnist-digits,lcfa,training,0.666667,0.970000,1.5,20.000000,4.600001,4.600001,2,1,1,200,0.4,0.5,"
-        "4.600000,4.600001,0.7,0.666667\n"
+        "7,13.250000,mnist,mnist,hqfa,left,0.971200,0.970000,53.25,20.000000,0.000000,0.000000,0,0,0,,,,,,,0.971200\n"
+        "7,13.250000,emnist,emnist-digits,lcfa,training,0.666667,0.970000,1.5,20.000000,4.600001,4.600001,2,1,1,200,0.4,0.5,"
+        "4.600000,4.600001,0.700000,0.666667\n"
     )
     assert (run.path / "offers.csv").read_text() == (
         "round,service,client,data_size,emd,dqi,bid,payment,paid,outcome,core,start,end\n"
-        "7,emnist,3,200,0.4,0.5,4.600000,4.600001,4.600001,served,1,12.5,13.2\n"
+        "7,emnist,3,200,0.4,0.5,4.600000,4.600001,4.600001,served,1,12.500000,13.200000\n"
         "7,emnist,5,100,1.0,0.25,1.500000,1.500000,,outbid,,,\n"
     )
     assert (run.path / "events.csv").read_text() == (
         "round,sim_time,event,service,client,core,amount\n"
-        "7,12.5,refresh,,,,\n"
-        "7,12.5,award,emnist,3,1,4.600001\n"
-        "7,13.2,aggregate,emnist,,,200\n"
-        "7,13.2,evaluate,emnist,,,0.666667\n"
+        "7,12.500000,refresh,,,,\n"
+        "7,12.500000,award,emnist,3,1,4.600001\n"
+        "7,13.200000,aggregate,emnist,,,200\n"
+        "7,13.200000,evaluate,emnist,,,0.666667\n"
     )
 
 
@@ -117,7 +119,9 @@ def test_export_puts_the_run_in_front_of_each_row(run: RunDirectory) -> None:
     assert export([run.path], text) == 1
     lines = text.getvalue().splitlines()
     assert lines[0].startswith("scenario,policy,seed,round,sim_time,service,dataset,service_policy,status,")
-    assert lines[2].startswith("paper-1a2b3c4d,as-configured,0,7,13.25,emnist,emnist-digits,lcfa,training,0.666667,")
+    assert lines[2].startswith(
+        "paper-1a2b3c4d,as-configured,0,7,13.250000,emnist,emnist-digits,lcfa,training,0.666667,"
+    )
     assert len(lines) == 3
 
 

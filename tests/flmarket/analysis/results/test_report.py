@@ -76,12 +76,20 @@ def write_run(
                 "round": n + 1, "service": service, "policy": policy, "status": status, "accuracy": curve[n],
                 "test_accuracy": curve[n],
                 "reward": base ** min(curve[n], target), "offered": f"{2 * money:.6f}",
-                "spent": f"{money:.6f}", "budget": "0.000000", "wanted": 2, "served": int(money > 0),
+                "spent": f"{money:.6f}", "budget": "0.000000", "sim_time": "0.000000", "makespan": "", "wanted": 2,
+                "served": int(money > 0),
                 "refused": 1,
             }  # fmt: skip
             rounds.append(row)
             for client, outcome in ((0, "served"), (1, "outbid")):
-                offer = {"round": n + 1, "service": service, "client": client, "bid": "1.000000"}
+                offer = {
+                    "round": n + 1,
+                    "service": service,
+                    "client": client,
+                    "bid": "1.000000",
+                    "start": "",
+                    "end": "",
+                }
                 won = outcome == "served" and money > 0
                 price = {"payment": f"{money:.6f}", "paid": f"{money:.6f}" if won else ""}
                 offers.append(
@@ -526,7 +534,7 @@ def test_two_copies_of_a_run_and_broken_logs_are_refused(out: Path, tmp_path: Pa
     ("column", "cell", "problem"),
     [
         ("served", "9" * 99, "Python int too large"),
-        ("spent", "1", "'1' is not an amount with six decimals"),
+        ("spent", "1", "'1' is not a number with six decimals"),
         ("status", "gone", "cannot be read: unknown word 'gone'"),
         ("policy", "\x1b[31m", "a line has control characters"),
         ("reward", "inf", "a number of reward is not finite"),

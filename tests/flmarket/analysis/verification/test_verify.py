@@ -22,7 +22,7 @@ from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.table import MONEY, WORD, Column
+from scenarios.logs.table import WORD, Column
 from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
@@ -173,7 +173,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("offers", "outcome", "outbid", served, "was outbid, but has a core, a start or an end"),
         ("offers", "core", "", served, "core is nothing, but by its payment it should be 0"),
         ("offers", "outcome", "served", lambda row: row["outcome"] == "outbid", "cores are not used once each"),
-        ("offers", "end", "1e9", served, "end is 1000000000.0, but by the scenario's durations it should be "),
+        ("offers", "end", "1e9", served, "end is 1000000000.000000, but by the scenario's durations it should be "),
         ("offers", "payment", "a lot", served, "offers.csv: cannot be read: "),
         ("rounds", "service", "omega", any_row, "one row for each round and service"),
         ("rounds", "budget", "7.000000", any_row, "budget is 7.000000, but the scenario has 6.500000"),
@@ -204,7 +204,7 @@ def has_left(row: dict[str, str]) -> bool:
         ("events", "amount", "0.000001", lambda row: row["event"] == "award", ", but should be award of "),
         ("events", "amount", "0.000001", lambda row: row["event"] == "decision", "but its decisions come to "),
         ("events", "event", "evaluate", lambda row: row["event"] == "exit", ", but should be exit of "),
-        ("events", "sim_time", "1e9", lambda row: row["round"] == "2", "refresh at 1000000000.0 in round 2, but "),
+        ("events", "sim_time", "1e9", lambda row: row["round"] == "2", "refresh at 1000000000.000000 in round 2, but "),
     ],
 )  # fmt: skip
 def test_tampering_is_named(
@@ -222,7 +222,7 @@ def other(column: Column, text: str) -> str:
         words = column.type.name.replace("`", "").split(", ")
         return next(word for word in words if word != text and (word in AMOUNTS) == (text in AMOUNTS))
     value = column.read(text)
-    return column.write(value + (0.01 if column.type.dtype == "float64" and column.type is not MONEY else 1))
+    return column.write(value + (0.01 if column.type.dtype == "float64" and not column.type.exact else 1))
 
 
 CHECKED = [
@@ -406,7 +406,7 @@ def test_a_round_lasts_as_long_as_its_slot(one_service: str, tmp_path: Path) -> 
     [planned] = plan([slots], [], [0], tmp_path, Shelf())
     execute(planned, Shelf())
     with (planned.directory.path / "rounds.csv").open(newline="") as file:
-        assert [row["sim_time"] for row in csv.DictReader(file)] == ["5.0", "10.0", "15.0"]
+        assert [row["sim_time"] for row in csv.DictReader(file)] == ["5.000000", "10.000000", "15.000000"]
     assert verify(planned.directory).problems == []
 
 

@@ -1,0 +1,63 @@
+"""Time is exact: instants and durations are whole microseconds inside, and seconds with six decimals outside.
+
+So no comparison hangs on the rounding of a sum: an update that takes exactly until the deadline arrives, and what
+happens at the same instant does so under every order of additions.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import simpy
+
+from des.money import MICRO
+from fl.arrays import IntArray
+
+Microseconds = int
+
+NEVER: Microseconds = 2**63 - 1
+
+_LARGEST_WORK = 2**30  # images times epochs of a job: a million images, a thousand epochs
+
+
+def exact(number: float) -> Fraction:
+    """Return the decimal number that is meant: .001 is a thousandth, though no binary number is."""
+    return Fraction(repr(float(number)))
+
+
+class Clock(simpy.Environment):
+    """SimPy's event loop on a clock of whole microseconds, from 0 on."""
+
+    @property
+    def now(self) -> Microseconds:
+        return int(self._now)
+
+
+class Pace:
+    """The time that training takes at given speeds."""
+
+    def __init__(self, speeds: Iterable[tuple[float, float]]) -> None:  # [S] seconds per sample, and the speed
+        each = [exact(seconds) * MICRO / exact(speed) for seconds, speed in speeds]
+        fits = all(it.numerator * _LARGEST_WORK < 2**62 and it.denominator < 2**62 for it in each)
+        # Python's integers, which have no largest one, where 64 bits are not enough.
+        kind: Any = np.int64 if fits else object
+        self._above = np.array([it.numerator for it in each], dtype=kind)
+        self._below = np.array([it.denominator for it in each], dtype=kind)
+
+    def training(
+        self,
+        work: IntArray,  # [n] images times epochs
+        speed: IntArray,  # [n] the place of each client's speed among those given
+    ) -> IntArray:
+        """Return how long each job trains [n]: ``seconds_per_sample * work / speed``, half-even to a microsecond."""
+        below, parts = self._below[speed], work * self._above[speed]
+        whole: IntArray = parts // below
+        twice = 2 * (parts - whole * below)
+        whole += (twice > below) | ((twice == below) & (whole % 2 == 1))
+        return whole
+
+
+def departure(part: Any, whole: Any) -> Any:
+    """Return when a client leaves that does so after a part below 1 of a job, in whole microseconds: before its end."""
+    return np.asarray(part * whole).astype(np.int64)

@@ -1,0 +1,83 @@
+"""Time is whole microseconds: what arrives in time is what fractions say, in the market and in lockstep."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from des.clock import Pace
+from des.log_records import Outcome
+from des.observation import Offer
+from des.timeline import Timeline
+from learning.lockstep.lockstep import Lockstep
+from learning.lockstep.offers import Offers
+from scenarios.loader import ScenarioError, load
+from support.markets import factory, plain
+
+SECONDS = [0.001, 0.01, 0.1, 0.003, 0.0001, 0.00001, 5e-7, 0.0123456789, 0.0]
+SPEEDS = [1.0, 2.0, 4.0, 0.5, 0.25, 0.3, 1.7, 3.0, 7.0, 0.8413447460685429]
+UPLOADS = [0.0, 0.1, 0.2, 0.5, 0.7, 0.000001, 1.1]
+
+
+@pytest.mark.parametrize(("deadline", "served"), [(0.3, 26), (0.299999, 0)])
+def test_an_update_that_takes_exactly_until_the_deadline_arrives(
+    make_market, plain_service, pay_the_bid, deadline: float, served: int
+) -> None:
+    """100 images, two epochs at .001 s an image, .1 s to upload: .3 s, though .2 + .1 is more than .3 in floats."""
+    service, timeline = (
+        replace(plain_service, name="alpha", local_epochs=2, budget=10**9),
+        Timeline(0.001, 0.1, deadline=deadline),
+    )
+    market = make_market([service], count=26, timeline=timeline)
+    report = market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
+    assert sum(offer.outcome is Outcome.SERVED for offer in report.offers) == served
+    assert len(report.offers) == 26
+
+
+def drawn(number: int) -> tuple[dict, Fraction]:
+    """A market of one service and one client, and how long its job takes in seconds, exactly."""
+    rng = random.Random(number)  # noqa: S311 - no secrets here
+    size, epochs, speed = rng.choice([1, 7, 50, 100, 333, 1000]), rng.randint(1, 5), rng.choice(SPEEDS)
+    seconds, upload = rng.choice(SECONDS), rng.choice(UPLOADS)
+    whole = Fraction(repr(seconds)) * size * epochs / Fraction(repr(speed)) + Fraction(repr(upload))
+    # Mostly the first microsecond at which a job is in time, or the last at which it is late.
+    end = max(1, -(-whole * 10**6 // 1) + rng.choice([-1, 0, 0, 0, 1, rng.randint(0, 10**6)])) / 10**6
+    kind = plain()
+    people = replace(kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost_per_emd=0.0, speeds=(speed,))
+    service = replace(kind["services"][0], local_epochs=epochs, budget=10**9)
+    patience = {rng.choice(["slot", "deadline"]): end}
+    timeline, curves = Timeline(seconds, upload, **patience), {"s0": kind["curves"]["s0"]}
+    return kind | {"population": people, "services": [service], "timeline": timeline, "curves": curves}, whole
+
+
+def test_no_job_falls_that_fractions_keep() -> None:
+    """500 timelines. Rounded to a microsecond, a job may be kept that takes half of one too long, no more."""
+    kinds = [drawn(number) for number in range(500)]
+    makes, served = [factory(kind) for kind, _ in kinds], []
+    for (kind, whole), make in zip(kinds, makes, strict=True):
+        market = make(0)
+        report = market.close_round({"s0": Offer(np.array([0]), market.open_round()["s0"].own_bids)})
+        served.append(report.offers[0].outcome is Outcome.SERVED)
+        limit = Fraction(kind["timeline"].patience, 10**6)
+        assert served[-1] or whole > limit, kind["timeline"]
+        assert not served[-1] or whole <= limit + Fraction(1, 2 * 10**6), kind["timeline"]
+    many, each, zero = Lockstep(makes, [0] * 500), np.arange(500), np.zeros(500, dtype=np.int64)
+    assert many.close(Offers(each, zero, zero, many.open().bids[:, 0, 0])).served[:, 0].tolist() == served
+    assert 200 < sum(served) < 450
+
+
+def test_training_times_are_rounded_half_even_however_large_their_parts_are() -> None:
+    rates = [(seconds, speed) for seconds in (*SECONDS, 1e6, 0.7310585786300049) for speed in (*SPEEDS, 1e-6)]
+    work, place = np.meshgrid([1, 2, 3, 5, 1_000_000_000], np.arange(len(rates)))
+    exact = [Fraction(repr(seconds)) * 10**6 / Fraction(repr(speed)) for seconds, speed in rates]
+    wanted = [round(int(n) * exact[at]) for n, at in zip(work.ravel(), place.ravel(), strict=True)]
+    assert Pace(rates).training(work.ravel(), place.ravel()).tolist() == wanted
+    assert Pace([(5e-7, 1.0)] * 3).training(np.array([1, 3, 5]), np.arange(3)).tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize("key", ["upload_seconds", "slot", "deadline"])
+def test_times_that_are_no_whole_microseconds_are_refused(key: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"timeline\.{key} = \S+: has more than six decimals: 0\.3000000000001"):
+        load("quickstart", {f"timeline.{key}": 0.3000000000001})
