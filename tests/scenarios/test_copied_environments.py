@@ -1,10 +1,13 @@
 """Odd scenarios as environments: what the libraries' own checkers say of them, of their copies and of their pickles."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from fl.arithmetic.streams import stream
 
 pytest.importorskip("pettingzoo")
 
+import gymnasium
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from pettingzoo.test.state_test import state_test
@@ -200,3 +204,24 @@ def test_real_training_is_copied_in_the_middle_of_an_episode() -> None:
     assert rest[-1][4]["digits"]["served"] > 0
     for it in (env, first, second):
         it.close()
+
+
+@pytest.mark.slow
+def test_a_pickle_continues_in_another_process(tmp_path: Path) -> None:
+    env = flmarket.service_env(scenario("rivals that learn"), "mnist")
+    env.reset(seed=1)
+    env.step(np.zeros(12, np.float32))
+    (tmp_path / "env").write_bytes(pickle.dumps(env))
+    code = "import pathlib, pickle; print(pickle.loads(pathlib.Path('env').read_bytes()).step([0.0] * 12)[1:])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == str(env.step(np.zeros(12, np.float32))[1:])
+
+
+def test_gymnasium_makes_the_environment_of_a_service_by_its_name() -> None:
+    name = "flmarket.environments:flmarket/Service-v0"
+    env = gymnasium.make(name, scenario=scenario(FAST), service="emnist", seed=4)
+    assert env.spec.id == "flmarket/Service-v0"
+    alone = episode(flmarket.service_env(scenario(FAST), "emnist"), 3)
+    assert equal(episode(env, 3), alone)
+    assert equal(episode(env.spec.make(), 3), alone)
+    assert equal(episode(pickled(env), 3), alone)
