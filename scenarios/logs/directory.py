@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +19,9 @@ from flmarket.core.files import WriteError, is_full, write_durably, write_synced
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
-from scenarios.logs.integrity import damage, misshapen, seal, unseal
+from scenarios.logs.integrity import damage, misshapen, records, seal, unseal
 from scenarios.logs.run_state import RunState
+from scenarios.logs.writing import Mark, ReplacedError
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
@@ -188,15 +189,20 @@ class RunDirectory:
         except WriteError as error:
             raise unwritable(error.path, error.error) from error
 
-    def finish(self, meta: dict[str, Any]) -> None:
+    def finish(self, meta: dict[str, Any], written: Mapping[str, Mark] | None = None) -> None:
         """Write meta.json in one step, so that it is either whole or absent, and drop a complete run's checkpoints.
 
-        The size and digest of every other file go into it, so nothing may be written after this but to run.log.
+        The size and digest of every other file go into it, so nothing may be written after this but to run.log. Tables
+        must be what was written, where that is given by table.
         """
         try:
-            content = seal(self.path, (*_SEALED, _MAYBE), meta)
+            files = records(self.path, (*_SEALED, _MAYBE))
         except OSError as error:
             raise WriteError(self.path / META, error) from error
+        for name, mark in (written or {}).items():
+            if files.get((path := ALL_TABLES[name].path(self.path)).name) != asdict(mark):
+                raise ReplacedError(path)
+        content = seal(files, meta)
         write_durably(self.path / META, content)
         if meta.get("status") == "complete":
             self.drop_checkpoints()

@@ -26,9 +26,13 @@ _SHAPE: Mapping[Any, Any] = {
 _OPTIONAL = {"hashed": str, "partition": _DIGESTS, "availability": {"sha256": str}}
 
 
-def seal(folder: Path, names: Iterable[str], meta: Mapping[str, Any]) -> bytes:
-    """Return the content of meta.json: ``meta``, the size and digest of each file that is there, and its own digest."""
-    files = {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
+def records(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the size and digest of each file that is there, by its name."""
+    return {name: _record(folder / name) for name in names if os.path.lexists(folder / name)}
+
+
+def seal(files: Mapping[str, Any], meta: Mapping[str, Any]) -> bytes:
+    """Return the content of meta.json: ``meta``, the ``records`` of the run's other files, and its own digest."""
     body = {**meta, _FILES: files, _SELF: ""}
     # What stands inside keeps its order: the keys of a sweep that of their file.
     blank = (json.dumps({key: body[key] for key in sorted(body)}, indent=2) + "\n").encode()

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from des.log_records import RoundReport
-from flmarket.core.files import WriteError
+from flmarket.core.errors import RunError
+from flmarket.core.files import WriteError, replacing
 from scenarios.logs.columns import TABLES
 from scenarios.logs.table import Table
 
@@ -22,6 +23,16 @@ class Mark:
 
     size: int  # bytes
     sha256: str  # the digest of these bytes
+
+
+class ReplacedError(RunError):
+    """A table is no longer the file that was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}: was replaced or changed by another program while the run was played; "
+            "leave it alone, and the same command continues the run from its last checkpoint"
+        )
 
 
 class _File:
@@ -58,9 +69,18 @@ class _File:
     def sync(self) -> Mark:
         try:
             os.fsync(self._file)
+            if not self._path.exists() or self._path.stat().st_size != self._size:
+                self._put_back()
+                raise ReplacedError(self._path)
         except OSError as error:
             raise WriteError(self._path, error) from error
         return Mark(self._size, self._hash.hexdigest())
+
+    def _put_back(self) -> None:
+        """Let the path hold what was written, from which the run can continue: only this process has it still."""
+        with replacing(self._path) as file:
+            for place in range(0, self._size, 1 << 20):
+                file.write(os.pread(self._file, min(1 << 20, self._size - place), place))
 
     def close(self) -> None:
         os.close(self._file)

@@ -36,6 +36,7 @@ from scenarios.file.partition import digests as partition_digests
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
+from scenarios.logs.writing import Mark
 from scenarios.plugin_files import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 from scenarios.running.provenance import git_revision, versions
@@ -98,7 +99,9 @@ def execute(
             meta = meta_of(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
-                    ending = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
+                    ending, tables = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
+                log.info("complete")
+                run.directory.finish(meta | ending | {"status": "complete"}, tables)
             except (Exception, SystemExit) as error:
                 message = message_of(error)
                 log.exception("failed: %s", message, exc_info=not isinstance(error, InputError))
@@ -107,8 +110,6 @@ def execute(
                 if isinstance(error, (InputError, RunError)):
                     raise
                 raise PluginFailed(message) from error
-            log.info("complete")
-        run.directory.finish(meta | ending | {"status": "complete"})
 
 
 def _require_inputs(run: Run, shelf: Shelf) -> None:
@@ -138,8 +139,8 @@ def _play(
     observers: Iterable[Observer],
     create: CreatePolicy,
     fresh: Fresh,
-) -> dict[str, Any]:
-    """Play what is left of the run; return what meta.json records of its end."""
+) -> tuple[dict[str, Any], dict[str, Mark]]:
+    """Play what is left of the run; return what meta.json records of its end, and what its tables hold."""
     folder = run.directory.path / CHECKPOINT
     clock = time.perf_counter()
     try:
@@ -172,10 +173,10 @@ def _play(
             except Stopped:
                 saves.save()
                 raise
-            tables.sync()  # before meta.json records that they are complete
+            written = tables.sync()  # before meta.json records that they are complete
     finally:
         setup.federation.close()
-    return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}
+    return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}, written
 
 
 def message_of(error: BaseException) -> str:

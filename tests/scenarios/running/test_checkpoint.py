@@ -89,6 +89,50 @@ def whole(run_of: MakeRun, tmp_path_factory: pytest.TempPathFactory, shelf: Shel
     return results(run)
 
 
+def replaced(path: Path, name: str) -> None:
+    """Save a table as editors and rsync do: a copy takes its place."""
+    content = (path / name).read_bytes()
+    (path / ".copy").write_bytes(content)
+    (path / ".copy").rename(path / name)
+
+
+def changed(path: Path, name: str) -> None:
+    content = (path / name).read_bytes()
+    (path / name).write_bytes(content[:-2] + b"7\n")
+
+
+@pytest.mark.parametrize("accident", [replaced, lambda path, name: (path / name).unlink(), changed])
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_a_table_that_is_replaced_while_its_run_plays_fails_the_run_which_continues(
+    whole: dict[str, bytes],
+    run_of: MakeRun,
+    tmp_path: Path,
+    shelf: Shelf,
+    monkeypatch: pytest.MonkeyPatch,
+    accident: Callable[[Path, str], None],
+    checkpoints: bool,
+) -> None:
+    if checkpoints:
+        monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    run = run_of(tmp_path)
+
+    def act(report: RoundReport) -> None:
+        if report.round == 3:
+            accident(run.directory.path, "offers.csv")
+
+    with pytest.raises(
+        RunError, match=r"offers\.csv: was replaced or changed by another program while the run was played"
+    ):
+        execute(run, shelf, workers=0, observers=[act])
+    assert run.directory.state is RunState.FAILED
+    if checkpoints and accident is changed:  # before the checkpoints were taken: nobody has what stood there
+        with pytest.raises(RunDirectoryError, match="every checkpoint, or a table that belongs to it, is damaged"):
+            execute(run, shelf, workers=0)
+        return
+    execute(run, shelf, workers=0)
+    assert results(run) == whole
+
+
 @pytest.mark.usefixtures("every_round")
 @pytest.mark.parametrize("after", [1, 5, 11])
 def test_a_run_goes_on_after_any_round(
