@@ -100,7 +100,7 @@ def run(batch: Batch) -> "Results":
     names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
     try:
         played = play_batch(
-            _scenarios(batch.scenario),
+            _scenarios(batch.scenario, batch.values),
             register_classes(names),
             range(seeds) if isinstance(seeds, int) else seeds,
             batch,
@@ -330,16 +330,18 @@ def _require_rl(what: str) -> None:
     require_extra("rl", what, "PettingZoo and Gymnasium", "gymnasium", "pettingzoo")
 
 
-def _scenarios(given: "Place | Scenario | Sequence[Place | Scenario]") -> "list[Scenario]":
-    """Return one scenario, or several. Errors as in ``_scenario``."""
+def _scenarios(
+    given: "Place | Scenario | Sequence[Place | Scenario]", values: Mapping[str, Any] | None = None
+) -> "list[Scenario]":
+    """Return one scenario, or several, with other values in files, by key. Errors as in ``_scenario``."""
     from scenarios.file.schema import Scenario
 
     if isinstance(given, str | PathLike | Scenario) or not isinstance(given, Iterable):
-        return [_scenario(given)]
-    return [_scenario(one) for one in given]
+        return [_scenario(given, values)]
+    return [_scenario(one, values) for one in given]
 
 
-def _scenario(given: "Place | Scenario") -> "Scenario":
+def _scenario(given: "Place | Scenario", values: Mapping[str, Any] | None = None) -> "Scenario":
     """Return a scenario.
 
     Raises:
@@ -348,7 +350,7 @@ def _scenario(given: "Place | Scenario") -> "Scenario":
     from scenarios.file.schema import Scenario
 
     if isinstance(given, str | PathLike):
-        return load(given)
+        return load(given, values)
     if not isinstance(given, Scenario):
         raise InputError(
             f"scenario = {str(given)[:80]!r}: must be a file, the name of a built-in one, or what flmarket.load returns"

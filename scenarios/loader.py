@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from scenarios.builtin import builtin_names, builtin_path, builtin_text
 from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed
+from scenarios.file.differences import flattened
 from scenarios.file.overrides import Overrides, put
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
@@ -39,9 +40,8 @@ __all__ = [
     "points",
     "regimes_of",
     "settled",
-    "with_backend",
     "with_policy",
-    "with_rounds",
+    "with_values",
 ]
 
 
@@ -213,24 +213,23 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     return changed
 
 
-def with_rounds(scenario: Scenario, rounds: int, *, catalogue: Catalogue | None = None) -> Scenario:
-    """Return the scenario with another number of rounds.
+def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: Catalogue | None = None) -> Scenario:
+    """Return the scenario with other values, which options such as ``--rounds`` set, by key: all, then checked.
 
     Raises:
-        ScenarioError: the number is out of range, or the scenario sweeps it.
+        ScenarioError: one is out of range, does not go with another key, or the scenario sweeps it.
     """
-    return _with(scenario, f"--rounds {rounds}", "rounds", rounds, catalogue)
+    flat = flattened(scenario.model_dump(exclude_none=True))
+    swept = [key for key in _varied(scenario) if key in values]
+    if not swept and all(flat.get(key) == value for key, value in values.items()):
+        return scenario
+    option = " ".join(f"--{key.rpartition('.')[2]} {value}" for key, value in values.items())
 
+    def change(data: dict[str, Any]) -> None:
+        for key, value in values.items():
+            put(data, tuple(key.split(".")), value)
 
-def with_backend(scenario: Scenario, backend: str) -> Scenario:
-    """Return the scenario with another ``training.backend``. Errors as in ``with_rounds``."""
-    return _with(scenario, f"--backend {backend}", "training.backend", backend)
-
-
-def _with(scenario: Scenario, option: str, key: str, value: object, catalogue: Catalogue | None = None) -> Scenario:
-    """Return the scenario with what an option sets a key to."""
-    swept = [other for other in _varied(scenario) if other == key]
-    return _changed(scenario, option, lambda data: put(data, tuple(key.split(".")), value), swept, catalogue)
+    return _changed(scenario, option, change, swept, catalogue, values)
 
 
 def _varied(scenario: Scenario) -> list[str]:
@@ -244,6 +243,7 @@ def _changed(
     change: Callable[[dict[str, Any]], object],
     swept: Sequence[str],
     catalogue: Catalogue | None,
+    set_by_option: Collection[str] = (),  # the keys that the option names itself
 ) -> Scenario:
     """Return a scenario after a change to its data that a command line option makes."""
     if swept:
@@ -252,6 +252,10 @@ def _changed(
     change(data)
     result, found = examine(data, catalogue or installed())
     if result is None:
-        # A wrong name would be reported once for each service.
-        raise ScenarioError(Problem(option, None, "", text) for text in dict.fromkeys(f.message for f in found))
+        # What is wrong with the same value of each service is reported once.
+        keys = {it.message: key_text(it.path, data) for it in reversed(found)}
+        raise ScenarioError(
+            Problem(option, None, "" if keys[text] in set_by_option else keys[text], text)
+            for text in dict.fromkeys(it.message for it in found)
+        )
     return result.with_explicit(scenario.explicit)

@@ -1,6 +1,6 @@
 """Arguments and options that several commands take, and the checks they share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -111,14 +111,15 @@ def seeds_of(seeds: str | None, seed: Sequence[int] | None, otherwise: Sequence[
 def load_all(
     sources: list[str],
     assignments: list[str],
-    rounds: int | None = None,
+    values: Mapping[str, object] | None = None,  # by key, which options such as --rounds set
     *,
     catalogue: "Catalogue | None" = None,
 ) -> "list[Scenario]":
     """Load all scenarios, so that the problems of all files are shown at once."""
     from scenarios.loader import Problem, ScenarioError, load
 
-    overrides = [*assignments, *([] if rounds is None else [f"rounds={rounds}"])]
+    options = {f"--set {key}={it}": f"--{key.rpartition('.')[2]} {it}" for key, it in (values or {}).items()}
+    overrides = [*assignments, *(option.removeprefix("--set ") for option in options)]
     scenarios: list[Scenario] = []
     problems: list[Problem] = []
     for source in sources:
@@ -126,8 +127,8 @@ def load_all(
             scenarios.append(load(source, overrides, catalogue=catalogue))
         except ScenarioError as error:
             for problem in error.problems:
-                if rounds is not None and problem.file == f"--set rounds={rounds}":
-                    problem = replace(problem, file=f"--rounds {rounds}", key="")
+                if problem.file in options:
+                    problem = replace(problem, file=options[problem.file], key="")
                 if len(sources) > 1 and problem.file.startswith("--"):
                     problem = replace(problem, message=f"{problem.message} (in {source})")
                 problems.append(problem)

@@ -92,20 +92,20 @@ def _refuse_overlaps(found: list[tuple[str, Interval]]) -> None:
 
 
 def _refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds: int) -> None:
-    """Refuse a client without a round, and a round without a client: either is a trace of another market."""
+    """Refuse a client without a round, and a round without a client: either is a trace of another market.
+
+    A client may be there after the last round alone: a run may be shorter than its trace.
+    """
     there = np.zeros(rounds + 2, dtype=np.int64)
     seen = np.zeros(clients, dtype=np.bool_)
     for client, first, last in intervals:
         if first <= rounds:
             there[first] += 1
             there[min(last, rounds) + 1] -= 1
-            seen[client] = True
+        seen[client] = True
     if not seen.all():
         client = int(np.flatnonzero(~seen)[0])
-        raise InputError(
-            f"{path}: client {client} is never there in rounds 1 to {number(rounds)}; give it an interval, or take it "
-            "out of the market"
-        )
+        raise InputError(f"{path}: client {client} is never there; give it an interval, or take it out of the market")
     if len(empty := np.flatnonzero(there.cumsum()[1 : rounds + 1] == 0)):
         raise InputError(
             f"{path}: in round {number(int(empty[0]) + 1)} of {number(rounds)} no client is there; each round needs one"

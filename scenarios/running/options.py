@@ -82,6 +82,12 @@ class RunOptions(PlayOptions):
         return slice(part - 1, None, parts)
 
     @property
+    def values(self) -> dict[str, object]:
+        """What takes the place of the scenarios' values, by key."""
+        given = {"training.backend": self.backend, "rounds": self.rounds}
+        return {key: value for key, value in given.items() if value is not None}
+
+    @property
     def again(self) -> "Fresh":
         return "changed" if self.fresh_changed else self.fresh
 

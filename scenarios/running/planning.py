@@ -17,7 +17,7 @@ from scenarios.build import Shelf, agents_of, inputs_of
 from scenarios.file.differences import distinguished, flattened
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
-from scenarios.loader import digest_of, hashed, points, with_backend, with_policy, with_rounds
+from scenarios.loader import digest_of, hashed, points, with_policy, with_values
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
 from scenarios.logs.identity import require_itself
@@ -58,21 +58,11 @@ def _obstacles(market: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
         yield str(error)
 
 
-def changed(scenarios: Iterable[Scenario], options: RunOptions) -> list[Scenario]:
-    """Return scenarios with what the options set in their place."""
-    found = list(scenarios)
-    if options.backend is not None:
-        found = [with_backend(scenario, options.backend) for scenario in found]
-    if options.rounds is not None:
-        found = [with_rounds(scenario, options.rounds) for scenario in found]
-    return found
-
-
 def planned(
     scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Iterable[int], options: RunOptions, shelf: Shelf
 ) -> list[Run]:
     """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
-    runs = plan(changed(scenarios, options), policies, seeds, expanded(options.out), shelf)
+    runs = plan([with_values(it, options.values) for it in scenarios], policies, seeds, expanded(options.out), shelf)
     if not runs[options.which]:
         raise InputError(f"--part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]

@@ -22,7 +22,7 @@ from scenarios.loader import (
     parse,
     settled,
     with_policy,
-    with_rounds,
+    with_values,
 )
 
 OWN = " (--plugin FILE loads your own)"
@@ -305,9 +305,9 @@ class TestChanges:
         assert str(caught.value) == "--policy randm: unknown policy 'randm'; did you mean 'random'?" + OWN
 
     def test_rounds(self, scenario: Scenario, catalogue: Catalogue) -> None:
-        assert with_rounds(scenario, 7, catalogue=catalogue).rounds == 7
+        assert with_values(scenario, {"rounds": 7}, catalogue=catalogue).rounds == 7
         with pytest.raises(ScenarioError) as caught:
-            with_rounds(scenario, 0, catalogue=catalogue)
+            with_values(scenario, {"rounds": 0}, catalogue=catalogue)
         assert str(caught.value) == "--rounds 0: must be greater than or equal to 1, not 0"
 
     def test_what_is_swept_stays(self, market: str, catalogue: Catalogue) -> None:
@@ -315,6 +315,6 @@ class TestChanges:
             market + '[sweep]\nrounds = [1, 2]\n"services.mnist.policy" = ["random", "lcfa"]', catalogue=catalogue
         )
         with pytest.raises(ScenarioError, match="--rounds 3: rounds: is swept by this scenario"):
-            with_rounds(swept, 3, catalogue=catalogue)
+            with_values(swept, {"rounds": 3}, catalogue=catalogue)
         with pytest.raises(ScenarioError, match=r"--policy lcfa: services\.mnist\.policy: is swept by this scenario"):
             with_policy(swept, "lcfa", catalogue=catalogue)

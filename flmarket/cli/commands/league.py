@@ -54,7 +54,7 @@ def league(
         raise InputError("a league needs at least two policies; give --policy for each")
     load_plugins(plugin)
     check_policies(names)
-    (scenario,) = load_all([source], assignments or [], rounds)
+    (scenario,) = load_all([source], assignments or [], {} if rounds is None else {"rounds": rounds})
 
     from flmarket.analysis.figures.drawing import save
     from flmarket.benchmark.league.league import League

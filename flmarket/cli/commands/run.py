@@ -74,20 +74,19 @@ def run(
         from scenarios.loader import points
         from scenarios.playable import unreadable_agents
         from scenarios.running.batch import BatchFailed, play_batch
-        from scenarios.running.planning import changed
 
         load_plugins(plugin)
         check_policies(policy or [])
         for each in track or []:
             kind_of(each)
         catalogue = replace(installed(), own_policies=not policy, obstacles=unreadable_agents)
-        scenarios = load_all(sources, assignments or [], catalogue=catalogue)
+        scenarios = load_all(sources, assignments or [], options.values, catalogue=catalogue)
         if dry_run:
             _list(scenarios, policy or [], chosen_seeds, options)
             return
         trackers = [named(text) for text in track or []]
         if first:
-            markets = [point.scenario for scenario in changed(scenarios, options) for point in points(scenario)]
+            markets = [point.scenario for scenario in scenarios for point in points(scenario)]
             first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
         failed = False
         try:
@@ -105,8 +104,7 @@ def run(
         except KeyboardInterrupt:
             note("interrupted; the same command continues each run from its last checkpoint")
             raise
-    given = {"training.backend": options.backend, "rounds": options.rounds}
-    changes = [*(assignments or []), *(f"{key}={value}" for key, value in given.items() if value is not None)]
+    changes = [*(assignments or []), *(f"{key}={value}" for key, value in options.values.items())]
     print_results(complete, changes)
     plain = sources == ["quickstart"] and not policy and str(options.out) == "runs"  # as what it says to type
     if complete and plain and not quiet and sys.stderr.isatty():

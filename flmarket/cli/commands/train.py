@@ -72,9 +72,8 @@ def train(
     require_extra("torch", "flmarket train", "PyTorch", "torch")
     from scenarios.random_markets import drawn
 
-    backends = [] if backend is None else [f"training.backend={backend}"]
     load_plugins(plugin)
-    scenarios = load_all(sources or [], [*(assignments or []), *backends])
+    scenarios = load_all(sources or [], assignments or [], {} if backend is None else {"training.backend": backend})
     scenarios += drawn(draw_seed, draw, backend or "surrogate") if draw else []
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")

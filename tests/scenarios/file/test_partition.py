@@ -10,7 +10,7 @@ from fl.data.partition import Dirichlet, Iid, Shards
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.partition import partition_of
-from scenarios.loader import ScenarioError, digest, load, parse, with_backend
+from scenarios.loader import ScenarioError, digest, load, parse, with_values
 from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
@@ -191,7 +191,7 @@ def test_a_changed_file_is_another_run(here: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_file_that_changes_while_a_batch_plays_ends_it(jobs: int, here: Path, shelf: Shelf) -> None:
     (here / "parts.csv").write_text(CSV)
-    scenario = with_backend(parse(text_with("parts.csv")), "surrogate")
+    scenario = with_values(parse(text_with("parts.csv")), {"training.backend": "surrogate"})
     runs = plan([scenario], [], [0, 1], here / "runs", shelf)
     (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
     with pytest.raises(InputError, match=r"^partition/digits on .+ differs from what the batch was planned with"):

@@ -13,7 +13,7 @@ from learning.policy import Policy, policy
 from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
+from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_values
 from scenarios.running.planning import plan
 
 OWN = " (--plugin FILE loads your own)"
@@ -35,7 +35,7 @@ def test_a_checkpoint_set_by_hand_survives_another_policy(two_services: str) -> 
 
 def test_it_does_so_at_every_point_of_a_sweep_and_with_other_rounds(two_services: str) -> None:
     text = two_services + '[sweep]\n"clients.cores" = [1, 2]\n'
-    scenario = with_rounds(parse(text, overrides=["services.alpha.checkpoint=mine.safetensors"]), 2)
+    scenario = with_values(parse(text, overrides=["services.alpha.checkpoint=mine.safetensors"]), {"rounds": 2})
     for point in points(scenario):
         assert with_policy(point.scenario, "mahdrl").services[0].checkpoint == "mine.safetensors"
 

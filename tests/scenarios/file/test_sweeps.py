@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.file.checks import Catalogue
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_rounds
+from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_values
 
 
 def problems(text: str, catalogue: Catalogue, *overrides: str) -> list[str]:
@@ -196,4 +196,4 @@ def test_the_command_line_does_not_change_what_runs_set(market: str, catalogue: 
     with pytest.raises(ScenarioError, match="policy"):
         with_policy(scenario, "hqfa", catalogue=catalogue)
     with pytest.raises(ScenarioError, match="rounds"):
-        with_rounds(scenario, 3, catalogue=catalogue)
+        with_values(scenario, {"rounds": 3}, catalogue=catalogue)

@@ -98,7 +98,7 @@ def replaced(path: Path, name: str) -> None:
 
 def changed(path: Path, name: str) -> None:
     content = (path / name).read_bytes()
-    (path / name).write_bytes(content[:-2] + b"7\n")
+    (path / name).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + b"\n")
 
 
 @pytest.mark.parametrize("accident", [replaced, lambda path, name: (path / name).unlink(), changed])

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import flmarket
 from fl.data.registry import load as load_dataset
+from flmarket.cli.arguments import load_all
 from flmarket.core.errors import InputError
 from learning.policy import POLICIES
 from scenarios.build import Shelf
@@ -13,6 +15,7 @@ from scenarios.loader import load, parse
 from scenarios.running.notes import notes
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import expand, planned
+from scenarios.running.runner import execute
 
 
 def test_a_backend_and_rounds_take_the_place_of_the_scenarios(one_service: str, tmp_path: Path) -> None:
@@ -21,6 +24,36 @@ def test_a_backend_and_rounds_take_the_place_of_the_scenarios(one_service: str, 
     assert (run.scenario.training.backend, run.scenario.rounds) == ("surrogate", 2)
     with pytest.raises(InputError, match="--backend none: must be 'real'"):
         planned([parse(one_service)], [], [0], RunOptions(backend="none"), Shelf())
+
+
+def test_options_are_applied_before_the_scenario_is_checked_which_is_done_once(
+    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = one_service.replace('policy = "random"', 'policy = "random"\narrival = 5\n')
+    late = late.replace("local_epochs = 1", "local_epochs = 2")
+    (tmp_path / "late.toml").write_text(late)  # its 4 rounds are too few
+    monkeypatch.chdir(tmp_path)
+    [scenario] = load_all(["late.toml"], [], {"rounds": 6, "training.backend": "surrogate"})
+    assert scenario.rounds == 6
+    [run] = planned([scenario], [], [0], RunOptions(out=tmp_path, rounds=6, backend="surrogate"), Shelf())
+    assert (run.scenario.rounds, run.scenario.training.backend) == (6, "surrogate")
+    assert len(flmarket.run("late.toml", rounds=5, backend="surrogate", progress=False).runs) == 1
+    with pytest.raises(InputError, match=r"late\.toml:\d+: services\.alpha\.arrival: must be at most the 4"):
+        load_all(["late.toml"], [], {"rounds": 4})
+    with pytest.raises(InputError, match=r"--rounds 4: services\.alpha\.arrival: must be at most the 4 rounds, not 5"):
+        planned([scenario], [], [0], RunOptions(rounds=4), Shelf())
+
+
+def test_a_trace_may_be_longer_than_a_shortened_run(
+    one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{client},{1 if client < 4 else 4},9" for client in range(8)]
+    (tmp_path / "trace.csv").write_text("\n".join(["client,from,to", *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    scenario = parse(one_service.replace("[clients]", '[clients]\navailability = "trace.csv"'))
+    [run] = planned([scenario], [], [0], RunOptions(out=tmp_path, rounds=2), Shelf())
+    execute(run, Shelf(), workers=0)
+    assert run.directory.meta()["rounds"] == 2
 
 
 def test_nothing_is_drawn_before_a_run_is_played(tmp_path: Path) -> None:
