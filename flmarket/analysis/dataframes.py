@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from flmarket.analysis.figures.learning_curves import curves
-from flmarket.analysis.log_frames import TableName, in_units, read_table
+from flmarket.analysis.log_frames import TableName, having, in_units, read_table
 from flmarket.analysis.results.export import identities, with_identity
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
-from flmarket.analysis.results.run_results import RunResult, mixed, read
+from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
 from scenarios.logs.finding import incomplete, unfinished
@@ -90,7 +90,7 @@ class Results:
         """One row for each offer: what it is to its client; only of runs whose clients are not truthful.
 
         Raises:
-            InputError: a run has none.
+            InputError: no run has any.
         """
         return self._table("clients")
 
@@ -132,8 +132,10 @@ class Results:
         return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *measures])
 
     @in_python()
-    def compare(self, baseline: str) -> pd.DataFrame:
+    def compare(self, baseline: str, *, by: str | None = None) -> pd.DataFrame:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
+
+        ``compare("pay-as-offered", by="market.mechanism")`` compares the values of a key in place of policies.
 
         Columns, named as in ``flmarket report --format csv``: ``pairs``, the seeds that both have, the mean
         ``difference`` (policy minus baseline), the ends ``difference_low`` and ``difference_high`` of its 95 % interval
@@ -144,36 +146,38 @@ class Results:
         Raises:
             InputError: no run has that policy, or none shares scenario and seed with another policy.
         """
-        names = ["scenario", "policy", "service", "measure"]
+        names = ["scenario", by or "policy", "service", "measure"]
         rows = [
             (
                 *(row.setting.label, row.policy, row.service, row.measure.name),
                 *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement, row.adjusted),
             )
-            for row in make_report(self.runs, baseline).differences
+            for row in make_report(self.runs, baseline, by=by).differences
         ]
         ends = ["difference", "difference_low", "difference_high"]
         columns = [*names, "pairs", *ends, "probability_of_improvement", "p_holm"]
         return Summary(rows, columns=columns).set_index(names)
 
     @in_python()
-    def plot(self, what: str = "accuracy") -> Any:
+    def plot(self, what: str = "accuracy", *, by: str | None = None) -> Any:
         """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
 
         Curves are means over seeds, bands their 95 % intervals.
 
         Args:
             what: ``accuracy``, ``reward``, ``spent``, ``wanted``, ``served`` or ``refused``.
+            by: a key whose values have the curves in place of policies, such as ``market.mechanism``.
 
         Raises:
-            InputError: there is no such quantity.
+            InputError: there is no such quantity, or no such key.
         """
-        return curves(self.runs, what)
+        return curves(self.runs if by is None else compared_by(self.runs, by), what)
 
     def _table(self, table: TableName) -> pd.DataFrame:
-        fronts, groups = identities([run.directory for run in self.runs])
+        runs = having([run.directory for run in self.runs], table)
+        fronts, groups = identities(runs)
         fronts = fronts.infer_objects()
-        frames = [in_units(read_table(run.directory, table), table) for run in self.runs]
+        frames = [in_units(read_table(run, table), table) for run in runs]
         parts = [with_identity(fronts.iloc[[place]], frame, groups[place]) for place, frame in enumerate(frames)]
         return pd.concat(parts, ignore_index=True)
 

@@ -31,6 +31,13 @@ def _values(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
             yield f"{above}{key}", value
 
 
+def covers(key: str, flat: str) -> bool:
+    """Return whether a dotted key is, or is above, one of ``flattened``; ``services.*.budget`` is those of all."""
+    if key.startswith("services.*."):
+        return flat.startswith("services.") and flat.endswith(key.removeprefix("services.*"))
+    return flat == key or flat.startswith(f"{key}.")
+
+
 def without_policies(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return flattened values without those that say who plays."""
     return {key: value for key, value in values.items() if not _is_policy(key)}

@@ -17,6 +17,8 @@ Python, values by key."""
 
 
 EVERY_SERVICE, GROUPS = "services.*.", "clients.groups."
+COUNT = "services.count"
+"""A key of sweeps: how many services there are, the first ones of the file."""
 
 
 class AddressError(Exception):

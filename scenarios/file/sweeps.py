@@ -10,7 +10,7 @@ from typing import Any
 
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.keys import schema_at
-from scenarios.file.overrides import AddressError, addresses, put
+from scenarios.file.overrides import COUNT, AddressError, addresses, put
 from scenarios.file.problems import NAMED, Finding, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
@@ -69,17 +69,22 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
     for places in _grid(scenario):
         values = {key: value for key, (_, value) in places.items()}
         changed = deepcopy(base)
-        for key, value in values.items():
-            for path in addresses(base, key):
-                put(changed, path, value)
-        point, found = examine(changed, catalogue)
+        changed["services"] = changed["services"][: values.get(COUNT, LARGEST_GRID)]
+        point, found = None, []
+        try:
+            for key in values:
+                for path in addresses(changed, key) if key != COUNT else ():
+                    put(changed, path, values[key])
+            point, found = examine(changed, catalogue)
+        except AddressError as error:  # a service that is not among the first ones
+            found = [Finding((COUNT,), str(error))]
         if point:
             points.append(SweepPoint(values, point))
         if found and not values:  # nothing is swept: a file that the scenario names is not what it was a moment ago
             return [], found
         for finding in found:
             # Said at the swept key that is at fault, else at one that makes the fault of another key.
-            at_fault = [key for key in values if any(all(map(eq, path, finding.path)) for path in addresses(base, key))]
+            at_fault = [key for key in values if any(all(map(eq, path, finding.path)) for path in _paths(base, key))]
             key = next(iter(at_fault or values))
             message = finding.message if at_fault else f"{key_text(finding.path, base)}: {finding.message}"
             label = SweepPoint(values, scenario).label
@@ -111,6 +116,9 @@ def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Findi
         for i, value in enumerate(values):
             if value in values[:i]:
                 yield Finding(("sweep", key, i), f"lists {shown(value)} twice")
+    for place, value in (places[COUNT] for places in _grid(scenario) if COUNT in places):
+        if type(value) is not int or not 1 <= value <= len(scenario.services):
+            yield Finding(place, f"must be 1 to {len(scenario.services)}: the first services of the file are taken")
     yield from _keys(data, ("sweep",), scenario.sweep)
     for i, run in enumerate(scenario.runs):
         yield from _keys(data, ("runs", i), run)
@@ -122,7 +130,7 @@ def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Fi
     paths: dict[str, list[Path]] = {}
     for key in keys:
         try:
-            paths[key] = [_swept(path) for path in addresses(data, key)]
+            paths[key] = [_swept(path) for path in _paths(data, key)]
         except AddressError as error:
             yield Finding((*at, key), str(error))
     for (one, some), (other, others) in permutations(paths.items(), 2):
@@ -130,8 +138,14 @@ def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Fi
             yield Finding((*at, other), f"overlaps with {one}", see=(*at, one))
 
 
+def _paths(data: Mapping[str, Any], key: str) -> list[Path]:
+    return [(COUNT,)] if key == COUNT else addresses(data, key)
+
+
 def _swept(path: Path) -> Path:
     """Return where a swept key leads, if it leads to something that can be swept."""
+    if path == (COUNT,):
+        return path
     if path[0] in ("name", "description", "sweep", "runs") or (path[:-2] in NAMED and path[-1] == "name"):
         raise AddressError("cannot be swept")
     for depth in range(1, len(path) + 1):

@@ -3,12 +3,20 @@
 import io
 from collections.abc import Sequence
 from operator import itemgetter
+from textwrap import fill
 from typing import Any
 
 from flmarket.analysis.figures.drawing import SETTINGS
-from flmarket.analysis.figures.report_figures import accuracy_label, add_legend, draw_accuracy, draw_service, new_panels
+from flmarket.analysis.figures.report_figures import (
+    PANEL,
+    accuracy_label,
+    add_legend,
+    draw_accuracy,
+    draw_service,
+    new_panels,
+)
 from flmarket.analysis.figures.styles import numbered
-from flmarket.analysis.results.run_results import RunResult, by_setting
+from flmarket.analysis.results.run_results import RunResult, by_setting, services_of
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
 
@@ -44,17 +52,17 @@ def curves(runs: Sequence[RunResult], what: str) -> Any:
             return target.getvalue()
 
     settings, styles = by_setting(runs), numbered(runs)
-    shown = [(own, m) for own in settings.values() for m in range(len(own[0].setting.services))]
+    shown = [(own, service) for own in settings.values() for service in services_of(own)]
     with mpl.rc_context(SETTINGS):
         figure, axes = new_panels(len(shown), sharey=False, canvas=Picture)
-        for panel, (own, m) in zip(axes, shown, strict=True):
+        for panel, (own, service) in zip(axes, shown, strict=True):
             setting = own[0].setting
             if what == "accuracy":
-                draw_accuracy(panel, m, own, styles)
+                draw_accuracy(panel, service, own, styles)
             else:
-                draw_service(panel, m, own, itemgetter(what), styles)
+                draw_service(panel, service, own, itemgetter(what), styles)
             if len(settings) > 1:
-                panel.set_title(f"{setting.label}\n{setting.services[m]}")
+                panel.set_title(f"{fill(setting.label, PANEL)}\n{service}")
             panel.set_ylabel(accuracy_label(setting) if what == "accuracy" else QUANTITIES[what])
         add_legend(figure, styles)
     return figure

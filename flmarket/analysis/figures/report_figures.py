@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from fl.arrays import FloatArray
 from flmarket.analysis.figures.drawing import Figure, images
 from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
 from flmarket.analysis.results.measures import MEASURES
-from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
+from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
 from flmarket.core.tracking import tracked
@@ -26,6 +27,7 @@ _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; m
 
 _COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have them: figures are printed as they are
 _PER_ROW = 4  # panels
+PANEL = 30  # letters that fit above a panel, or below it
 
 _AUC = next(it for it in MEASURES if it.name == "AUC")
 
@@ -103,22 +105,27 @@ def _whole_ticks(axes: Any) -> None:
 
 def draw_service(
     axes: Any,
-    m: int,
+    service: str,
     runs: Sequence[RunResult],
     values: Callable[[RunResult], FloatArray],
     styles: Styles,
     limits: tuple[float, float] = _NO_LESS_THAN_ZERO,
 ) -> None:
-    """Draw the values [N, M] of the ``m``-th service by round: a curve for each policy."""
-    for policy, own in by_policy(runs).items():
-        _curves(axes, policy, styles[policy], np.array([values(run)[:, m] for run in own]), limits)
-    axes.set(title=runs[0].setting.services[m], xlabel="round")
+    """Draw a service's values, of those [N, M] of all, by round: a curve for each policy."""
+    for policy, own in by_policy(_having(service, runs)).items():
+        _curves(axes, policy, styles[policy], np.array([values(run)[:, run.place(service)] for run in own]), limits)
+    axes.set(title=service, xlabel="round")
 
 
-def draw_accuracy(axes: Any, m: int, runs: Sequence[RunResult], styles: Styles) -> None:
-    """Draw the accuracy of the ``m``-th service in %, and a line at its target."""
-    draw_service(axes, m, runs, lambda run: 100 * run["test_accuracy"], styles, _PERCENT)
-    axes.axhline(100 * runs[0].setting.targets[m], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
+def _having(service: str, runs: Sequence[RunResult]) -> list[RunResult]:
+    return [run for run in runs if service in run.setting.services]
+
+
+def draw_accuracy(axes: Any, service: str, runs: Sequence[RunResult], styles: Styles) -> None:
+    """Draw the accuracy of a service in %, and a line at its target."""
+    draw_service(axes, service, runs, lambda run: 100 * run["test_accuracy"], styles, _PERCENT)
+    first = _having(service, runs)[0]
+    axes.axhline(100 * first.setting.targets[first.place(service)], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
 def accuracy_label(setting: Setting) -> str:
@@ -143,9 +150,10 @@ def _curves(
 
 
 def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, panels = new_panels(len(runs[0].setting.services))
-    for m, axes in enumerate(panels):
-        draw_accuracy(axes, m, runs, styles)
+    services = services_of(runs)
+    figure, panels = new_panels(len(services))
+    for axes, service in zip(panels, services, strict=True):
+        draw_accuracy(axes, service, runs, styles)
     panels[0].set_ylabel(accuracy_label(runs[0].setting))
     add_legend(figure, styles)
     return figure
@@ -177,29 +185,31 @@ def _payments(runs: Sequence[RunResult]) -> Any:
                 rasterized=True,  # tens of thousands of marks, of 150 bytes each as SVG
             )  # fmt: skip
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
-        axes.set(title=policy, xlabel="bid, money")
+        axes.set(title=fill(policy, PANEL), xlabel="bid, money")
     panels[0].set_ylabel("payment, money")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
 def _allocation(runs: Sequence[RunResult]) -> Any:
-    groups, setting = by_policy(runs), runs[0].setting
-    figure, panels = new_panels(len(groups), height=0.75 + 0.15 * len(setting.services), below=0.2)
-    counts = [_served(own, setting) for own in groups.values()]
+    groups, services = by_policy(runs), services_of(runs)
+    figure, panels = new_panels(len(groups), sharey=False, height=0.75 + 0.15 * len(services), below=0.2)
+    counts = [_served(own) for own in groups.values()]
     image = None
     for axes, policy, count in zip(panels, groups, counts, strict=True):
         top = max(float(np.max(counts)), 1.0)
         image = axes.imshow(count, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
         axes.grid(visible=False)
         _whole_ticks(axes)
-        axes.set(title=policy, xlabel="client", yticks=range(len(setting.services)), yticklabels=setting.services)
+        names = groups[policy][0].setting.services
+        axes.set(title=fill(policy, PANEL), xlabel="client", yticks=range(len(names)), yticklabels=names)
     figure.colorbar(image, ax=panels, label="times served")
     return figure
 
 
-def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
+def _served(runs: Sequence[RunResult]) -> FloatArray:
     """Return [M, C] how often each client served each service, mean over runs."""
+    setting = runs[0].setting
     count = np.zeros((len(setting.services), setting.scenario.clients.count))
     for run in runs:
         np.add.at(count, (run.paying, run.earnings["client"]), 1)
@@ -207,14 +217,14 @@ def _served(runs: Sequence[RunResult], setting: Setting) -> FloatArray:
 
 
 def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
-    setting = runs[0].setting
-    figure, panels = new_panels(len(setting.services))
-    for m, (axes, service) in enumerate(zip(panels, setting.services, strict=True)):
-        for policy, own in by_policy(runs).items():
+    services = services_of(runs)
+    figure, panels = new_panels(len(services))
+    for axes, service in zip(panels, services, strict=True):
+        for policy, own in by_policy(_having(service, runs)).items():
             index = styles[policy]
             axes.scatter(
-                [run["spent"][:, m].sum() for run in own],
-                [100 * run["test_accuracy"][-1, m] for run in own],
+                [run["spent"][:, run.place(service)].sum() for run in own],
+                [100 * run["test_accuracy"][-1, run.place(service)] for run in own],
                 color=colour(index),
                 marker=mark(index),
                 s=14,
@@ -229,23 +239,18 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
 
 def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Figure]:
     """Yield a figure for each swept key with numbers and each point of the others: Figs. 3a and 3b of the paper."""
-    points: dict[tuple[str, str, str], list[list[RunResult]]] = defaultdict(list)
+    points: dict[tuple[str, str, str], list[list[RunResult]]] = defaultdict(list)  # by family, key and the others
     for runs in settings:
         setting = runs[0].setting
         for key, value in setting.sweep.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 others = values_text({other: at for other, at in setting.sweep.items() if other != key})
-                points[setting.name, key, others].append(runs)
-    swept: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for runs in settings:
-        for key, value in runs[0].setting.sweep.items():
-            swept[runs[0].setting.name][key].add(repr(value))
-    for name, values in swept.items():
-        varied = [key for key, found in values.items() if len(found) > 1]
-        if len(varied) > 1:
+                points[setting.family, key, others].append(runs)
+    for name in dict.fromkeys(runs[0].setting.family for runs in settings if runs[0].setting.sweep):
+        crossed = _crossed([run for own in settings if own[0].setting.family == name for run in own])
+        if len(crossed) > 1:
             caption = f"{name}: AUC of the whole market at each value of a swept key, averaged over the other keys"
-            runs = [run for own in settings if own[0].setting.name == name for run in own]
-            yield Figure(f"{name}-sweep-effects", caption, lambda keys=varied, of=runs: _effects(keys, of, styles))  # type: ignore[misc]
+            yield Figure(f"{name}-sweep-effects", caption, lambda of=crossed: _effects(of, styles))  # type: ignore[misc]
     for (name, key, others), found in points.items():
         if len(found) > 1:
             at = f" ({others})" if others else ""
@@ -254,23 +259,43 @@ def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Fig
             yield Figure(f"{name}-sweep-{key}{place}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
 
 
-def _effects(keys: Sequence[str], runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, panels = new_panels(len(keys))
-    for axes, key in zip(panels, keys, strict=True):
+def _crossed(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+    """Return for each swept key the runs at those points of the others at which it has all of its values."""
+    found = {}
+    for key in dict.fromkeys(key for run in runs for key in run.setting.sweep):
+        own = [run for run in runs if key in run.setting.sweep]
+        others = [values_text({it: at for it, at in run.setting.sweep.items() if it != key}) for run in own]
+        at: dict[str, set[str]] = defaultdict(set)
+        for run, other in zip(own, others, strict=True):
+            at[repr(run.setting.sweep[key])].add(other)
+        shared = set.intersection(*at.values())
+        if len(at) > 1 and shared:
+            found[key] = [run for run, other in zip(own, others, strict=True) if other in shared]
+    return found
+
+
+def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
+    figure, panels = new_panels(len(runs))
+    for axes, key in zip(panels, runs, strict=True):
         places: dict[str, int] = {}  # of the key's values, which are as far apart as they are many
-        for policy, own in by_policy(runs).items():
+        for policy, own in by_policy(runs[key]).items():
             scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by value and seed
             for run in own:
-                if key in run.setting.sweep:
-                    value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
-                    scores[value][run.seed].append(_AUC.market(run))
+                value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
+                scores[value][run.seed].append(_AUC.market(run))
             x = [places.setdefault(value, len(places)) for value in scores]
             found = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
             mean = np.array([it.estimate for it in found])
             spread = [mean - [it.low for it in found], [it.high for it in found] - mean]
             index = styles[policy]
             axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
-        axes.set(xticks=list(places.values()), xticklabels=list(places), xlabel=key)
+        axes.set(
+            xticks=list(places.values()),
+            xticklabels=list(places),
+            xlabel=key if len(key) <= PANEL else key.replace(".", ".\n"),
+        )
+        if sum(map(len, places)) > PANEL:  # labels that would run into each other
+            axes.set_xticks(list(places.values()), list(places), rotation=30, ha="right")
     panels[0].set_ylabel("AUC, %")
     add_legend(figure, styles)
     return figure

@@ -108,8 +108,8 @@ def introduction(report: Report) -> list[str]:
         text[-1] += f" Targets, exits and rewards go by the accuracy on validation images, which no client has{others}."
     if report.baseline:
         text.append(
-            f"Differences are policy minus {report.baseline}, paired by seed; P is the probability that a run of the "
-            f"policy is better than one of {report.baseline}."
+            f"Differences are {report.by} minus {report.baseline}, paired by seed; P is the probability that a run of "
+            f"the {report.by} is better than one of {report.baseline}."
         )
     if report.points:
         text.append(
@@ -140,30 +140,30 @@ def tables(report: Report) -> Iterator[Part]:
         estimates.sort(key=lambda row: order[row.policy])
         differences = [row for row in report.differences if row.setting.folder == setting.folder and row.measure.better]
         differences.sort(key=lambda row: order[row.policy])
-        for service in (MARKET, *setting.services):
+        for service in dict.fromkeys([MARKET, *(row.service for row in estimates)]):
             own = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            part = _part(title, own, report.measures)
+            part = _part(title, own, report.measures, report.by)
             if service == MARKET:
                 found = list(sentences(report, setting))
                 part = replace(part, setting=setting, heading=setting.label, answers=found)
             yield part
             if against := [row for row in differences if row.service == service]:
-                yield _part(f"{title}, against {report.baseline}", against, report.measures)
+                yield _part(f"{title}, against {report.baseline}", against, report.measures, report.by)
 
 
 def _sweeps(report: Report) -> Iterator[Part]:
     """Yield the tables of sweeps: a row for each point, and what the points come to in front of the first table."""
-    for name, of_sweep in groupby(report.points, key=lambda row: row.setting.name):
-        sweep = list(of_sweep)
-        effects = [row for row in report.effects if row.setting.name == name]
+    for name in dict.fromkeys(row.setting.family for row in report.points):
+        sweep = [row for row in report.points if row.setting.family == name]
+        effects = [row for row in report.effects if row.setting.family == name]
         heading, found = f"Sweep of {name}", [*sweep_sentences(report, sweep), *effect_sentences(effects)]
         for policy, points in groupby(sweep, key=lambda row: row.policy):
-            title = f"Sweep of {name}, policy {policy}: whole market"
+            title = f"Sweep of {name}, {report.by} {policy}: whole market"
             means = [
                 row
                 for row in report.estimates
-                if row.setting.sweep and (row.setting.name, row.policy, row.service) == (name, policy, MARKET)
+                if (row.setting.family, row.policy, row.service) == (name, policy, MARKET)
             ]
             part = _part(title, means, report.measures, "point", lambda row: row.setting.label)
             yield replace(part, heading=heading, answers=found)

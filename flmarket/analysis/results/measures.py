@@ -211,8 +211,9 @@ def values(run: "RunResult", measure: Measure) -> Mapping[str, float]:
 
 def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:
     """Return when runs met the target of a service, or of each service for ``MARKET``."""
+    if service == MARKET:  # runs at several points of a sweep may have different numbers of services
+        rounds, reached = zip(*(run.to_target for run in runs), strict=True)
+        return RoundsToTarget(np.concatenate(rounds), np.concatenate(reached))
     found = RoundsToTarget.stack(run.to_target for run in runs)
-    if service == MARKET:
-        return found
     m = runs[0].setting.services.index(service)
     return RoundsToTarget(found.rounds[:, m], found.reached[:, m])

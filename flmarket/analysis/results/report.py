@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from flmarket.analysis.results.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
-from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting
+from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, compared_by
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.errors import InputError
 from learning.statistics.area_under_curve import probability_of_improvement
@@ -89,9 +89,10 @@ class Report:
     runs: Sequence[RunResult]  # the runs it covers
     estimates: Sequence[Estimate]  # in the order in which they are shown
     differences: Sequence[Difference]  # in the order in which they are shown
-    baseline: str | None  # the label of a policy, or None
+    baseline: str | None  # the label of a policy, or a value of the key that is compared; or None
     measures: Sequence[Measure] = MEASURES  # all that a run of it may have, in the order in which they are shown
     notes: Sequence[str] = ()  # what must be known besides the numbers, a sentence each
+    by: str = "policy"  # what is compared; a key takes the place of the policy in all that is here
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
     # of sweeps of several keys, the market's measures at each further value of a key against its first one, averaged
@@ -207,9 +208,12 @@ def make_report(
     baseline: str | None = None,  # the policy that the others are compared with: its label, or ``NAME:CHECKPOINT``
     measures: Sequence[Measure] = MEASURES,
     notes: Sequence[str] = (),  # shown in front of the tables, a line each
+    by: str | None = None,  # the key whose values are compared in place of policies, with a value as the baseline
     unfinished: Iterable[Path] = (),  # the directories of runs of the same batches that have no results
 ) -> Report:
-    if baseline is not None and ":" in baseline:
+    if by is not None:
+        runs = compared_by(runs, by)
+    elif baseline is not None and ":" in baseline:
         baseline = PolicyChoice.parse(baseline).label
     left_out = Counter((run.folder, run.path.parent.name) for run in map(RunDirectory, unfinished))
     groups = {
@@ -219,18 +223,18 @@ def make_report(
     }
     known = sorted({group.policy for group in groups.values()})
     if baseline is not None and baseline not in known:
-        raise InputError(f"--baseline {baseline}: no run has that policy; choose from {', '.join(known)}")
+        raise InputError(f"--baseline {baseline}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
     tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
-    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)  # by family and policy
     for (folder, policy), group in groups.items():
         base = groups.get((folder, baseline or ""))
         if base is not None and policy != baseline:
             for row in differences(group, base, measures):
                 tables[folder, row.service].append(row)
         if group.setting.sweep:
-            sweeps[group.setting.name, policy].append(group)
+            sweeps[group.setting.family, policy].append(group)
     if baseline is not None and not tables:
-        raise InputError(f"--baseline {baseline}: no other policy was run with the same scenario and seed")
+        raise InputError(f"--baseline {baseline}: no other {by or 'policy'} was run with the same scenario and seed")
     judged = [measure for measure in measures if measure.better]
     points = [
         [row for other in others for row in differences(other, first, judged, MARKET)]
@@ -239,7 +243,7 @@ def make_report(
     effects = [list(main_effects(of_policy, judged)) for of_policy in sweeps.values()]
     means = [row for group in groups.values() for row in estimates(group, measures)]
     compared = _corrected(tables.values()), _corrected(points), _corrected(effects)
-    return Report(runs, means, compared[0], baseline, measures, notes, *compared[1:])
+    return Report(runs, means, compared[0], baseline, measures, notes, by or "policy", *compared[1:])
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:

@@ -4,12 +4,13 @@ A service that left early counts until the last round of its scenario, with accu
 """
 
 import csv
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from des.behaviours.behaviour import TRUTHFUL
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.analysis.results.setting import Setting, settings_of
+from flmarket.analysis.results.setting import Setting, distinguished, rest_of, settings_of
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
-from scenarios.file.differences import values_text
+from scenarios.file.differences import covers, flattened, values_text
 from scenarios.file.interventions import market_of
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
@@ -98,6 +99,10 @@ class RunResult:
         policies = tuple(rounds["policy"][: len(services)])
         exits = [reached.get(service) for service in services]
         return cls(setting, policy, policies, seed, directory, curves, exits, tables)
+
+    def place(self, service: str) -> int:
+        """Return the place of a service among those of the run."""
+        return self.setting.services.index(service)
 
     def __getitem__(self, column: str) -> FloatArray:
         """Return [N, M] a column of rounds.csv."""
@@ -241,6 +246,38 @@ def without_forks(runs: Sequence[RunResult], named: Iterable[Path] = ()) -> list
     ]
 
 
+def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
+    """Return runs with their value of a dotted key in place of the policy: its values are compared as policies are.
+
+    Settings that differ in the key alone become one, for each policy.
+    """
+    several = len(by_policy(runs)) > 1
+    settings: dict[Path, Setting] = {}
+    flat: dict[Path, dict[str, Any]] = {}
+    found: dict[tuple[Path, str, int], RunResult] = {}
+    for run in runs:
+        own, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
+        named = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
+        if not named:
+            raise InputError(f"--by {key}: {run.directory.path} has no such key")
+        label = values_text(named).removeprefix(f"{key}=")
+        rest = f"{run.policy} {own.scenario.interventions!r} {rest_of(values, [key])}"
+        folder = Path(f"{own.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
+        sweep = {at: it for at, it in own.sweep.items() if at != key}
+        family = f"{own.family}, {run.policy}" if several else own.family
+        settings.setdefault(folder, replace(own, folder=folder, sweep=sweep, family=family if sweep else ""))
+        flat.setdefault(folder, {at: it for at, it in values.items() if not covers(key, at)})
+        flat[folder] |= {"policies": run.policy} if several else {}
+        other = found.setdefault((folder, label, run.seed), run)
+        if other is not run:
+            raise InputError(f"--by {key}: {run.directory.path} and {other.directory.path} do not differ in it alone")
+    named_settings = distinguished(settings, flat)
+    return [
+        replace(run, policy=label, setting=replace(named_settings[folder], scenario=run.setting.scenario))
+        for (folder, label, _), run in found.items()
+    ]
+
+
 def mixed(runs: Sequence[RunResult]) -> list[str]:
     """Return one line for each scenario whose runs differ in arithmetic, in version, or in agents or plug-ins."""
     metas = [(run.setting.name, run.directory.meta()) for run in runs]
@@ -259,6 +296,11 @@ def by_setting(runs: Iterable[RunResult]) -> dict[Path, list[RunResult]]:
     for run in runs:
         groups[run.setting.folder].append(run)
     return groups
+
+
+def services_of(runs: Iterable[RunResult]) -> list[str]:
+    """Return the services of runs, each once: some may have more than others."""
+    return list(dict.fromkeys(service for run in runs for service in run.setting.services))
 
 
 def by_policy(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:

@@ -39,11 +39,9 @@ def sweep_sentences(
     means = {(row.policy, row.setting.folder): row for row in report.estimates if _is_auc(row)}
     for policy, rows in groupby(filter(_is_auc, sweep), key=lambda row: row.policy):
         against = {row.setting.folder: row for row in rows}
-        name = next(iter(against.values())).setting.name
+        family = next(iter(against.values())).setting.family
         # The first point, and those that share seeds with it.
-        first, *others = (
-            row for row in means.values() if row.setting.sweep and (row.policy, row.setting.name) == (policy, name)
-        )
+        first, *others = (row for row in means.values() if (row.policy, row.setting.family) == (policy, family))
         points = [first, *(row for row in others if row.setting.folder in against)]
         top = max(points, key=lambda row: row.interval.estimate)
         low = min(points, key=lambda row: row.interval.estimate)

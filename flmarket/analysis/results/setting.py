@@ -13,8 +13,9 @@ from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
 from flmarket.core.printable import printable
 from learning.policy import AS_CONFIGURED
-from scenarios.file.differences import alike, distinguishing, flattened, values_text, without_policies
+from scenarios.file.differences import alike, covers, distinguishing, flattened, values_text, without_policies
 from scenarios.file.interventions import intervention_words
+from scenarios.file.overrides import COUNT
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.identity import scenario_of
@@ -33,6 +34,7 @@ class Setting:
     point: int = 0  # the place of the sweep point in its scenario, from 0
     # the sweep's values, and those that distinguish it from others of its name, by key
     differing: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""  # what names its sweep: its name, with a hash where several scenarios of one name are swept
 
     @property
     def name(self) -> str:
@@ -83,10 +85,42 @@ def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
             found[folder] = Setting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
             values = flattened(scenario.model_dump(mode="json"))
             flat[folder] = values if meta["policy"] == AS_CONFIGURED else without_policies(values)
-    return _distinguished(found, flat)
+    return distinguished(_of_families(found, flat), flat)
 
 
-def _distinguished(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
+def rest_of(values: Mapping[str, Any], keys: Iterable[str]) -> str:
+    """Return flattened values but for who plays, some keys, and what follows from these, as text that can be compared.
+
+    The regime of each data set follows from what services train. Of services that are counted, the first stands for
+    all.
+    """
+    first = next((key.split(".")[1] for key in values if key.startswith("services.")), "")
+    covered = [*keys, "training.by_dataset", *(f"{key.rpartition('.')[0]}.options" for key in keys if "." in key)]
+    rest = {key: value for key, value in without_policies(values).items() if not any(covers(it, key) for it in covered)}
+    if COUNT in covered:
+        rest = {key: at for key, at in rest.items() if not covers("services", key) or covers(f"services.{first}", key)}
+    return repr(sorted(rest.items()))
+
+
+def _of_families(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
+    """Return settings with their families: the points of one sweep differ in nothing but the swept keys."""
+    swept: dict[str, set[str]] = defaultdict(set)
+    for setting in settings.values():
+        swept[setting.name] |= setting.sweep.keys()
+    alike: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    for folder, setting in settings.items():
+        if setting.sweep:
+            alike[setting.name][rest_of(flat[folder], swept[setting.name])].append(folder)
+    names = {
+        folder: name if len(families) == 1 else members[0].name
+        for name, families in alike.items()
+        for members in families.values()
+        for folder in members
+    }
+    return {folder: replace(setting, family=names.get(folder, "")) for folder, setting in settings.items()}
+
+
+def distinguished(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
     """Return settings with labels that tell those of one name apart.
 
     They are named by the values in which they differ, and forks by their changes, too; where that does not tell them

@@ -31,7 +31,16 @@ def report(
     ] = None,
     figures: Figures = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Compare the other policies with this one, paired by seed.")
+        str | None,
+        typer.Option(
+            metavar="POLICY|VALUE", help="Compare the other policies, or values of --by, with this one, paired by seed."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Compare the values of a key, such as market.mechanism, in place of the policies."
+        ),
     ] = None,
     forks: Annotated[
         bool, typer.Option("--forks", help="Also show forks, which are left out beside the runs that they are of.")
@@ -85,7 +94,8 @@ def report(
             note(f"{bounds_csv}: what services got and could have had, by round")
     without = unfinished(runs)
     measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(found))
-    made = make_report(found, baseline, measures, notes, without)
+    made = make_report(found, baseline, measures, notes, by, without)
+    found = list(made.runs)
     if figures is not None:
         from flmarket.analysis.figures.drawing import save
         from flmarket.analysis.figures.report_figures import figures as figures_of

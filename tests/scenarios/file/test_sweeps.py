@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.file.checks import Catalogue
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_values
+from scenarios.loader import ScenarioError, dumps, load, parse, points, with_policy, with_values
 
 
 def problems(text: str, catalogue: Catalogue, *overrides: str) -> list[str]:
@@ -197,3 +197,23 @@ def test_the_command_line_does_not_change_what_runs_set(market: str, catalogue: 
         with_policy(scenario, "hqfa", catalogue=catalogue)
     with pytest.raises(ScenarioError, match="rounds"):
         with_values(scenario, {"rounds": 3}, catalogue=catalogue)
+
+
+def test_the_number_of_services_is_swept_by_taking_the_first_ones() -> None:
+    found = points(load("paper", {"sweep": {"services.count": [1, 3], "services.mnist.budget": [5.0, 6.0]}}))
+    assert [[service.name for service in it.scenario.services] for it in found] == [
+        *[["mnist"]] * 2,
+        *[["mnist", "fashion-mnist", "emnist"]] * 2,
+    ]
+    assert found[3].label == "services.count=3, services.mnist.budget=6.0"
+
+
+@pytest.mark.parametrize("count", [0, 4, True, 1.5, "2"])
+def test_a_number_of_services_that_there_are_not_is_refused_where_it_stands(count: object) -> None:
+    with pytest.raises(ScenarioError, match=r"sweep\.services\.count.*must be 1 to 3: the first services"):
+        load("paper", {"sweep": {"services.count": [2, count]}})
+
+
+def test_a_service_that_is_not_among_the_first_ones_cannot_be_swept_there() -> None:
+    with pytest.raises(ScenarioError, match=r"with services\.count=1, services\.emnist\.budget=5\.0: unknown service"):
+        load("paper", {"sweep": {"services.count": [1, 3], "services.emnist.budget": [5.0]}})
