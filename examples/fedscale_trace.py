@@ -10,23 +10,17 @@ Source: Lai et al., "FedScale: benchmarking model and system performance of fede
 
 import argparse
 import csv
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-
-class Plain(pickle.Unpickler):
-    """Reads pickles of plain values."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Refuse whatever would be imported."""
-        raise pickle.UnpicklingError(f"the file asks for {module}.{name}; a trace holds plain values")
+import plain_pickle
 
 
 def intervals(trace: dict[str, Any], rounds: int, seconds: float) -> list[tuple[int, int]]:
     """Return the first and last round of each stretch in which a client is there when rounds begin."""
+    if not trace["finish_time"] > 0 or len(trace["active"]) != len(trace["inactive"]):
+        raise ValueError("finish_time must be above 0, and active as long as inactive")
     now = np.fmod(np.arange(rounds) * seconds, trace["finish_time"])[:, None]
     there = ((np.array(trace["active"]) <= now) & (now <= np.array(trace["inactive"]))).any(axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
@@ -42,14 +36,20 @@ def main() -> None:
     parser.add_argument("--clients", type=int, help="clients to take, the first that are ever there; all if not given")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    with arguments.file.open("rb") as file:
-        traces = Plain(file).load()
-    stretches = (intervals(trace, arguments.rounds, arguments.seconds) for trace in traces.values())
-    found = [it for it in stretches if it][: arguments.clients]
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["client", "from", "to"])
-        writer.writerows((client, *stretch) for client, own in enumerate(found) for stretch in own)
+    if arguments.rounds < 1 or not arguments.seconds > 0 or (arguments.clients or 1) < 1:
+        parser.error("--rounds, --seconds and --clients must be above 0")
+    try:
+        traces = plain_pickle.read(arguments.file)
+        stretches = (intervals(trace, arguments.rounds, arguments.seconds) for trace in traces.values())
+        found = [it for it in stretches if it][: arguments.clients]
+        with arguments.out.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["client", "from", "to"])
+            writer.writerows((client, *stretch) for client, own in enumerate(found) for stretch in own)
+    except OSError as error:
+        parser.exit(2, f"{error.filename}: {error.strerror}\n")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of a file that is something else
+        parser.exit(2, f"{arguments.file}: is not FedScale's trace: {type(error).__name__}: {error}\n")
     print(f"{arguments.out}: {len(found)} clients")
 
 

@@ -339,7 +339,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
     """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
-    sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes})
+    sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         **_alike(clients, sizes),
         cores=clients.cores,

@@ -65,14 +65,17 @@ class OwnedData:
         return self._drawn(0 if self._sizes is None else round_)
 
     def _draw(self, round_: int) -> tuple[Table, IntArray, DrawnImages]:
+        owned = np.stack([it.sizes for it in self._pools])  # [M, C]
         if self._sizes is None:
             places, starts = [np.arange(len(it.images)) for it in self._pools], [it.starts for it in self._pools]
+            size = owned
         else:
-            wanted = self._sizes[self._holdings.at(round_)[0]]  # [M, C]
-            places = [self._some(round_, m, own) for m, own in enumerate(wanted)]
-            starts = [np.cumsum([0, *own.tolist()]) for own in wanted]
+            size = self._sizes[self._holdings.at(round_)[0]] * (owned > 0)
+            places = [self._some(round_, m, own) for m, own in enumerate(size)]
+            starts = [np.cumsum([0, *own.tolist()]) for own in size]
         drawn = DrawnImages(places, starts, self._pools)
-        size = np.stack([np.diff(it) for it in starts])
+        # Clients that own nothing are offline; they are drawn like all others, as if they held what another does.
+        size = np.where(size, size, size[size > 0].min())
         return self._valuation.table(size, drawn.emds()), np.arange(size.size).reshape(size.shape), drawn
 
     def _some(self, round_: int, m: int, sizes: IntArray) -> IntArray:

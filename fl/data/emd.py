@@ -20,7 +20,7 @@ def largest_emd(labels: int) -> float:
 
 def counted_emd(counts: IntArray) -> FloatArray:
     """Return the EMD (eq. 1) from a uniform reference [...] of data sets with label counts [L, ...]; whole sums."""
-    labels, size = len(counts), counts.sum(axis=0)
+    labels, size = len(counts), np.maximum(counts.sum(axis=0), 1)  # nothing is at no distance
     distance: FloatArray = np.abs(counts * labels - size).sum(axis=0) / (size * labels)
     return np.minimum(distance, largest_emd(labels))  # which is a rounded number, too
 

@@ -4,7 +4,7 @@ A client is there from one round to another, both included, and may have several
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -18,6 +18,7 @@ from flmarket.core.files import read_regular
 from flmarket.core.home import expanded
 from flmarket.core.printable import printable
 from scenarios.file.number_table import decoded, rows
+from scenarios.file.partition import without_images
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario
 
@@ -47,8 +48,18 @@ def require_same_trace(scenario: Scenario, meta: Mapping[str, Any], where: str) 
 
 def availability_of(scenario: Scenario) -> Availability | None:
     """Return when the scenario's clients are there; None if they always are."""
-    trace = trace_of(scenario)
-    return None if trace is None else Availability(scenario.clients.count, trace.intervals)
+    intervals = intervals_of(scenario)
+    return None if intervals is None else Availability(scenario.clients.count, intervals)
+
+
+def intervals_of(scenario: Scenario) -> Sequence[Interval] | None:
+    """Return the intervals of the trace, without clients that own no image; None if all clients are always there."""
+    trace, absent = trace_of(scenario), without_images(scenario)
+    if trace is None and not absent:
+        return None
+    clients = range(scenario.clients.count)
+    everything = [Interval(client, 1, scenario.rounds) for client in clients] if trace is None else trace.intervals
+    return [interval for interval in everything if interval.client not in absent]
 
 
 def read_trace(

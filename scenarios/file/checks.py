@@ -24,7 +24,7 @@ from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
-from scenarios.file.partition import partition_of, partitions_of
+from scenarios.file.partition import partition_of, partitions_of, without_images
 from scenarios.file.problems import Finding, Path, number, quoted
 from scenarios.file.schema import DATASET, ClientGroup, Clients, Scenario, Service
 from scenarios.file.wording import findings
@@ -338,18 +338,26 @@ def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
     ):
         if given:
             yield Finding(("clients", key), "cannot be given together with data.partition, from which it follows")
+    found = []
     for name in used:
         try:
             partition_of(scenario, name)
         except InputError as error:
             override = scenario.data.by_dataset.get(name)
             own = override is not None and override.partition is not None
-            yield Finding(("data", "by_dataset", name, "partition") if own else ("data", "partition"), str(error))
+            at: Path = ("data", "by_dataset", name, "partition") if own else ("data", "partition")
+            found.append(Finding(at, str(error)))
+    if not found and {*used} == {service.dataset for service in scenario.services}:
+        try:
+            without_images(scenario)
+        except InputError as error:
+            found.append(Finding(("data",), str(error)))
+    yield from found
 
 
 def _owned_sizes(scenario: Scenario) -> Collection[int]:
     try:
-        return {size for it in (partitions_of(scenario) or {}).values() for size in it.sizes}
+        return {size for it in (partitions_of(scenario) or {}).values() for size in it.sizes if size}
     except InputError:  # which ``_owned`` reports
         return ()
 

@@ -39,6 +39,23 @@ def partitions_of(scenario: Scenario) -> dict[str, Partition] | None:
     return {name: partition_of(scenario, name) for name in names}
 
 
+def without_images(scenario: Scenario) -> frozenset[int]:
+    """Return the clients that own no image. They are offline in all rounds.
+
+    Raises:
+        InputError: a client owns images of one data set, and none of another.
+    """
+    found = partitions_of(scenario) or {}
+    none = {name: frozenset(np.flatnonzero(np.equal(it.sizes, 0)).tolist()) for name, it in found.items()}
+    for name, own in none.items():
+        for other, theirs in none.items():
+            if lacking := sorted(own - theirs):
+                raise InputError(
+                    f"client {lacking[0]} owns images of {other!r}, but none of {name!r}; give it some, or take it out"
+                )
+    return next(iter(none.values()), frozenset())
+
+
 def digests(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of each file that lists the images of clients, by data set."""
     found = partitions_of(scenario) or {}
@@ -70,7 +87,7 @@ def partition_of(scenario: Scenario, name: str) -> Partition:
             )
     elif not min(found.sizes):
         raise InputError(f"{text}: the training images of {name!r} are too few for {number(clients)} clients")
-    least, groups = min(found.sizes), scenario.clients.groups
+    least, groups = min(filter(None, found.sizes)), scenario.clients.groups
     for group, kind in scenario.clients.kinds():
         if short := [size for size in kind.data_size if size > least]:
             at = f"client {found.sizes.index(least)} owns" if len(found.sizes) > 1 else "each client owns"
@@ -117,9 +134,8 @@ def _listed(path: str, content: bytes, clients: int, images: int) -> Listed:
             raise InputError(f"{where}: image {image} is listed twice; see {owner[image]}")
         owner[image] = where
         own[client].append(image)
-    for client, listed in enumerate(own):
-        if not listed:
-            raise InputError(f"{path}: client {client} of {number(clients)} owns no image")
+    if not owner:
+        raise InputError(f"{path}: no client owns an image")
     arrays = tuple(np.array(listed, dtype=np.int64) for listed in own)
     return Listed(arrays, hashlib.sha256(content).hexdigest())
 

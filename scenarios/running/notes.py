@@ -7,7 +7,9 @@ from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused
 from fl.training.models import BUILTIN as BUILTIN_MODELS
+from flmarket.core.counting import counted
 from scenarios.build import Shelf, backend_of, images_of
+from scenarios.file.partition import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
 from scenarios.world import bid_range
@@ -32,6 +34,9 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
     found += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
+    for scenario in scenarios:
+        if none := without_images(scenario):
+            found.append(f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds")
     found += [
         f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
         f"{chosen.regime}"

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import flmarket
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "fedscale_trace.py"
@@ -36,7 +38,20 @@ def test_a_client_is_there_if_it_is_when_the_round_begins(tmp_path: Path) -> Non
     flmarket.load("paper", trace | {"training.backend": "surrogate", "rounds": 40})
 
 
-def test_what_a_pickle_would_run_is_refused(tmp_path: Path) -> None:
-    done = convert(tmp_path, Path("anything"))
-    assert done.returncode != 0
-    assert "a trace holds plain values" in done.stderr
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (Path("anything"), "the file asks for pathlib."),
+        ([1, 2], "'list' object has no attribute 'values'"),
+        ({1: {"active": [1], "inactive": [2]}}, "KeyError: 'finish_time'"),
+        ({1: {"active": [1], "inactive": [2], "finish_time": 0}}, "finish_time must be above 0"),
+        ({1: {"active": [1, 3], "inactive": [2], "finish_time": 9}}, "active as long as inactive"),
+        ({1: {"active": ["a"], "inactive": [2], "finish_time": 9}}, "is not FedScale's trace: "),
+    ],
+)
+def test_what_is_no_trace_is_said_in_a_line(content: object, problem: str, tmp_path: Path) -> None:
+    done = convert(tmp_path, content)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("phones: is not ")
+    assert problem in done.stderr
+    assert not (tmp_path / "there.csv").exists()

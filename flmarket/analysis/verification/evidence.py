@@ -30,7 +30,7 @@ from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData, is_same
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
-from scenarios.file.availability import trace_of
+from scenarios.file.availability import intervals_of, trace_of
 from scenarios.file.checks import played
 from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Scenario
@@ -286,8 +286,8 @@ class Logs:
     def _intervals(self) -> Sequence[Interval] | None:
         """The intervals in which clients are there; None if they always are, or if the trace is gone or has changed."""
         try:
-            trace = trace_of(self.scenario)
+            trace, intervals = trace_of(self.scenario), intervals_of(self.scenario)
         except InputError:
             return None
         recorded = self.meta.get("availability", {}).get("sha256")
-        return trace.intervals if trace and trace.sha256 == recorded else None
+        return intervals if trace is None or trace.sha256 == recorded else None

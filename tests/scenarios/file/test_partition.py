@@ -130,7 +130,7 @@ def test_what_cannot_be_divided_is_said_at_its_line(partition: str, more: str, p
         ("client,image\n0,5\n3,6\n", "parts.csv:3: unknown client 3; clients are 0 to 2"),
         ("client,image\n0,5\n1,1438\n", "parts.csv:3: unknown image 1,438; images are 0 to 1,437"),
         ("client,image\n0,5\n1,6\n2,5\n", "parts.csv:4: image 5 is listed twice; see parts.csv:2"),
-        ("client,image\n0,5\n2,6\n", "parts.csv: client 1 of 3 owns no image"),
+        ("client,image\n", "parts.csv: no client owns an image"),
         ('client,image\n0,"5\n', "parts.csv:2: is not CSV: unexpected end of data"),
         ('{"0": [1],\n"1": [2}', "parts.csv:2: is not JSON: Expecting ',' delimiter"),
         ('{"0": 1}', 'parts.csv: must list the images of each client: {"0": [17, 4], "1": [5]}'),
@@ -166,6 +166,30 @@ def test_a_file_leaves_no_images_to_validate_on(here: Path) -> None:
     assert problem.endswith(
         "belong to clients; set training.validation = 0, which measures accuracy on the test images"
     )
+
+
+@pytest.mark.parametrize("size", ["", "\ndata_size = [50, 80]"], ids=["everything", "some"])
+def test_a_client_that_owns_nothing_is_offline(size: str, here: Path) -> None:
+    (here / "parts.json").write_text(json.dumps({0: list(range(0, 900, 2)), 1: [], 2: list(range(1, 900, 2))}))
+    (here / "owned.toml").write_text(text_with("parts.json", more=size))
+    done = flmarket("run", "owned.toml", "--policy", "hqfa", "--policy", "random")
+    assert "note: owned: 1 client without an image: offline in all rounds" in done.stderr
+    for offers in here.glob("runs/*/*/*/offers.csv"):
+        assert {row.split(",")[2] for row in offers.read_text().splitlines()[1:]} <= {"0", "2"}
+    done = flmarket("verify", "runs", "--rerun")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_client_owns_images_of_all_data_sets_or_of_none(here: Path) -> None:
+    (here / "parts.json").write_text('{"0": [1, 2], "2": [3]}')
+    (here / "all.json").write_text('{"0": [1, 2], "1": [4], "2": [3]}')
+    text = text_with("parts.json") + TEXT[TEXT.index("[[services]]") :].replace("digits", "strokes").replace(
+        '"a"', '"b"'
+    )
+    text = text.replace("[clients]", 'data.by_dataset.strokes.partition = "all.json"\n[clients]')
+    assert problems(text) == [
+        "f:4: data: client 1 owns images of 'strokes', but none of 'digits'; give it some, or take it out"
+    ]
 
 
 @pytest.mark.parametrize("backend", ["real", "surrogate"])
