@@ -14,7 +14,7 @@ from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
 from fl.training.jobs import Federation
 from fl.training.regime import Device, Kernel, Regime
-from fl.training.trainers import kernel_for, require_device
+from fl.training.trainers import Engine, require_device
 
 if TYPE_CHECKING:
     from fl.surrogate.learning_curves import Curve
@@ -92,9 +92,8 @@ class RealTraining(Backend):
 
     def kernels(self, spec: FederationSpec) -> Mapping[str, str]:
         return {
-            task.service: kernel_for(task.regime.model, info.labels, info.shape, spec.kernel)
+            task.service: Engine(spec.load(task.dataset), task.regime, spec.kernel, task.service).kernel
             for task in spec.tasks
-            for info in (spec.load(task.dataset).info,)
         }
 
     def require(self, spec: FederationSpec) -> None:

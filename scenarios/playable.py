@@ -12,8 +12,8 @@ from fl.data.downloaded import AbsentError
 from fl.data.registry import info
 from fl.training.models import BUILTIN as BUILTIN_MODELS
 from fl.training.models import require_fit
+from fl.training.trainers import traits_of
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
 from scenarios.build import (
     CreatePolicy,
     Shelf,
@@ -85,7 +85,7 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
     for name in names:
         model = scenario.training_for(name).model
         if model not in BUILTIN_MODELS:
-            yield ("training", "model"), partial(_build_model, model, name)
+            yield ("training", "model"), partial(_try_model, scenario, name)
         elif _is_here(name, shelf):
             yield ("training", "model"), partial(require_fit, model, shelf.get(name).info.shape)
     if all(_is_here(name, shelf) for name in names):
@@ -110,9 +110,6 @@ def _is_here(name: str, shelf: Shelf) -> bool:
     return True
 
 
-def _build_model(model: str, dataset: str) -> None:
-    require_extra("torch", f"model {model!r}", "PyTorch", "torch")
-    from fl.training.networks import build
-
-    known = info(dataset)
-    build(model, known.labels, known.shape, 0, "trial")
+def _try_model(scenario: Scenario, dataset: str) -> None:
+    first, known = next(it.name for it in scenario.services if it.dataset == dataset), info(dataset)
+    traits_of(scenario.training_for(dataset), known.labels, known.shape, first)

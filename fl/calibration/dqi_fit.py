@@ -66,10 +66,12 @@ def measure(dataset: Dataset, experiment: Experiment, regime: Regime, seed: int,
     counts = label_counts(experiment.size, experiment.emd, dataset.info.labels, images)
     chosen = draw_images(counts, dataset.by_label, images)
     order = visiting_order(experiment.size, regime.local_epochs, stream(seed, *purpose, "local"))
-    trainer = engine.trainer()
+    trainer = engine.trainer(seed, *purpose, "model")
     initial = engine.initial_parameters(seed, *purpose, "model")
-    trained, _ = trainer.train(initial, dataset.train_images[chosen], dataset.train_labels[chosen], order, regime)
-    correct = trainer.correct(trained, dataset.test_images, dataset.test_labels)
+    with engine.drawing("training", seed, *purpose):
+        trained, _ = trainer.train(initial, dataset.train_images[chosen], dataset.train_labels[chosen], order, regime)
+    with engine.drawing("evaluation", seed, *purpose):
+        correct = trainer.correct(trained, dataset.test_images, dataset.test_labels)
     real = realised_emd(experiment.size, experiment.emd, dataset.info.labels)
     return Point(experiment.size, real, correct / len(dataset.test_labels))
 

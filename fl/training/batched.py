@@ -32,6 +32,9 @@ class BatchedTrainer:
         self._device = torch.device(device)
         self._scale, self._offset = scale, offset
         self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
+        self._learned = torch.cat(
+            [torch.full((it.numel(),), it.requires_grad, device=device) for it in module.parameters()]
+        )
 
     def train(
         self, parameters: Float32Array, clients: Sequence[ClientData], regime: Regime
@@ -47,6 +50,7 @@ class BatchedTrainer:
         step = vmap(grad_and_value(self._loss))
         for x, y, weight in zip(images, labels, weights, strict=True):
             gradient, loss = step(stacked, x, y, weight)
+            gradient = gradient.where(self._learned, 0)  # frozen parameters have one here
             # A client at rest has no samples: its gradient is zero, and its momentum must not move it either.
             works = (weight.sum(1, keepdim=True) > 0).float()
             velocity = regime.momentum * velocity + gradient

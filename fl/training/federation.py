@@ -8,7 +8,8 @@ thread, and sums are taken in a fixed order: results have the same bits for any 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -20,10 +21,15 @@ from fl.data.label_counts import draw_images, label_counts
 from fl.data.validation_split import split
 from fl.training.fedavg import fedavg
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
+from fl.training.models import MODELS
 from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
-from flmarket.core.plugin_errors import plugin_code
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.plugin_errors import blame
+
+MOST_HELD = 2**28
+"""Bytes of trained models that may wait to be averaged, beyond those of one client for each worker."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -34,9 +40,11 @@ class _Learner:
 
     def __init__(self, task: Task, seed: int, kernel: Kernel, device: str) -> None:
         self.task = task
-        self.engine = Engine(task.dataset, task.regime, kernel)
-        self.batched = None if device == "cpu" else self.engine.batched(device)
-        self.parameters = self.engine.initial_parameters(seed, "model", task.service)
+        self.engine = Engine(task.dataset, task.regime, kernel, task.service)
+        self._device, self._model = device, (seed, "model", task.service)
+        self.batched = None if device == "cpu" else self.engine.batched(device, *self._model)
+        self.kernel = self.engine.kernel if device == "cpu" else "batched" if self.batched else f"reference on {device}"
+        self.parameters = self.engine.initial_parameters(*self._model)
         data, divided = task.dataset, split(task.dataset.by_label, task.dataset.info.name, task.validation, seed)
         self._pools, held = divided.by_label, divided.held_out
         evaluation = draw_key(seed, "evaluation", task.service)
@@ -77,16 +85,23 @@ class _Learner:
         try:
             trainer = self._idle.pop()
         except IndexError:
-            trainer = self.engine.trainer()
+            trainer = self.engine.trainer(*self._model, device=self._device)
         try:
-            with self.blaming():
-                yield trainer
+            yield trainer
         finally:
             self._idle.append(trainer)
 
-    def blaming(self) -> AbstractContextManager[None]:
-        """Return a context in which an exception of a plug-in's model is a ``ModelFailed`` that names it."""
-        return plugin_code(f"model {self.task.regime.model!r} of service {self.task.service!r} failed", ModelFailed)
+    @contextmanager
+    def blaming(self, doing: str) -> Iterator[None]:
+        """Let an exception of a plug-in's model, or of torch in it, become a ``ModelFailed`` that names it."""
+        name = self.task.regime.model
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            if isinstance(error, InputError | RunError) or MODELS.is_builtin(name):
+                raise
+            failed = f"model {name!r} of service {self.task.service!r} failed {doing}: {blame(error)}"
+            raise ModelFailed(failed) from error
 
     def _some(self, images: Images, key: UInt32Array, which: int) -> Images:
         """Return as many images as each evaluation looks at; ``which`` is the second word of the draw's counter."""
@@ -116,7 +131,7 @@ class RealFederation(Federation):
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        return {name: "batched" if it.batched else it.engine.kernel for name, it in self._learners.items()}
+        return {name: learner.kernel for name, learner in self._learners.items()}
 
     def accuracy(self, service: str) -> float:
         return self._learners[service].accuracy
@@ -125,27 +140,31 @@ class RealFederation(Federation):
         return self._learners[service].test_accuracy
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        return self._aggregate(round_, jobs, self._train(round_, jobs))
+        # By client, as a sum must not depend on whom a policy chose first.
+        by_service = _by_service(sorted(jobs, key=lambda job: job.client))
+        losses: dict[tuple[str, int], float] = {}
 
-    def _aggregate(
-        self, round_: int, jobs: Sequence[TrainingJob], trained: Sequence[tuple[Float32Array, float]]
-    ) -> Mapping[str, TrainingOutcome]:
-        """Average what each service's jobs have trained, and evaluate the new global models."""
-        by_service = _by_service(jobs)
-        for service, own in by_service.items():
-            for index in own:
-                if not np.isfinite(trained[index][1]):
-                    raise Diverged(service, round_, jobs[index].client)
-            merged = _merged([(jobs[index], trained[index][0]) for index in own])
+        def models(own: Sequence[TrainingJob], trained: Iterable[tuple[Float32Array, float]]) -> Iterator[Float32Array]:
+            for job, (model, loss) in zip(own, trained, strict=True):
+                if not np.isfinite(loss):
+                    raise Diverged(job.service, round_, job.client)
+                losses[job.service, job.client] = loss
+                yield model
+
+        for service, trained in self._train(round_, by_service):
+            own = by_service[service]
+            merged = fedavg(models(own, trained), [job.weight for job in own])
             if not np.isfinite(merged).all():
                 raise Diverged(service, round_, None)
             self._learners[service].parameters = merged
         self._evaluate(self._learners[service] for service in by_service)
         return {
             service: TrainingOutcome(
-                self.accuracy(service), np.array([trained[index][1] for index in own]), self.test_accuracy(service)
+                self.accuracy(service),
+                np.array([losses[service, job.client] for job in jobs if job.service == service]),
+                self.test_accuracy(service),
             )
-            for service, own in by_service.items()
+            for service in by_service
         }
 
     def state(self) -> dict[str, AnyArray]:
@@ -167,29 +186,43 @@ class RealFederation(Federation):
 
     def close(self) -> None:
         if self._pool:
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)
 
-    def _train(self, round_: int, jobs: Sequence[TrainingJob]) -> list[tuple[Float32Array, float]]:
-        """Train all jobs; return each one's parameters [P] and mean loss, in the order of ``jobs``."""
+    def _train(
+        self, round_: int, by_service: Mapping[str, Sequence[TrainingJob]]
+    ) -> Iterator[tuple[str, Iterable[tuple[Float32Array, float]]]]:
+        """Train all jobs; yield each service, and its jobs' parameters [P] and mean losses in their order.
 
-        def train(index: int) -> tuple[Float32Array, float]:
-            learner = self._learners[jobs[index].service]
-            data = learner.client_data(self._seed, round_, jobs[index])
-            with learner.trainer() as trainer:
+        They come one at a time, to be averaged at once: a model can be large, and a round have many clients.
+        """
+
+        def train(job: TrainingJob) -> tuple[Float32Array, float]:
+            learner = self._learners[job.service]
+            data = learner.client_data(self._seed, round_, job)
+            with (
+                learner.trainer() as trainer,
+                learner.engine.drawing("training", self._seed, round_, job.client, job.service),
+                learner.blaming(f"to train client {job.client} in round {round_}"),
+            ):
                 return trainer.train(learner.parameters, *data, learner.task.regime)
 
-        done: dict[int, tuple[Float32Array, float]] = {}
-        for service, own in _by_service(jobs).items():
+        one_by_one = [job for name, own in by_service.items() if not self._learners[name].batched for job in own]
+        trained: Iterator[tuple[Float32Array, float]] = map(train, one_by_one)
+        if self._pool:
+            held = sum(self._learners[job.service].parameters.nbytes for job in one_by_one)
+            # The longest first, so that no worker is left with a long one at the end. All models are then held until
+            # their turn comes, and few of them are if they are trained in that order.
+            first = sorted(one_by_one, key=self._work, reverse=True) if held <= MOST_HELD else one_by_one
+            started = {(job.service, job.client): self._pool.submit(train, job) for job in first}
+            trained = (started.pop((job.service, job.client)).result() for job in one_by_one)
+        for service, own in by_service.items():
             learner = self._learners[service]
             if learner.batched:
-                clients = [learner.client_data(self._seed, round_, jobs[index]) for index in own]
-                with learner.blaming():
-                    trained = learner.batched.train(learner.parameters, clients, learner.task.regime)
-                done.update(zip(own, trained, strict=True))
-        # The longest first, so that no worker is left with a long one at the end.
-        order = sorted(set(range(len(jobs))) - done.keys(), key=lambda index: (-self._work(jobs[index]), index))
-        done.update(zip(order, self._map(train, order), strict=True))
-        return [done[index] for index in range(len(jobs))]
+                clients = [learner.client_data(self._seed, round_, job) for job in own]
+                with learner.blaming(f"to train in round {round_}"):
+                    yield service, learner.batched.train(learner.parameters, clients, learner.task.regime)
+            else:
+                yield service, islice(trained, len(own))
 
     def _work(self, job: TrainingJob) -> int:
         return job.size * self._learners[job.service].task.regime.local_epochs
@@ -209,14 +242,18 @@ class RealFederation(Federation):
 
         def correct(part: tuple[int, slice]) -> int:
             learner, images = wanted[part[0]]
-            with learner.trainer() as trainer:
+            with (
+                learner.trainer() as trainer,
+                learner.engine.drawing("evaluation", self._seed, learner.task.service, part[1].start),
+                learner.blaming("in evaluation"),
+            ):
                 return trainer.correct(learner.parameters, images.pixels[part[1]], images.labels[part[1]])
 
         parts: list[tuple[int, slice]] = []
         hits = [0] * len(wanted)
         for place, (learner, images) in enumerate(wanted):
             if learner.batched:
-                with learner.blaming():
+                with learner.blaming("in evaluation"):
                     hits[place] = learner.batched.correct(learner.parameters, images.pixels, images.labels)
             else:
                 chunk = learner.engine.evaluation_chunk
@@ -230,14 +267,8 @@ class RealFederation(Federation):
         return self._pool.map(function, items) if self._pool else map(function, items)
 
 
-def _merged(updates: Iterable[tuple[TrainingJob, Float32Array]]) -> Float32Array:
-    """Return the average of a service's updates; by client, as a sum must not depend on whom a policy chose first."""
-    ordered = sorted(updates, key=lambda update: update[0].client)
-    return fedavg([parameters for _, parameters in ordered], [job.weight for job, _ in ordered])
-
-
-def _by_service(jobs: Sequence[TrainingJob]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for index, job in enumerate(jobs):
-        found[job.service].append(index)
+def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:
+    found: dict[str, list[TrainingJob]] = defaultdict(list)
+    for job in jobs:
+        found[job.service].append(job)
     return found

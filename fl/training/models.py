@@ -86,9 +86,10 @@ def model(name: str) -> Callable[[F], F]:
             inputs = channels * height * width
             return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, labels))
 
-    It returns a ``torch.nn.Module`` that maps images to logits [n, labels]. Only parameters travel between clients and
-    server, and results must not depend on which thread trained what: buffers that training changes (``BatchNorm``'s
-    running means; ``GroupNorm`` has none) and random layers (``Dropout``) are refused.
+    It returns a ``torch.nn.Module`` that maps images to logits [n, labels], and is tried before it is used
+    (``fl.training.trial``). What it draws from torch's, NumPy's or Python's generator is seeded for each client. Only
+    parameters travel between clients and server: buffers must not change in training (``BatchNorm``'s do; use
+    ``GroupNorm``), and an image's logits must not depend on the others of its batch.
 
     Raises:
         PluginError: the name is taken or invalid, or what is decorated cannot be called.

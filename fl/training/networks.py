@@ -4,10 +4,10 @@ A user's own model is a function registered by ``flmarket.model``, or by an entr
 group ``flmarket.models``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from itertools import pairwise
-from threading import Lock
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
 from fl.data.dataset import Shape
+from fl.training.generators import seeded
 from fl.training.models import BUILTIN, HIDDEN, MODELS, initial_values, require_fit
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
@@ -86,27 +87,38 @@ def hidden_widths(module: nn.Module) -> tuple[int, ...] | None:
     parts = list(module) if type(module) is nn.Sequential else []
     linear = [part for part in parts if isinstance(part, nn.Linear) and part.bias is not None]
     wanted = [nn.Flatten, *[nn.Linear, nn.ReLU] * len(linear)][:-1]
-    if not linear or [type(part) for part in parts] != wanted:
+    if not linear or [type(part) for part in parts] != wanted or not is_untouched(module):
         return None
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    if len(trained) != 2 * len(linear):
-        return None  # weights that are frozen, or stand there twice, make another network
+    if any(part.forward.__module__ != type(part).__module__ for part in (module, *parts)):
+        return None  # a method that was replaced in torch's class
+    widths = [linear[0].in_features, *(len(layer.bias) for layer in linear)]
+    trained = [tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad]
+    if trained != [shape for inputs, outputs in pairwise(widths) for shape in ((outputs, inputs), (outputs,))]:
+        return None  # weights that are frozen, stand there twice or behind the biases make another network
     flatten = parts[0]
     whole = isinstance(flatten, nn.Flatten) and (flatten.start_dim, flatten.end_dim) == (1, -1)
-    return tuple(layer.out_features for layer in linear[:-1]) if whole else None
+    return tuple(widths[1:-1]) if whole else None
+
+
+def is_untouched(module: nn.Module) -> bool:
+    """Return whether a module does what the types of its parts say: nothing is hooked to it or replaces a method."""
+    everywhere = vars(nn.modules.module)
+    return (
+        not any(everywhere[name] for name in everywhere if name.startswith("_global") and name.endswith("_hooks"))
+        and not any(callable(getattr(type(part), name, None)) for part in module.modules() for name in vars(part))
+        and not any(vars(part)[name] for part in module.modules() for name in vars(part) if name.endswith("_hooks"))
+        and not any(it._backward_hooks or it._post_accumulate_grad_hooks for it in module.parameters())
+    )
 
 
 _HINT = "; a model with a parameter named shape gets the shape of the images"
-
-_GENERATOR = Lock()
-"""Held while torch's global generator is borrowed: two threads that build at once would draw from each other's seed."""
 
 
 def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) -> nn.Module:
     """Return a new model whose initial parameters depend on (seed, purpose) alone.
 
     Those of a built-in model are drawn from the keyed stream itself (``initialise``). Custom models draw theirs from
-    torch's global generator; it is seeded from the keyed stream for just that, and then put back as it was.
+    the process's generators, which are seeded from the keyed stream for just that.
 
     Args:
         name: the model's name.
@@ -117,21 +129,28 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
     Raises:
         UnknownPluginError: no model has that name.
         ModelError: a built-in model does not fit the images.
-        PluginError: it cannot be imported, or is not fit for federated training (see ``fl.training.models.model``).
+        PluginError: it cannot be imported, or does not map these images to logits.
     """
     make = MODELS.load(name)
-    with _GENERATOR, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int.from_bytes(stream_key(seed, *purpose)[:8], "little") >> 1)
+    with seeded(stream_key(seed, *purpose)):
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
-        any_shape = _takes_shape(make)
-        try:
+        with faults_of(name, labels, shape):
+            any_shape = _takes_shape(make)
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)
-        except (Exception, SystemExit) as error:
-            why = str(error) if isinstance(error, PluginError) else blame(error)
-            raise PluginError(f"model {name!r} for {labels} labels and images of {shape}: {why}") from error
-        return module
+            return module
+
+
+@contextmanager
+def faults_of(name: str, labels: int, shape: Shape, service: str = "") -> Iterator[None]:
+    """Let what is raised become a ``PluginError`` that names the model, who trains it, and what it was tried on."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, PluginError) else blame(error)
+        model = f"model {name!r} of service {service!r}," if service else f"model {name!r}"
+        raise PluginError(f"{model} for {labels} labels and images of {shape}: {why}") from error
 
 
 def initialise(module: nn.Module, seed: int, *purpose: str | int) -> nn.Module:
@@ -162,19 +181,17 @@ def _takes_shape(make: Callable[..., nn.Module]) -> bool:
 
 
 def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
-    """Raise unless a registered model is fit for federated training; ``hint`` ends errors that concern the shape."""
+    """Raise unless a registered model maps images to logits; ``hint`` ends errors that concern the shape.
+
+    Lazy modules have their parameters afterwards.
+    """
     if not isinstance(module, nn.Module):
         raise PluginError(f"is a {type(module).__name__}, not a torch.nn.Module")
-    if buffers := [buffer for buffer, _ in module.named_buffers()]:
-        raise PluginError(f"has buffers ({', '.join(buffers)}), which do not travel with the parameters; use GroupNorm")
-    if any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules()):
-        raise PluginError("has dropout, whose draws would depend on which thread trains which client")
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
         raise PluginError("must have parameters, all of them float32")
     images = torch.zeros(2, *shape)
-
     try:
-        with torch.inference_mode():
+        with torch.no_grad():
             given = tuple(module(images).shape)
     except Exception as error:
         raise PluginError(f"cannot take images {tuple(images.shape)}: {blame(error)}{hint}") from error

@@ -1,7 +1,7 @@
 """The tasks of real training: a service's data set and regime, what one client trains on, and what trains it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -65,6 +65,17 @@ class Trainer(Protocol):
     def correct(self, parameters: Float32Array, pixels: Pixels, labels: Labels) -> int:
         """Return how many images the model labels correctly."""
         ...
+
+
+Use = Literal["training", "evaluation"]
+
+
+class Traits(NamedTuple):
+    """What decides which code can train a model, and how."""
+
+    # the widths of the hidden layers of a network of fully connected ones; None of any other
+    hidden: tuple[int, ...] | None
+    draws: frozenset[Use] = frozenset()  # in what it draws random numbers
 
 
 class ModelFailed(RunError):  # noqa: N818 - names what happened

@@ -5,17 +5,19 @@ connected layers on any; ``reference`` is plain torch, for any model and shape. 
 can. torch, which takes a second to import, is imported where it trains.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fl.arithmetic.streams import stream_key
 from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.data.registry import Dataset
 from fl.training import fused
 from fl.training.models import BUILTIN, HIDDEN
 from fl.training.regime import Kernel, Regime
-from fl.training.tasks import Trainer
+from fl.training.tasks import Trainer, Traits, Use
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 
@@ -23,34 +25,25 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fl.training.batched import BatchedTrainer
-    from fl.training.local import ReferenceTrainer
+    from fl.training.trial import Trial
 
 
 class KernelError(InputError):
     """The requested kernel or device cannot train this model on this machine."""
 
 
-def kernel_for(model: str, labels: int, shape: Shape, wanted: Kernel) -> str:
-    """Return the arithmetic in which a model is trained on images of a shape, for ``meta.json``."""
-    if wanted != "reference":
-        problem = fused.obstacle(model, shape, _hidden(model, labels, shape))
-        if problem is None:
-            fused.kernel_name()
-            return fused.ARITHMETIC
-        if wanted == "fused":
-            raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
-    require_extra("torch", f"training model {model!r} without the compiled kernel", "PyTorch", "torch")
-    return "reference"
+def traits_of(regime: Regime, labels: int, shape: Shape, service: str = "") -> Traits:
+    """Return what decides which code can train a model; one of a user's own is tried (``fl.training.trial``)."""
+    if regime.model in BUILTIN:
+        return Traits(HIDDEN.get(regime.model))
+    return _trial(regime, labels, shape, service).traits()
 
 
-def _hidden(model: str, labels: int, shape: Shape) -> tuple[int, ...] | None:
-    """Return the widths of the hidden layers of a network of fully connected ones, one of a user's own, too."""
-    if model in BUILTIN:
-        return HIDDEN.get(model)
-    require_extra("torch", f"model {model!r}", "PyTorch", "torch")
-    from fl.training.networks import build, hidden_widths
+def _trial(regime: Regime, labels: int, shape: Shape, service: str = "") -> "Trial":
+    require_extra("torch", f"model {regime.model!r}", "PyTorch", "torch")
+    from fl.training.trial import Trial
 
-    return hidden_widths(build(model, labels, shape, 0, "trial"))
+    return Trial(regime.model, labels, shape, regime.batch_size, service)
 
 
 def require_device(device: str) -> None:
@@ -109,34 +102,68 @@ class Engine:
     dataset: Dataset  # what is learned
     regime: Regime  # how it is learned
     wanted: Kernel = "auto"  # the requested kernel
+    service: str = ""  # who learns it, for messages
+
+    @cached_property
+    def traits(self) -> Traits:
+        """What decides which code can train the model."""
+        return traits_of(self.regime, self.dataset.info.labels, self.dataset.info.shape, self.service)
 
     @cached_property
     def kernel(self) -> str:
         """The arithmetic of the code that trains, for ``meta.json``: ``reference`` or ``fused``."""
-        return kernel_for(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, self.wanted)
+        model = self.regime.model
+        problem = fused.obstacle(model, self.dataset.info.shape, self.traits.hidden)
+        if self.wanted != "reference":
+            if problem is None:
+                fused.kernel_name()
+                return fused.ARITHMETIC
+            if self.wanted == "fused":
+                raise KernelError(f'training.kernel = "fused": {problem}; use "auto" or "reference"')
+        require_extra("torch", f"training model {model!r} without the compiled kernel", "PyTorch", "torch")
+        return "reference"
 
     @property
     def evaluation_chunk(self) -> int:
         """Test images to evaluate at once: torch slows down beyond a few hundred, the fused kernel does not."""
         return 250 if self.kernel == "reference" else 1000
 
-    def trainer(self) -> Trainer:
-        """Return a new trainer, for one thread."""
-        if self.kernel == "reference":
-            return self._reference(0)
+    def trainer(self, seed: int = 0, *purpose: str | int, device: str = "cpu") -> Trainer:
+        """Return a new trainer, for one thread; what a model has besides parameters is that of (seed, purpose)."""
+        if self.kernel == "reference" or device != "cpu":
+            from fl.training.local import ReferenceTrainer
+
+            module = self._module(seed, *purpose)
+            return ReferenceTrainer(module, self.dataset.info.shape, self.dataset.scale, self.dataset.offset, device)
         return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
 
-    def batched(self, device: str) -> "BatchedTrainer":
-        """Return a trainer that trains all clients of a service together on ``device``."""
+    def batched(self, device: str, seed: int = 0, *purpose: str | int) -> "BatchedTrainer | None":
+        """Return a trainer of all clients of a service together on ``device``; None if each would get another model."""
         from fl.training.batched import BatchedTrainer
 
         require_device(device)
-        return BatchedTrainer(self._module(0), device, self.dataset.scale, self.dataset.offset)
+        info = self.dataset.info
+        if self.traits.draws or not (
+            self.regime.model in BUILTIN or _trial(self.regime, info.labels, info.shape).stacks()
+        ):
+            return None
+        return BatchedTrainer(self._module(seed, *purpose), device, self.dataset.scale, self.dataset.offset)
+
+    def drawing(self, use: Use, seed: int, *purpose: str | int) -> AbstractContextManager[object]:
+        """Return a context in which the model is trained or evaluated, and what it draws is that of (seed, purpose)."""
+        if use not in self.traits.draws:
+            return nullcontext()
+        from fl.training.generators import seeded
+
+        return seeded(stream_key(seed, "draws", use, *purpose))
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         if self.kernel == "reference" or self.regime.model not in BUILTIN:
-            return self._reference(seed, *purpose).parameters
+            from torch.nn.utils import parameters_to_vector
+
+            vector: Float32Array = parameters_to_vector(self._module(seed, *purpose).parameters()).detach().numpy()
+            return vector
         return fused.initial_parameters(self._architecture, seed, *purpose)
 
     @cached_property
@@ -144,13 +171,7 @@ class Engine:
         labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if self.regime.model == "cnn":
             return fused.Architecture("cnn", labels, shape=shape)
-        return fused.Architecture("mlp", labels, _hidden(self.regime.model, labels, shape) or (), shape)
-
-    def _reference(self, seed: int, *purpose: str | int) -> "ReferenceTrainer":
-        from fl.training.local import ReferenceTrainer
-
-        module = self._module(seed, *purpose)
-        return ReferenceTrainer(module, self.dataset.info.shape, self.dataset.scale, self.dataset.offset)
+        return fused.Architecture("mlp", labels, self.traits.hidden or (), shape)
 
     def _module(self, seed: int, *purpose: str | int) -> "nn.Module":
         from fl.training.networks import build

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl.data.dataset import Shape
 from fl.data.registry import dataset
-from fl.training.trainers import kernel_for
+from fl.training.regime import Regime
+from fl.training.trainers import Engine
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
@@ -78,7 +78,7 @@ def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path],
         accuracies = [float(row["accuracy"]) for row in csv.DictReader(file)]
     assert accuracies[-1] > 0.85  # a third by chance
     meta = run.directory.meta()
-    assert meta["kernel"] == {"alpha": kernel_for(model, 3, Shape(3, 12, 10), "auto")}
+    assert meta["kernel"] == {"alpha": Engine(Shelf().get("lamps"), Regime(model=model)).kernel}
     assert not meta["data"]["lamps"]["official"]
     assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
     assert meta["data"]["lamps"]["images"] == Shelf().get("lamps").images

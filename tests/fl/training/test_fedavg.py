@@ -1,5 +1,8 @@
 """FedAvg against a direct computation."""
 
+import weakref
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,3 +56,16 @@ def test_a_model_that_diverged_spoils_the_mean_and_warns_of_nothing() -> None:
 def test_nonsense_is_refused(models, sizes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         fedavg(models, sizes)
+
+
+def test_models_that_come_one_at_a_time_are_not_kept() -> None:
+    last: list[weakref.ref] = []
+
+    def models() -> Iterator[np.ndarray]:
+        for value in range(3):
+            assert all(model() is None for model in last[:-1])  # the one before is still the caller's variable
+            model = floats(value)
+            last.append(weakref.ref(model))
+            yield model
+
+    assert fedavg(models(), [1, 1, 1]).tolist() == [1.0]

@@ -1,5 +1,6 @@
 """Real federated training on tiny images, end to end."""
 
+import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -7,18 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
 from fl.data.label_counts import draw_images, label_counts
+from fl.training import federation as federations
 from fl.training.fedavg import fedavg
 from fl.training.federation import RealFederation
 from fl.training.jobs import Diverged, TrainingJob
 from fl.training.local import ReferenceTrainer
+from fl.training.models import model
 from fl.training.networks import build
 from fl.training.regime import Regime
-from fl.training.tasks import ClientData, Task, visiting_order
+from fl.training.tasks import ClientData, ModelFailed, Task, visiting_order
 from support.emd import emd as emd_of
 
 LABELS = 3
@@ -177,6 +181,98 @@ def test_evaluation_on_some_of_the_test_images(federation_of) -> None:
     assert correct == pytest.approx(round(correct), abs=1e-9)
     all_of_them = federation_of("alpha").accuracy("alpha")
     assert federation_of("alpha", tested=10**6).accuracy("alpha") == all_of_them
+
+
+def test_models_that_wait_to_be_averaged_change_no_bit_whether_they_are_many_or_few(
+    federation_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longest_first = history(federation_of("alpha", "beta", workers=2), JOBS)
+    monkeypatch.setattr(federations, "MOST_HELD", 0)
+    assert history(federation_of("alpha", "beta", workers=2), JOBS) == longest_first
+
+
+def test_a_round_does_not_hold_a_model_for_each_client(federation_of) -> None:
+    federation = federation_of("alpha")
+    jobs = [job("alpha", client, 10) for client in range(30)]
+    federation.train_round(1, jobs)
+    tracemalloc.start()
+    federation.train_round(2, jobs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * federation.state()["alpha/model"].nbytes
+
+
+def noisy(labels: int) -> nn.Module:
+    """Draws from torch in training, and from NumPy in evaluation, too."""
+
+    class Noise(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * float(np.random.uniform(0.9, 1.1))  # noqa: NPY002
+
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 20), nn.Dropout(0.5), nn.ReLU(), Noise(), nn.Linear(20, labels))
+
+
+def test_what_a_model_draws_depends_on_seed_service_round_and_client_alone(federation_of) -> None:
+    model("noisy")(noisy)
+    regime = replace(REGIME, model="noisy")
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    alone = history(federation_of("alpha", "beta", regime=regime), JOBS)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)  # whatever else has drawn
+    for workers in (1, 3):
+        assert history(federation_of("alpha", "beta", regime=regime, workers=workers), JOBS[::-1]) == alone
+    assert history(federation_of("alpha", "beta", regime=regime, seed=1), JOBS) != alone
+
+
+def test_dropout_is_drawn_anew_for_each_client_and_round(federation_of, dataset) -> None:
+    model("noisy")(noisy)
+    engine = federation_of("alpha", regime=replace(REGIME, model="noisy"))._learners["alpha"].engine
+    masks = []
+    for purpose in ((1, 0, "alpha"), (1, 0, "alpha"), (1, 1, "alpha"), (2, 0, "alpha"), (1, 0, "beta")):
+        with engine.drawing("training", 0, *purpose):
+            masks.append(tuple(nn.functional.dropout(torch.ones(64)).tolist()))
+    assert masks[0] == masks[1]
+    assert len(set(masks)) == 4
+
+
+def test_buffers_are_drawn_with_the_parameters_of_the_model(federation_of) -> None:
+    """All trainers of a service have the same; other seeds have others."""
+
+    class Features(nn.Module):
+        def __init__(self, labels: int) -> None:
+            super().__init__()
+            self.last = nn.Linear(784, labels)
+            self.register_buffer("start", self.last.weight.detach().clone())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.last(x.flatten(1)) - nn.functional.linear(x.flatten(1), self.start)
+
+    model("features")(Features)
+    federation = federation_of("alpha", regime=replace(REGIME, model="features"), seed=3)
+    assert federation.accuracy("alpha") < 0.6  # all logits are the biases
+    learner = federation._learners["alpha"]
+    with learner.trainer() as trainer:
+        assert np.array_equal(trainer.module.start.numpy().ravel(), learner.parameters[: 784 * LABELS])
+
+
+def test_a_model_that_fails_in_training_is_named_with_service_client_and_round(federation_of) -> None:
+    """Even where no line of its own does: torch raises it."""
+
+    class Narrow(nn.Module):
+        def __init__(self, labels: int) -> None:
+            super().__init__()
+            self.last = nn.Linear(784, labels)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.last(x.flatten(1)[: 9 if self.training else None])
+
+    model("narrow")(Narrow)
+    federation = federation_of("alpha", regime=replace(REGIME, model="narrow"))
+    with pytest.raises(
+        ModelFailed, match=r"^model 'narrow' of service 'alpha' failed to train client 3 in round 2: Val"
+    ):
+        federation.train_round(2, [job("alpha", 3)])
 
 
 def test_no_global_generator_is_drawn_from(federation_of) -> None:

@@ -1,0 +1,173 @@
+"""A trial of a registered model: it is trained and evaluated as in a run, on a few drawn images.
+
+A run relies on what is shown here: that a client's training depends on the parameters, the images and the seed alone,
+that only parameters change, and that each image is judged by itself.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from fl.arithmetic.streams import stream, stream_key
+from fl.arrays import Float32Array, Pixels
+from fl.data.dataset import Shape
+from fl.training.batched import BatchedTrainer
+from fl.training.generators import seeded
+from fl.training.local import ReferenceTrainer
+from fl.training.networks import build, faults_of, hidden_widths, is_untouched
+from fl.training.regime import Regime
+from fl.training.tasks import ClientData, Traits, Use
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import PluginError
+
+IMAGES, BATCH = 5, 3
+"""So that the last step of an epoch has fewer images than the others, as in a run."""
+_SCALING = 1 / 128, -1.0
+_KEY = stream_key(0, "trial")
+_UNREPEATABLE = (
+    "gives other results each time it starts from the same seed and parameters: {} remembers something, or draws "
+    "random numbers from a generator of its own; use torch's"
+)
+_BESIDE = (
+    "judges an image by those beside it ({}), so that accuracy would depend on their order; use GroupNorm or LayerNorm "
+    "in place of statistics over the batch"
+)
+
+
+class Trial:
+    """A model, and what it is tried on."""
+
+    def __init__(self, name: str, labels: int, shape: Shape, batch_size: int, service: str = "") -> None:
+        self._model, self._service = (name, labels, shape), service
+        self._regime = Regime(batch_size=min(batch_size, BATCH), momentum=0.5)
+        rng = stream(0, "trial")
+        # The darkest and the brightest pixel of an image of the second set are those of none of the first.
+        self._dim, self._full = (
+            rng.integers(*range_, size=(IMAGES, *shape)).astype(np.uint8) for range_ in ((64, 192), (0, 256))
+        )
+        self._labels = rng.integers(labels, size=IMAGES).astype(np.uint8)
+
+    def traits(self) -> Traits:
+        """Return what decides which code can train the model.
+
+        Raises:
+            PluginError: none can, or the results could not be repeated.
+        """
+        threads = torch.get_num_threads()
+        try:
+            with faults_of(*self._model, self._service):
+                return self._traits()
+        finally:
+            torch.set_num_threads(threads)
+
+    def stacks(self) -> bool:
+        """Return whether clients that are trained together (``fl.training.batched``) get what each gets alone."""
+        module, alone = build(*self._model, 0, "trial"), self._trainer()
+        if not is_untouched(module):
+            return False
+        start, clients = alone.parameters, [self._client(IMAGES), self._client(BATCH - 1)]
+        try:
+            together = BatchedTrainer(module, "cpu", *_SCALING).train(start, clients, self._regime)
+        except Exception:
+            return False
+        expected = [alone.train(start, *client, self._regime)[0] for client in clients]
+        return all(np.allclose(found, it, atol=1e-5) for (found, _), it in zip(together, expected, strict=True))
+
+    def _traits(self) -> Traits:
+        used, new = self._trainer(), self._trainer()
+        start = used.parameters
+        if new.parameters.tobytes() != start.tobytes():
+            raise PluginError("begins with other parameters each time it is made; draw them from torch's generator")
+        if not any(parameter.requires_grad for parameter in used.module.parameters()):
+            raise PluginError("has only frozen parameters, so that there is nothing to train")
+        buffers = {name: buffer.clone() for name, buffer in used.module.named_buffers()}
+
+        def train(trainer: ReferenceTrainer) -> tuple[Float32Array, bool]:
+            with _doing("train"), seeded(_KEY) as drew:
+                return trainer.train(start, *self._client(IMAGES), self._regime)[0], drew()
+
+        def judge(trainer: ReferenceTrainer, pixels: Pixels = self._dim) -> tuple[Float32Array, bool]:
+            with _doing("evaluate"), seeded(_KEY) as drew:
+                return trainer.logits(start, pixels).numpy(), drew()
+
+        train(used)
+        judge(used)
+        if changed := [name for name, it in used.module.named_buffers() if not torch.equal(it, buffers[name])]:
+            raise PluginError(
+                f"changes buffers in training ({', '.join(changed)}), which do not travel with the parameters; use "
+                "GroupNorm for BatchNorm"
+            )
+        draws: set[Use] = set()
+        uses: dict[Use, Callable[[ReferenceTrainer], tuple[Float32Array, bool]]]
+        uses = {"training": train, "evaluation": judge}
+        for use, run in uses.items():
+            (found, drew), (expected, _) = run(used), run(new)
+            if found.tobytes() != expected.tobytes():
+                raise PluginError(_UNREPEATABLE.format(_culprit(run, used, run, self._trainer())))
+            draws |= {use} if drew else set()
+        for rows in (slice(0, None, 2), slice(1, None, 2)):
+            others = self._full.copy()
+            others[rows] = self._dim[rows]
+            mixed = partial(judge, pixels=others)
+            if mixed(used)[0][rows].tobytes() != found[rows].tobytes():
+                raise PluginError(_BESIDE.format(_culprit(judge, used, mixed, used, rows)))
+        return Traits(hidden_widths(used.module), frozenset(draws))
+
+    def _trainer(self) -> ReferenceTrainer:
+        return ReferenceTrainer(build(*self._model, 0, "trial"), self._model[2], *_SCALING)
+
+    def _client(self, images: int) -> ClientData:
+        return ClientData(self._full[:images], self._labels[:images], np.arange(images, dtype=np.int32)[None])
+
+
+@contextmanager
+def _doing(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise PluginError(f"fails to {what}: {blame(error)}") from error
+
+
+def _culprit(
+    run: Callable[[ReferenceTrainer], object],
+    trainer: ReferenceTrainer,
+    again: Callable[[ReferenceTrainer], object],
+    other: ReferenceTrainer,
+    rows: slice = slice(None),
+) -> str:
+    """Return the first module that gives something else, in those rows, for the same in the second of two runs."""
+
+    def same(one: Sequence[Tensor], two: Sequence[Tensor]) -> bool:
+        of_rows = [(a, b) for a, b in zip(one, two, strict=False) if a.ndim and len(a) in (BATCH, IMAGES)]
+        return all(torch.equal(a[rows], b[rows]) for a, b in of_rows)
+
+    for (name, given, found), (_, taken, other_found) in zip(_seen(run, trainer), _seen(again, other), strict=False):
+        if same(given, taken) and not same(found, other_found):
+            return name
+    return "the model"
+
+
+def _seen(
+    run: Callable[[ReferenceTrainer], object], trainer: ReferenceTrainer
+) -> list[tuple[str, list[Tensor], list[Tensor]]]:
+    """Return what the modules of a model get and give in a run, in the order in which they are done."""
+    seen: list[tuple[str, list[Tensor], list[Tensor]]] = []
+
+    def record(module: nn.Module, *data: object) -> None:
+        given, found = ([it.detach().clone() for it in tree_leaves(part) if isinstance(it, Tensor)] for part in data)
+        seen.append((names[module], given, found))
+
+    names = {
+        it: f"{type(it).__name__} {name!r}" if name else type(it).__name__
+        for name, it in trainer.module.named_modules()
+    }
+    handles = [module.register_forward_hook(record) for module in names]
+    run(trainer)
+    for handle in handles:
+        handle.remove()
+    return seen
