@@ -114,7 +114,7 @@ def is_untouched(module: nn.Module) -> bool:
 _HINT = "; a model with a parameter named shape gets the shape of the images"
 
 
-def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) -> nn.Module:
+def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int, service: str = "") -> nn.Module:
     """Return a new model whose initial parameters depend on (seed, purpose) alone.
 
     Those of a built-in model are drawn from the keyed stream itself (``initialise``). Custom models draw theirs from
@@ -125,6 +125,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
         labels: logits that it gives for each image.
         shape: the shape of the images.
         seed, purpose: see ``fl.arithmetic.streams.stream``.
+        service: who trains it, for messages.
 
     Raises:
         UnknownPluginError: no model has that name.
@@ -135,7 +136,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int) 
     with seeded(stream_key(seed, *purpose)):
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
-        with faults_of(name, labels, shape):
+        with faults_of(name, labels, shape, service):
             any_shape = _takes_shape(make)
             module = make(labels, shape=shape) if any_shape else make(labels)
             _check(module, labels, shape, "" if any_shape else _HINT)

@@ -58,16 +58,16 @@ class Trial:
         Raises:
             PluginError: none can, or the results could not be repeated.
         """
-        threads = torch.get_num_threads()
+        threads, modules = torch.get_num_threads(), [self._build(), self._build()]
         try:
             with faults_of(*self._model, self._service):
-                return self._traits()
+                return self._traits(*map(self._trainer, modules))
         finally:
             torch.set_num_threads(threads)
 
     def stacks(self) -> bool:
         """Return whether clients that are trained together (``fl.training.batched``) get what each gets alone."""
-        module, alone = build(*self._model, 0, "trial"), self._trainer()
+        module, alone = self._build(), self._trainer(self._build())
         if not is_untouched(module):
             return False
         start, clients = alone.parameters, [self._client(IMAGES), self._client(BATCH - 1)]
@@ -78,8 +78,7 @@ class Trial:
         expected = [alone.train(start, *client, self._regime)[0] for client in clients]
         return all(np.allclose(found, it, atol=1e-5) for (found, _), it in zip(together, expected, strict=True))
 
-    def _traits(self) -> Traits:
-        used, new = self._trainer(), self._trainer()
+    def _traits(self, used: ReferenceTrainer, new: ReferenceTrainer) -> Traits:
         start = used.parameters
         if new.parameters.tobytes() != start.tobytes():
             raise PluginError("begins with other parameters each time it is made; draw them from torch's generator")
@@ -108,7 +107,7 @@ class Trial:
         for use, run in uses.items():
             (found, drew), (expected, _) = run(used), run(new)
             if found.tobytes() != expected.tobytes():
-                raise PluginError(_UNREPEATABLE.format(_culprit(run, used, run, self._trainer())))
+                raise PluginError(_UNREPEATABLE.format(_culprit(run, used, run, self._trainer(self._build()))))
             draws |= {use} if drew else set()
         for rows in (slice(0, None, 2), slice(1, None, 2)):
             others = self._full.copy()
@@ -118,8 +117,11 @@ class Trial:
                 raise PluginError(_BESIDE.format(_culprit(judge, used, mixed, used, rows)))
         return Traits(hidden_widths(used.module), frozenset(draws))
 
-    def _trainer(self) -> ReferenceTrainer:
-        return ReferenceTrainer(build(*self._model, 0, "trial"), self._model[2], *_SCALING)
+    def _build(self) -> nn.Module:
+        return build(*self._model, 0, "trial", service=self._service)
+
+    def _trainer(self, module: nn.Module) -> ReferenceTrainer:
+        return ReferenceTrainer(module, self._model[2], *_SCALING)
 
     def _client(self, images: int) -> ClientData:
         return ClientData(self._full[:images], self._labels[:images], np.arange(images, dtype=np.int32)[None])

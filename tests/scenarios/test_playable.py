@@ -50,7 +50,7 @@ CASES = [
         "market.options",
         "mechanism 'lottery': tickets must be at most 1 (mine.py:19, in Lottery.__init__)",
     ),
-    ("model", "training.model", "model 'narrow' for 10 labels and images of 1 x 28 x 28: "),
+    ("model", "training.model", "model 'narrow' of service 'alpha', for 10 labels and images of 1 x 28 x 28: "),
 ]
 
 

@@ -324,7 +324,7 @@ def test_a_model_that_exits_fails_its_run(folder: Path) -> None:
     done = shell.process("run", "market.toml", "--plugin", "mine.py", *change, cwd=folder)
     assert done.returncode == 1
     assert "failed: model 'mine' of service 'alpha' failed to train client " in done.stderr
-    assert " in round 1: SystemExit: 0 (mine.py:17, in Module.forward)" in done.stderr
+    assert " in round 1: SystemExit: 0 (mine.py:16, in Module.forward)" in done.stderr
 
 
 FULL_DISK = """\
