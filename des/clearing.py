@@ -78,7 +78,6 @@ class Platform:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = current.book = self.book(current)
         clearing = self._clear(current, book)
-        self.mechanism.close(book, clearing)
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
@@ -89,8 +88,10 @@ class Platform:
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
         stay, record = not self._population.departure_rate.any(), current.journal.record
-        columns = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
-        for at, m, client, payment, core, price, images, training in zip(*(it.tolist() for it in columns), strict=True):
+        arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
+        columns = [it.tolist() for it in arrays]  # what was checked is what is paid, whatever ``close`` does
+        self.mechanism.close(book, clearing)
+        for at, m, client, payment, core, price, images, training in zip(*columns, strict=True):
             limit = self._patience if stay else self._limit(current.number, client, training + upload)
             outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
             jobs[at] = Job(names[m], client, core, price, images, training, upload, limit, outcome)

@@ -15,7 +15,7 @@ import numpy as np
 from des.clock import Microseconds
 from des.money import MICRO, Micro
 from des.observation import Feedback, Status
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, read_only
 
 if TYPE_CHECKING:
     from des.service import ServiceSpec, ServiceState
@@ -196,13 +196,15 @@ class RoundReport:
         served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
         losses = np.full(len(offers), np.nan)
         losses[served] = trained
+        dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
+        paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
         return Feedback(
             round=self.round,
             accuracy=report.accuracy,
             reward=report.reward,
-            served=served,
-            dropped=np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_),
-            paid=np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO,
-            losses=losses,
+            served=read_only(served),
+            dropped=read_only(dropped),
+            paid=read_only(paid),
+            losses=read_only(losses),
             status=report.status,
         )

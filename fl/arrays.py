@@ -1,6 +1,6 @@
 """Names for the types of NumPy arrays, the same in all packages. Docstrings say their shapes."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,3 +18,12 @@ AnyArray = npt.NDArray[Any]
 Pixels = ByteArray  # images: 0 is black, 255 is white
 
 Labels = ByteArray  # one label for each image, counted from 0
+
+A = TypeVar("A", bound=AnyArray)
+
+
+def read_only(array: A) -> A:
+    """Return a view that cannot be written to, for code of others; the array itself stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from des.money import Micro, MicroArray
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
@@ -72,7 +72,8 @@ class Outcomes:
         clients = np.array([client for _, client, _ in rows], dtype=np.int64)
         served = np.array([paid is not None for _, _, paid in rows], dtype=np.bool_)
         amounts = np.array([paid or 0 for _, _, paid in rows], dtype=np.int64)
-        return cls(services, clients, served, amounts, costs[services, clients])
+        cost = read_only(costs[services, clients])
+        return cls(read_only(services), read_only(clients), read_only(served), read_only(amounts), cost)
 
 
 class Behaviour(ABC):
@@ -184,7 +185,7 @@ def reported(
     Raises:
         BehaviourError: no data set can be that.
     """
-    found = behaviour.report(data_size, emd, largest_emd)
+    found = behaviour.report(read_only(data_size), read_only(emd), read_only(largest_emd))
     size, other = map(np.asarray, found if isinstance(found, tuple) and len(found) == 2 else (None, None))
     possible = size.shape == other.shape == emd.shape and size.dtype.kind == "i" and other.dtype.kind == "f"
     if not (possible and (size >= 1).all() and ((other >= 0) & (other <= largest_emd)).all()):

@@ -22,7 +22,7 @@ from des.clients.owned_data import DrawnImages, OwnedData
 from des.money import Micro, MicroArray
 from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
 
@@ -113,7 +113,7 @@ class Population:
         self._moods = Moods(spec.cost_noise, spec.count, seed)
         self._costs = self._moods.limits(*self._ranges.cost)
         self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
-        self._setting = Setting(seed, len(labels), spec.count, spec.cores, self._costs[1])
+        self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._costs[1]))
         self.reset()
         draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
         self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
@@ -211,7 +211,7 @@ class Population:
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
         """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
-        return self.spec.behaviour.bid_range(*self._costs)
+        return self.spec.behaviour.bid_range(*map(read_only, self._costs))
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
 from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
@@ -67,9 +67,7 @@ class Book:
     def __post_init__(self) -> None:
         """Keep read-only views; the caller's own arrays stay as they are."""
         for name in ("services", "clients", "payments", "bids", "asks", "budgets"):
-            view = getattr(self, name).view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int
     if not isinstance(asks, Asks):
         raise ClearingError(f"{where}: must return Asks, not {type(asks).__name__}")
     least = _whole_numbers(asks.least, bids.shape, f"{where}: least")
-    willing = np.ones(bids.shape, np.bool_) if asks.willing is None else np.asarray(asks.willing)
+    willing = read_only(np.ones(bids.shape, np.bool_) if asks.willing is None else np.array(asks.willing))
     if willing.shape != bids.shape or willing.dtype != np.bool_:
         raise ClearingError(f"{where}: willing must be booleans, one for each service and client")
     if (least < bids)[willing].any():
@@ -196,7 +194,7 @@ def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
 
 
 def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
-    """Clear a round, check that the clearing keeps the market's rules, and return it as arrays of int64.
+    """Clear a round, check that the clearing keeps the market's rules, and return it as read-only arrays of int64.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
     pays more than it offered, nor more than its budget (eq. 4).
@@ -219,7 +217,7 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
 
 
 def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray:
-    """Return a copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
+    """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
     count = prod(shape)
     each = "offer" if len(shape) == 1 else "service and client"
     wanted = f"{what} must be {count} whole numbers, one for each {each}"
@@ -230,7 +228,7 @@ def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray
     # Not unsigned ones: those of 64 bits would wrap around.
     if array.shape != shape or (array.dtype.kind != "i" and count):
         raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64)
+    return read_only(array.astype(np.int64))
 
 
 def _check(book: Book, clearing: Clearing, where: str) -> None:

@@ -24,7 +24,7 @@ from des.round import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Journal, Timeline
-from fl.arrays import BoolArray
+from fl.arrays import BoolArray, read_only
 from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from learning.policies.worth import name_best
@@ -94,9 +94,9 @@ class Bench:
     ) -> Played:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
-        world = replace(self._world, bid=bids)
+        world = replace(self._world, bid=read_only(bids))
         asks = self._platform.ask(world, 1)
-        self.posted = asks.least is not bids
+        self.posted = asks.least is not world.bid
         names = [spec.name for spec in self._specs]
         ledger = Ledger(names, bids.shape[1])
         for name, budget in self._conditions.budgets.items():

@@ -130,3 +130,29 @@ def test_a_mechanism_cannot_change_what_its_clearing_is_checked_against(make_mar
 def test_prices_of_refused_offers_mean_nothing(make_market, make_offer) -> None:
     _, report = play(make_market, make_offer, broken([0, -1, -1], [6_000_000, -1, 99_000_000]))
     assert [offer.paid for offer in report.offers] == [6_000_000, None, None]
+
+
+class Halving(HighestLosingOffer):
+    """Pays half of what was checked, as far as it can."""
+
+    force = False
+
+    def close(self, book, clearing):
+        if self.force:
+            clearing.price.base.setflags(write=True)
+            clearing.price.base[:] //= 2
+        else:
+            clearing.price[:] //= 2
+
+
+def test_a_clearing_that_was_checked_cannot_be_changed(make_market, pay_the_bid) -> None:
+    market = make_market(["alpha"], mechanism=Halving())
+    with pytest.raises(ValueError, match="read-only"):
+        market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
+
+
+def test_what_was_checked_is_paid_even_if_a_mechanism_forces_its_way(make_market, pay_the_bid) -> None:
+    market = make_market(["alpha"], mechanism=Halving())
+    market.mechanism.force = True
+    report = market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
+    assert [offer.paid for offer in report.offers] == [offer.bid for offer in report.offers] != []
