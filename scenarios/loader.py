@@ -72,7 +72,7 @@ def parse(
     scenario, wrong = examine(data, known)
     found += wrong
     if scenario and not found and not problems:
-        found = sweeps.examine_points(scenario, known)[1]
+        found = _points(scenario, known)[1]
     if scenario and not found and not problems:
         return scenario.with_explicit({key_text(path, data): option for path, option in source.options.items()})
     raise ScenarioError(source.problems(found, problems))
@@ -100,7 +100,7 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
     """
     if not scenario.sweep and not scenario.runs:
         return [SweepPoint({}, scenario)]
-    found, wrong = sweeps.examine_points(scenario, catalogue or installed())
+    found, wrong = _points(scenario, catalogue or installed())
     if wrong:
         data = scenario.model_dump(exclude_none=True)
         raise ScenarioError(
@@ -115,6 +115,18 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
         )
         for point in found
     ]
+
+
+def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Finding]]:
+    """Return the points, and what is wrong with them: that two that differ are the same run, too."""
+    found, wrong = sweeps.examine_points(scenario, catalogue)
+    labels: dict[str, str] = {}
+    for point in found if not wrong and len(found) > 1 else ():
+        other = labels.setdefault(digest(point.scenario), point.label)
+        if other != point.label:
+            same = f"{other} and {point.label} are the same run; what they differ in has no effect here"
+            return found, [Finding(("runs",) if scenario.runs else ("sweep",), same)]
+    return found, wrong
 
 
 def regimes_of(scenarios: Iterable[Scenario]) -> list[Chosen]:

@@ -8,6 +8,7 @@ Python itself, cannot be kept from showing a traceback.
 import gc
 import io
 import os
+import select
 import signal
 import sys
 from typing import Any, TextIO
@@ -44,7 +45,8 @@ class _Outlet(io.FileIO):
 
     def write(self, content: Any, /) -> int:
         try:
-            return super().write(content)
+            while (written := super().write(content)) is None:  # it is full, and does not block
+                select.select([], [self], [])
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # takes what is still to come
             if isinstance(error, BrokenPipeError) or self.fileno() != 1:
@@ -52,6 +54,7 @@ class _Outlet(io.FileIO):
             from flmarket.core.errors import RunError
 
             raise RunError(f"standard output cannot be written: {error.strerror}") from error
+        return written
 
 
 def _run() -> object:

@@ -4,6 +4,7 @@ Exit status: 1 a run failed, 2 bad input, 70 a defect of flmarket, 130 interrupt
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,11 +49,22 @@ def outcome(error: Exception) -> tuple[str, int]:
             return printable_lines(str(error)), FAILED
         case OSError(filename=str() | os.PathLike() as name):
             return printable_lines(f"{os.fspath(name)}: {error.strerror}"), BAD_INPUT
+        case _ if is_out_of_memory(error):
+            return printable_lines(
+                f"out of memory: {describe(error)}; do less at a time, or play a smaller market"
+            ), FAILED
         case OSError(errno=int()):  # such as a full disk, or too many open files
             return str(error.strerror), FAILED
     if where := place(error):
         return printable_lines(f"{where}: {describe(error)}"), FAILED
     return defect(error), DEFECT
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether the machine has too little memory; torch has no exception of its own for that of the CPU."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and re.search("out of memory|can't allocate memory", str(error)) is not None
+    )
 
 
 def defect(error: BaseException) -> str:

@@ -82,23 +82,27 @@ class RunDirectory:
     @property
     def state(self) -> RunState:
         """As its files tell it, whether a process plays the run or not: waiting, incomplete, failed or complete."""
+        if not (present := self._present()):
+            return RunState.WAITING
+        if META not in present:
+            return RunState.INCOMPLETE
+        return RunState.COMPLETE if self._recorded().get("status") == "complete" else RunState.FAILED
+
+    def _present(self) -> set[str]:
+        """Return the names of the run's files; a RunDirectoryError if there are others."""
         try:
             if not self.path.exists():
-                return RunState.WAITING
+                return set()
             # A hidden file is half written, or an editor's, which shows a table (.~lock.rounds.csv#, .rounds.csv.swp).
             present = {it.name for it in self.path.iterdir() if not it.name.startswith(".") or it.is_dir()}
         except OSError as error:
             raise RunDirectoryError(f"{self.path}: cannot be read: {error.strerror}") from error
-        if not present:
-            return RunState.WAITING
         if foreign := sorted(present - _FILES):
             raise RunDirectoryError(
                 f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; move it away, or choose another "
                 "--out"
             )
-        if META not in present:
-            return RunState.INCOMPLETE
-        return RunState.COMPLETE if self._recorded().get("status") == "complete" else RunState.FAILED
+        return present
 
     def meta(self) -> dict[str, Any]:
         """Return the content of meta.json; a complete run's has all that readers ask for."""
@@ -173,8 +177,10 @@ class RunDirectory:
         fresh: Fresh = False,
     ) -> None:
         """Make the directory ready for a run to begin, or for one of the same scenario to resume."""
+        if fresh is True and self._present():  # whatever meta.json says: it may be damaged
+            self._clear()
         state = self.state
-        if (fresh is True and state is not RunState.WAITING) or (fresh and state is RunState.COMPLETE):
+        if fresh and state is RunState.COMPLETE:
             self._clear()
         elif state is RunState.COMPLETE:
             raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")

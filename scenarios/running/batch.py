@@ -63,7 +63,7 @@ def play_batch(
 
     shelf = Shelf()
     policies, left_out = expand(policies, scenarios, shelf)
-    runs = planned(scenarios, policies, seeds, options, shelf)
+    runs = planned(scenarios, policies, seeds, options, shelf, left_out.append)
     with ExitStack() as stack:
         cluster = None
         if options.engine == "ray" and due(runs, fresh=options.again)[0]:

@@ -1,7 +1,7 @@
 """The runs of a batch: their order, their directories, and which of them are still to be played."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import index
@@ -59,10 +59,16 @@ def _obstacles(market: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
 
 
 def planned(
-    scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Iterable[int], options: RunOptions, shelf: Shelf
+    scenarios: Sequence[Scenario],
+    policies: Sequence[str],
+    seeds: Iterable[int],
+    options: RunOptions,
+    shelf: Shelf,
+    note: Callable[[str], None] = lambda _: None,
 ) -> list[Run]:
     """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
-    runs = plan([with_values(it, options.values) for it in scenarios], policies, seeds, expanded(options.out), shelf)
+    changed = [with_values(it, options.values) for it in scenarios]
+    runs = plan(changed, policies, seeds, expanded(options.out), shelf, note)
     if not runs[options.which]:
         raise InputError(f"--part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]
@@ -76,24 +82,20 @@ def plan(
     seeds: Iterable[int],  # one run each
     out: Path,  # where run directories go
     shelf: Shelf,  # gives the data sets, whose digests are part of a run's hash
+    note: Callable[[str], None] = lambda _: None,  # called with what the user should know
 ) -> list[Run]:
     """Return every run of a batch, each once: what is named twice is played once."""
     scenarios, policies, seeds = list(scenarios), list(policies), _seeds(seeds)
     if not scenarios:
         raise InputError("no scenario is given; name at least one")
-    runs: list[Run] = []
-    for scenario in scenarios:
-        labels: dict[str, str] = {}
+    runs: dict[Path, Run] = {}
+    named: dict[Path, tuple[int, int]] = {}  # which scenario, and which point of it, asks for a run first
+    again: dict[Path, str] = {}
+    for place_in_batch, scenario in enumerate(scenarios):
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             text = hashed(point.scenario, inputs_of(point.scenario, shelf))
             hash8 = digest_of(text)
-            if (other := labels.setdefault(hash8, point.label)) != point.label:
-                raise InputError(
-                    f"scenario {scenario.name!r}: {other} and {point.label} are the same run; what they differ in has "
-                    "no effect here"
-                )
-            here: dict[Path, Run] = {}
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED
                 if policy != AS_CONFIGURED:
@@ -103,9 +105,15 @@ def plan(
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, None, inputs, text)
-                    here.setdefault(place.path, run)
-            runs += here.values()
-    return _distinguished(runs)
+                    first = runs.setdefault(place.path, run)
+                    if named.setdefault(place.path, (place_in_batch, place_in_sweep)) != (
+                        place_in_batch,
+                        place_in_sweep,
+                    ):
+                        again[place.path] = first.label
+    if again:
+        note(f"named more than once, and played once: {', '.join(again.values())}")
+    return _distinguished(list(runs.values()))
 
 
 def _distinguished(runs: Sequence[Run]) -> list[Run]:
@@ -150,7 +158,7 @@ def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[R
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read
     for run in runs:
-        if run.directory.state is RunState.COMPLETE and fresh is not True:
+        if fresh is not True and run.directory.state is RunState.COMPLETE:
             key = run.digest, run.policy
             if key not in agents:
                 agents[key] = agents_of(run.scenario)

@@ -1,7 +1,6 @@
 """Runs with a validation split: what the market goes by, what is logged and reported; and runs without one."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -182,12 +181,3 @@ def test_a_logged_round_has_the_test_accuracy(with_split: Run, without: Run) -> 
     for run in (with_split, without):
         rows = [row for text in rounds_text(run.directory.path) for row in LoggedRound.read(text).services]
         assert [row.test_accuracy for row in rows] == list(table(run)["test_accuracy"])
-
-
-def test_a_sweep_over_splits_where_nothing_is_held_out_is_refused(shelf: Shelf, tmp_path: Path) -> None:
-    scenario = load("quickstart", ["training.backend=surrogate", 'sweep={"training.validation"=[0.0, 0.1]}'])
-    with pytest.raises(
-        InputError, match=r"training.validation=0.0 and training.validation=0.1 are the same run; what they differ in"
-    ):
-        plan([scenario], [], [0], tmp_path, shelf)
-    assert not list(tmp_path.iterdir())

@@ -42,16 +42,18 @@ def certify(
     """
     from rich.table import Table
 
+    from des.mechanisms.mechanism import create
     from flmarket.benchmark.certify.certificate import Plan, certify
     from flmarket.benchmark.certify.players import SIDES
     from flmarket.benchmark.certify.sampling import Shape
     from flmarket.benchmark.certify.witness import write_witness
     from scenarios.logs.outside import require_folder_place
 
-    require_folder_place(out)
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
+    create(mechanism, plan.options)  # it may be unknown, or take no such options
+    require_folder_place(out)
     certificate = certify(plan)
     lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
     result(certificate.title())

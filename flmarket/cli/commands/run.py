@@ -122,7 +122,7 @@ def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Seque
     policies, left_out = expand(policies, scenarios, shelf)
     for each in left_out:
         note(each)
-    runs = planned(scenarios, policies, seeds, options, shelf)
+    runs = planned(scenarios, policies, seeds, options, shelf, note)
     todo, complete = due(runs, fresh=options.again)
     console = stdout()
     skipped = {run.directory for run in complete}

@@ -129,6 +129,21 @@ def test_a_standard_output_that_takes_nothing(
     assert (done.returncode, done.stderr) == (status, line)
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_that_does_not_block_and_is_full_is_waited_for(stream: str, quick_run: tuple[Path, object]) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    held = os.write(writing, bytes(1 << 20))
+    words = ["export", str(quick_run[0]), "--csv", "/dev/stdout"] if stream == "stdout" else ["run", "nope"]
+    with subprocess.Popen([*DOOR, *words], **{stream: writing}) as process:  # type: ignore[call-overload]
+        os.close(writing)
+        time.sleep(2)  # it has met the full pipe by then
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read()[held:]
+        assert process.wait() == (0 if stream == "stdout" else 2)
+    assert said.startswith(b"scenario," if stream == "stdout" else b"nope: ")
+
+
 def into(command: str, redirected: str) -> str:
     """A line for the shell; the reader of a pipe has gone before the command writes."""
     if not redirected.endswith("| true"):

@@ -24,6 +24,15 @@ from scenarios.running.steering import Start
         (SystemExit("no"), 1, ["no"]),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, []),
         (PermissionError(errno.EACCES, "Permission denied", "runs"), 2, ["runs: Permission denied"]),
+        (MemoryError("17 GiB"), 1, ["out of memory: MemoryError: 17 GiB; do less at a time, or play a smaller market"]),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+            1,
+            [
+                "out of memory: RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory; do less at a "
+                "time, or play a smaller market"
+            ],
+        ),
         (OSError(errno.ENOSPC, "No space left on device"), 1, ["No space left on device"]),
     ],
 )

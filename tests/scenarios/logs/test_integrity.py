@@ -119,6 +119,15 @@ def test_lines_of_meta_json_in_another_order_are_found(run: Run) -> None:
         run.directory.meta()
 
 
+def test_a_damaged_meta_json_does_not_keep_fresh_from_starting_over(run: Run) -> None:
+    (run.directory.path / "meta.json").write_text("{")
+    with pytest.raises(RunDirectoryError, match=r"meta\.json: is damaged"):
+        due([run])
+    assert due([run], fresh=True) == ([run], [])
+    execute(run, Shelf(), workers=0, fresh=True)
+    assert run.directory.state is RunState.COMPLETE
+
+
 def test_meta_json_without_digests_is_damaged(run: Run) -> None:
     path = run.directory.path / "meta.json"
     meta = json.loads(path.read_text())

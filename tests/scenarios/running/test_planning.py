@@ -44,6 +44,32 @@ def test_options_are_applied_before_the_scenario_is_checked_which_is_done_once(
         planned([scenario], [], [0], RunOptions(rounds=4), Shelf())
 
 
+def test_a_run_that_is_named_twice_is_played_once_which_is_said(
+    one_service: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = parse(one_service + '[[runs]]\n"clients.cores" = 1\n[[runs]]\n"clients.cores" = 1\n')
+    once = parse(one_service)
+    for scenarios in ([once, parse(one_service)], [twice], [once, twice]):
+        said: list[str] = []
+        runs = planned(scenarios, [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)
+        assert len(runs) == 1
+        [note] = said
+        assert note.startswith("named more than once, and played once: small ")
+    assert len(planned([once], [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)) == len(said)
+    (tmp_path / "small.toml").write_text(one_service)
+    monkeypatch.chdir(tmp_path)
+    assert len(flmarket.run(["small.toml", "./small.toml"], rounds=1).runs) == 1
+    assert "named more than once, and played once: small" in capsys.readouterr().err
+
+
+def test_points_that_are_the_same_run_are_refused_by_whoever_reads_the_file(one_service: str) -> None:
+    with pytest.raises(InputError, match=r"sweep: training\.validation=0\.0 and .* are the same run"):
+        parse(
+            one_service + "[sweep]\n'training.validation' = [0.0, 0.1]\n",
+            overrides=["training.backend=surrogate", "training.local_epochs=2"],
+        )
+
+
 def test_a_trace_may_be_longer_than_a_shortened_run(
     one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,8 +71,11 @@ def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_
         ),
     ],
 )
-def test_bad_input_is_one_line(flmarket: Callable[..., Done], arguments: list[str], problem: str) -> None:
-    done = flmarket("certify", *arguments)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    flmarket: Callable[..., Done], arguments: list[str], problem: str, tmp_path: Path
+) -> None:
+    done = flmarket("certify", *arguments, cwd=tmp_path)
+    assert not [*tmp_path.iterdir()]
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(problem)
