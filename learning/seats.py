@@ -86,13 +86,11 @@ def bounds(population: Population, schedule: Schedule, services: Sequence[Servic
 
 
 def memory(player: Any) -> dict[str, Any]:
-    """Return all that a policy, mechanism or behaviour holds, but for what is known of its own market."""
+    """Return all that a policy, mechanism or behaviour holds, but for what is known of its own market.
+
+    Another one of its class goes on from there once that is in its ``vars``.
+    """
     return {name: value for name, value in vars(player).items() if not isinstance(value, PolicyContext)}
-
-
-def remember(player: Any, held: Mapping[str, Any]) -> None:
-    """Let a policy, mechanism or behaviour hold what ``memory`` returned of another one."""
-    player.__dict__.update(held)
 
 
 def own_first(rows: FloatArray, m: int) -> FloatArray:

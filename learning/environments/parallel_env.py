@@ -21,7 +21,7 @@ from fl.arrays import Float32Array
 from learning.environments.limits import require_in_range, require_one_offer
 from learning.environments.projection import ActionError
 from learning.environments.spaces import Codec, DictCodec, FlatCodec
-from learning.seats import MarketFactory, bounds_of, memory, remember
+from learning.seats import MarketFactory, bounds_of, memory
 
 Step = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 
@@ -113,7 +113,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         market.federation.restore(of_federation)
         market.restore(of_market)
         for it, values in zip((market.mechanism, market.population.spec.behaviour), noted, strict=True):
-            remember(it, values)
+            vars(it).update(values)
         self.observed = market.open_round() if self.agents else {}
 
     @property

@@ -17,7 +17,7 @@ from learning.environments.parallel_env import MarketEnv, Step
 from learning.environments.projection import ActionError
 from learning.episode import decide, learn
 from learning.policy import Policy
-from learning.seats import MarketFactory, memory, remember, seat
+from learning.seats import MarketFactory, memory, seat
 
 
 @dataclass
@@ -98,7 +98,7 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         memories = state.pop("_memories")
         vars(self).update(state)
         for policy, values in zip(self._rivals.policies.values(), memories, strict=True):
-            remember(policy, values)
+            vars(policy).update(values)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; see ``MarketEnv.reset``."""

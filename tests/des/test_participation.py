@@ -92,3 +92,21 @@ def test_a_market_continues_with_who_waits_and_what_is_left(make_market: MakeMar
         assert market.open_round()["late"].total_left == 4.0
         market.close_round({"alpha": Offer.none(), "late": Offer(np.array([2]), np.array([3.0]))})
         assert market.open_round()["late"].budget == 1.0
+
+
+def test_a_market_continues_from_a_round_that_is_open(make_market: MakeMarket, late: ServiceSpec) -> None:
+    services = ["alpha", replace(late, arrival=2, total_budget=4_000_000)]
+    one, other = make_market(services), make_market(services)
+    nobody(one)
+    before = one.state()
+    seen = one.open_round()
+    assert one.state()["ledger"] == before["ledger"]
+    other.restore(one.state())
+    assert [it.budget for it in other.open_round().values()] == [it.budget for it in seen.values()]
+    offers = {"alpha": Offer.none(), "late": Offer(np.array([2]), np.array([3.0]))}
+    assert other.close_round(offers) == one.close_round(offers)
+    assert other.state() == one.state()
+    one.open_round()
+    one.offer({"alpha": Offer.none(), "late": Offer.none()})
+    with pytest.raises(MarketError, match="round 3 is still open"):
+        one.state()
