@@ -41,7 +41,7 @@ class WriteError(RunError):
 LARGEST = 64_000_000  # bytes of a file that a scenario names, but for data sets and agents
 
 
-def read_regular(path: Path, most: int = LARGEST) -> bytes:
+def read_regular(path: Path, most: int | None = LARGEST) -> bytes:
     """Return the content of a file that a scenario names: a stranger's may name a device or a pipe, which never end.
 
     Raises:
@@ -54,7 +54,8 @@ def read_regular(path: Path, most: int = LARGEST) -> bytes:
     with open(path, "rb", opener=opener) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if len(content := file.read(most + 1)) > most:
+        content = file.read(None if most is None else most + 1)
+        if most is not None and len(content) > most:
             raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
         return content
 

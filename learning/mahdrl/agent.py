@@ -261,6 +261,13 @@ class MahdrlSingle(Mahdrl):
         return agent_files.digest(None, SINGLE)
 
 
+def _shapes(settings: MahdrlSettings) -> Mapping[str, tuple[int, int]]:
+    of, members = networks_of(settings), settings.members
+    return {"quality": (members, of.quality.parameters), "count": (members, of.count.parameters)} | {
+        "win": (1, of.win.parameters)
+    }
+
+
 def _loaded(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
-    settings, networks = agent_files.load(checkpoint, NAME, service, MahdrlSettings)
+    settings, networks = agent_files.load(checkpoint, NAME, service, MahdrlSettings, _shapes)
     return Brain(**networks, settings=settings if payments is None else replace(settings, payments=payments))

@@ -20,6 +20,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save
 
@@ -35,6 +36,10 @@ from learning.policy import LARGEST_AGENT
 VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.
 
 TENSORS, DESCRIPTION = ".safetensors", ".json"
+
+TRAINING = "training"  # the kind of a training's state
+
+_OWN = "description_sha256"  # the key of the digest of a state's description, which is that without it
 
 KEPT = 2  # states kept: the last one, to resume from, and the one before it, in case the last one has to be deleted
 
@@ -64,14 +69,17 @@ class CheckpointError(InputError):
 
 def write(
     path: Path,  # file of the tensors, ``NAME.safetensors``; the description goes to ``NAME.json``
-    kind: str,  # ``agent`` or ``training``
+    kind: str,  # ``agent`` or ``TRAINING``
     tensors: Tensors,
     description: Mapping[str, Any],  # everything else; must be what JSON can hold
 ) -> None:
     content = save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
     header = {"flmarket": kind, "version": VERSION, "sha256": hashlib.sha256(content).hexdigest()}
+    described = {**header, **description}
+    if kind == TRAINING:  # an agent's is part of its ``digest``, which whoever plays it records
+        described |= {_OWN: _digest(described)}
     _replace(path, content)
-    _replace(path.with_suffix(DESCRIPTION), _json({**header, **description}))
+    _replace(path.with_suffix(DESCRIPTION), _json(described))
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -80,7 +88,8 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         raise CheckpointError(f"{path}: is not an agent (.safetensors); train one with flmarket train")
     described = path.with_suffix(DESCRIPTION)
     try:
-        content, description = read_regular(path, LARGEST_AGENT), json.loads(read_regular(described))
+        content = read_regular(path, LARGEST_AGENT if kind == "agent" else None)  # a state holds transitions, too
+        description = json.loads(read_regular(described))
     except OSError as error:
         raise CheckpointError(
             f"{error.filename}: cannot be read: {error.strerror}; train one with flmarket train"
@@ -93,12 +102,25 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         raise CheckpointError(
             f"{described}: has version {version}, but this flmarket reads version {VERSION}; train again"
         )
+    if kind == TRAINING and description.pop(_OWN, None) != _digest(description):
+        raise CheckpointError(
+            f"{described}: checksum mismatch: it is damaged, or of an earlier version; remove it to resume from the "
+            "state before"
+        )
     if hashlib.sha256(content).hexdigest() != description.get("sha256"):
         raise CheckpointError(
             f"{path}: checksum mismatch: {described.name} describes another file (this one is truncated, corrupt or of "
             "another training); restore both or train again"
         )
-    return load_tensors(content), description
+    try:
+        return load_tensors(content), description
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: holds no arrays: {error}; restore it or train again") from error
+
+
+def _digest(description: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a description as it reads after it was written."""
+    return hashlib.sha256(json.dumps(json.loads(_json(description)), sort_keys=True).encode()).hexdigest()
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
@@ -139,6 +161,7 @@ def load(
     policy: str,  # name of the policy that is to play it
     service: str,  # name of the service that it decides for
     kind: type[S],  # class of its settings
+    shapes: Callable[[S], Mapping[str, tuple[int, ...]]],  # returns those of its networks' parameters, by name
 ) -> tuple[S, dict[str, Any]]:
     """Return an agent's settings and its networks, by name; settings that the class does not have are ignored."""
     path = _path(checkpoint, policy)
@@ -147,18 +170,24 @@ def load(
         raise CheckpointError(f"{path}: holds an agent of policy {description.get('policy')!r}, not {policy!r}")
     names = description.get("agents")
     if names is not None:  # one for each service, stacked
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise CheckpointError(f"{path.with_suffix(DESCRIPTION)}: agents: must be a list of names; train again")
         if service not in names:
             raise CheckpointError(f"{path}: has agents for {', '.join(names)}, but none for service {service!r}")
         agent = names.index(service)
-        tensors = {name: values[agent : agent + 1] for name, values in tensors.items()}
+        tensors = {name: np.atleast_2d(values)[agent : agent + 1] for name, values in tensors.items()}
     try:
-        return TypeAdapter(kind).validate_python(description.get("settings")), tensors
+        settings = TypeAdapter(kind).validate_python(description.get("settings"))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, ("settings", *first["loc"])))
         raise CheckpointError(
             f"{path.with_suffix(DESCRIPTION)}: {where}: {first['msg']}; restore it or train again"
         ) from error
+    wanted = {name: (shape, np.dtype(np.float32)) for name, shape in shapes(settings).items()}
+    if {name: (values.shape, values.dtype) for name, values in tensors.items()} != wanted:
+        raise CheckpointError(f"{path}: does not hold the networks of its settings; restore both or train again")
+    return settings, tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +213,7 @@ def write_state(
 ) -> None:
     """Save a state, and delete all but the last ones."""
     path = folder_of(out) / f"episode-{episode:06d}{TENSORS}"
-    write(path, "training", tensors, {**identity, "episode": episode, "curve": curve})
+    write(path, TRAINING, tensors, {**identity, "episode": episode, "curve": curve})
     for old in _states(out)[KEPT:]:
         old.with_suffix(DESCRIPTION).unlink(missing_ok=True)
         old.unlink(missing_ok=True)
@@ -197,7 +226,7 @@ def resumed(
     if not has_state(out):
         return None
     path = _states(out)[0]
-    tensors, description = read(path, "training")
+    tensors, description = read(path, TRAINING)
     for part, now in identity.items():
         before = description[part]
         for key in sorted(now.keys() | before.keys()):
@@ -206,7 +235,10 @@ def resumed(
                     f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
                     "train into another --out"
                 )
-    restore(tensors)
+    try:
+        restore(tensors)
+    except (LookupError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{path}: is no state of such a training: {error}; train into another --out") from error
     return description
 
 

@@ -117,6 +117,11 @@ class Networks:
         self._actor = Mlp((CLIENT_FEATURES, *hidden, 1))
         self._critic = Mlp((CLIENT_FEATURES + 1, *hidden, 1))
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of an agent's parameters, by network."""
+        return {"actor": (1, self._actor.parameters), "critic": (1, self._critic.parameters)}
+
     def initial(self, rng: Generator, agents: int) -> Weights:
         """Draw the parameters of agents that have learned nothing."""
         actor, critic = self._actor.initial(rng, agents), self._critic.initial(rng, agents)
@@ -469,7 +474,9 @@ class MahdrlPaper(Policy):
         checkpoint: str | None = None,
     ) -> None:
         super().__init__(context)
-        settings, networks = agent_files.load(checkpoint, NAME, context.service, PaperSettings)
+        settings, networks = agent_files.load(
+            checkpoint, NAME, context.service, PaperSettings, lambda it: Networks(it.hidden, it.bias).shapes
+        )
         self._networks = Networks(settings.hidden, settings.bias)
         self._actor, self._critic = networks["actor"], networks["critic"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, is_full, write_durably, write_synced
+from flmarket.core.files import WriteError, is_full, read_regular, write_durably, write_synced
 from flmarket.core.locks import is_locked, lock
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
@@ -113,7 +113,7 @@ class RunDirectory:
 
     def _recorded(self) -> dict[str, Any]:
         try:
-            return unseal((self.path / META).read_bytes())
+            return unseal(read_regular(self.path / META))
         except OSError as error:
             raise RunDirectoryError(f"{self.path / META}: cannot be read: {error.strerror}; {AGAIN}") from error
         except ValueError as error:
@@ -139,7 +139,7 @@ class RunDirectory:
     def scenario_text(self) -> str:
         path = self.path / SCENARIO
         try:
-            return path.read_bytes().decode()
+            return read_regular(path).decode()
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -236,7 +236,7 @@ class RunDirectory:
                         f"{self.path}: contains {found[0]} but no {SCENARIO}, so it is not a run directory; {FRESH}"
                     )
                 return False
-            same = path.read_bytes().decode(errors="replace") == scenario
+            same = read_regular(path).decode(errors="replace") == scenario
         except OSError as error:
             raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from error
         if not same:

@@ -21,7 +21,7 @@ from safetensors.numpy import save as save_arrays
 from des.log_records import RoundReport
 from fl.arrays import AnyArray
 from flmarket.core.errors import RunError
-from flmarket.core.files import WriteError, write_durably
+from flmarket.core.files import WriteError, read_regular, write_durably
 from flmarket.core.plugin_errors import method
 from learning.policy import Policy
 from scenarios.build import Setup
@@ -63,10 +63,13 @@ class Checkpoint:
         return cls(identity, setup.market.state(), marks, seconds, arrays)
 
     def apply(self, setup: Setup) -> None:
-        """Let a run that has not begun resume from here."""
-        setup.federation.restore(_below("federation/", self.arrays))
+        """Let a run that has not begun resume from here; a DamagedError if it is another run's."""
         setup.seats.resume(self.round)
-        setup.market.restore(self.market)
+        try:
+            setup.federation.restore(_below("federation/", self.arrays))
+            setup.market.restore(self.market)
+        except (LookupError, ValueError, TypeError, AttributeError) as error:
+            raise DamagedError(f"the checkpoint of round {self.round} does not fit the run: {error!r}") from error
         for service, policy in setup.policies.items():
             policy.restore(_below(f"policy/{service}/", self.arrays))
 
@@ -120,7 +123,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         except DamagedError:
             continue
         for key, value in identity.items():
-            if (other := checkpoint.identity[key]) != value:
+            if (other := checkpoint.identity.get(key)) != value:
                 changed = key in ("agents", "plugins")
                 remedy = PLAY_CHANGED if changed else "run again with --fresh, or choose another --out"
                 raise (ChangedError if changed else RunDirectoryError)(
@@ -156,7 +159,10 @@ def resume(
         except ValueError as error:
             warn(f"the checkpoint of round {checkpoint.round} cannot be used: {error}")
             continue
-        checkpoint.apply(setup)
+        try:
+            checkpoint.apply(setup)
+        except DamagedError as error:
+            raise RunDirectoryError(f"{folder}: {error}; run again with --fresh to start over") from error
         return tables, checkpoint
     if _complete(folder):
         raise RunDirectoryError(
@@ -220,14 +226,15 @@ def _complete(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> Checkpoint:
     try:
-        body = json.loads(path.read_bytes())
+        body = json.loads(read_regular(path, None))
         if body.pop("sha256") != _digest(body):
             raise DamagedError(f"{path}: checksum mismatch")
-        arrays = path.with_suffix(".safetensors").read_bytes()
+        arrays = read_regular(path.with_suffix(".safetensors"), None)
         if hashlib.sha256(arrays).hexdigest() != body["arrays"]:
             raise DamagedError(f"{path.with_suffix('.safetensors')}: checksum mismatch")
-        marks = {table: Mark(**mark) for table, mark in body["tables"].items()}
-        return Checkpoint(body["identity"], body["market"], marks, body["seconds"], load_arrays(arrays))
+        marks = {table: Mark(int(mark["size"]), str(mark["sha256"])) for table, mark in body["tables"].items()}
+        identity, market = dict(body["identity"]), {**body["market"], "round": int(body["market"]["round"])}
+        return Checkpoint(identity, market, marks, float(body["seconds"]), load_arrays(arrays))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise DamagedError(f"{path}: {error}") from error
 

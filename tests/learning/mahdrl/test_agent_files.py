@@ -10,11 +10,13 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save
 
 from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
-from learning.mahdrl.agent import Brain, Mahdrl
+from learning.mahdrl.agent import Brain, Mahdrl, _loaded, _shapes
 from learning.mahdrl.agent_files import Board, CheckpointError, GrowingTable, Row, load
 from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Plan
@@ -98,9 +100,9 @@ def test_the_digest_of_an_agent_covers_how_it_plays(agent):
 def test_of_several_agents_each_decides_for_the_service_of_its_name(tmp_path):
     path = tmp_path / "agent.safetensors"
     description = {"policy": "mahdrl", "agents": ["mnist", "emnist"], "settings": {"lots": True}}
-    agent_files.write(path, "agent", {"a": np.array([[1.0], [2.0]])}, description)
+    agent_files.write(path, "agent", {"a": np.array([[1.0], [2.0]], np.float32)}, description)
     for name, value in (("mnist", 1.0), ("emnist", 2.0)):
-        settings, networks = load(str(path), "mahdrl", name, MahdrlSettings)
+        settings, networks = load(str(path), "mahdrl", name, MahdrlSettings, lambda _: {"a": (1, 1)})
         assert settings == MahdrlSettings(lots=True)
         assert networks["a"].tolist() == [[value]]
 
@@ -172,3 +174,74 @@ def test_only_a_full_disk_asks_for_room(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(InputError, match=r"No space left on device; make room, then continue with --resume$"):
             log.sync()
+
+
+def forge(path, change_arrays=lambda arrays: arrays, **changes):
+    """Change an agent's arrays or description, and make the digest fit."""
+    arrays, described = load_arrays(path.read_bytes()), json.loads(path.with_suffix(".json").read_text())
+    content = change_arrays(arrays)
+    content = content if isinstance(content, bytes) else save(content)
+    path.write_bytes(content)
+    described |= {"sha256": hashlib.sha256(content).hexdigest(), **changes}
+    path.with_suffix(".json").write_text(json.dumps({key: it for key, it in described.items() if it is not ...}))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "changes"),
+    [
+        (lambda it: b"no arrays", {}),
+        (lambda it: b"\xff" * 64, {}),
+        (lambda it: {name: values for name, values in it.items() if name != "win"}, {}),
+        (lambda it: {**it, "more": it["win"]}, {}),
+        (lambda it: {**it, "win": it["win"][:, :-1]}, {}),
+        (lambda it: {**it, "quality": it["quality"].astype(np.float64)}, {}),
+        (lambda it: {**it, "count": np.zeros((), np.float32)}, {}),
+        (lambda it: it, {"settings": ...}),
+        (lambda it: it, {"settings": None}),
+        (lambda it: it, {"agents": 3}),
+        (lambda it: it, {"agents": {"alpha": 0}}),
+        (lambda it: {name: np.zeros((), np.float32) for name in it}, {"agents": ["alpha"]}),
+        (lambda it: it, {"policy": ["mahdrl"]}),
+        (lambda it: it, {"version": {}}),
+    ],
+)
+def test_an_agent_whose_digest_is_right_and_that_is_none_is_named(agent, arrays, changes):
+    forge(agent, arrays, **changes)
+    with pytest.raises(CheckpointError) as error:
+        _loaded(str(agent), "alpha", None)
+    assert str(agent.with_suffix("")) in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["agent.safetensors", "agent.json"])
+def test_an_agent_is_a_regular_file(agent, name):
+    (agent.parent / name).unlink()
+    os.mkfifo(agent.parent / name)
+    with pytest.raises(CheckpointError, match=f"{name}: cannot be read: it is not a regular file"):
+        load(agent, "mahdrl", "alpha", MahdrlSettings, _shapes)
+    (agent.parent / name).unlink()
+    (agent.parent / name).symlink_to("/dev/zero")
+    with pytest.raises(CheckpointError, match=f"{name}: cannot be read: it is not a regular file"):
+        load(agent, "mahdrl", "alpha", MahdrlSettings, _shapes)
+
+
+def test_any_flipped_bit_of_a_training_s_state_is_found(tmp_path):
+    out, generator = tmp_path / "agent.safetensors", stream(0, "flips")
+    agent_files.write_state(out, TENSORS, {"plan": {"episodes": 3, "gamma": 0.9}}, 2, [{"episode": 1, "reward": 0.5}])
+    [state] = (tmp_path / "agent.training").glob("*.safetensors")
+    assert agent_files.read(state, agent_files.TRAINING)[1]["episode"] == 2
+    for path in (state, state.with_suffix(".json")):
+        content = path.read_bytes()
+        for at in [*generator.integers(len(content), size=150)]:
+            flipped = bytes([*content[:at], content[at] ^ 1 << int(generator.integers(8)), *content[at + 1 :]])
+            path.write_bytes(flipped)
+            if path == state or json.loads(content) != read_or_none(flipped):
+                with pytest.raises(CheckpointError):
+                    agent_files.read(state, agent_files.TRAINING)
+        path.write_bytes(content)
+
+
+def read_or_none(content):
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None

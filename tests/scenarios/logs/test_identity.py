@@ -1,6 +1,8 @@
 """A run is the one that its files say: edits of scenario.toml, meta.json and folders are found by whoever reads it."""
 
+import hashlib
 import json
+import os
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator
@@ -164,6 +166,48 @@ def test_an_edit_that_the_digests_were_made_to_fit_is_found(
     if not what.startswith(("meta.json ('training'", "meta.json ('labels'", "meta.json ('fits'")):
         assert found_by(lambda: not due([run])), what
         assert found_by(lambda: not read([tmp_path])), what
+
+
+def test_a_meta_json_that_lacks_a_value_or_has_another_is_one_sentence(played: dict[str, Run], tmp_path: Path) -> None:
+    """Whatever it is, with a digest that fits; and the other runs are reported."""
+    whole = copied(played["training"], tmp_path)
+    run = copied(played["a policy for all"], tmp_path)
+    path = run.directory.path / "meta.json"
+    meta = json.loads(path.read_text())
+    random = Random(0)  # noqa: S311 - reproducible, nothing secret
+    places = [*leaves(meta), *((key,) for key in meta)]
+    for place in random.sample(places, 60):
+        changed = json.loads(json.dumps(meta))
+        if random.random() < 0.5:
+            del value_at(changed, place[:-1])[place[-1]]
+        else:
+            put(changed, place, lambda _: random.choice([None, [], {}, "x", -1, 1e300, True, {"x": []}]))
+        path.write_bytes(sealed(changed))
+        told: list[str] = []
+        assert whole.directory in [it.directory for it in read([tmp_path], told.append)], place
+        assert all(text.isprintable() and len(text) < 1_000 for text in told), place
+        for look in (lambda: verify(run.directory), lambda: due([run])):
+            found_by(look)
+
+
+def sealed(meta: dict[str, Any]) -> bytes:
+    """The text of a meta.json with any content, with its own digest."""
+    body = {**meta, "sha256": ""}
+    blank = (json.dumps({key: body[key] for key in sorted(body)}, indent=2) + "\n").encode()
+    own = hashlib.sha256(blank).hexdigest()
+    return blank.replace(b'\n  "sha256": ""', f'\n  "sha256": "{own}"'.encode())
+
+
+@pytest.mark.parametrize("name", ["meta.json", "scenario.toml"])
+def test_a_pipe_in_place_of_a_file_is_one_sentence(name: str, played: dict[str, Run], tmp_path: Path) -> None:
+    run = copied(played["training"], tmp_path)
+    (run.directory.path / name).unlink()
+    os.mkfifo(run.directory.path / name)
+    assert found_by(lambda: verify(run.directory).problems)
+    with pytest.raises(InputError, match=name):
+        due([run])
+    with pytest.raises(InputError, match=name):
+        read([tmp_path])
 
 
 @pytest.mark.parametrize("name", ["hash", "policy", "seed"])
