@@ -19,7 +19,7 @@ from fl.data.embedded import DRAWN
 from flmarket.core.errors import InputError, shortened
 from learning.policy import AS_CONFIGURED
 from scenarios.file.differences import flattened
-from scenarios.file.overrides import AddressError, addresses, put
+from scenarios.file.overrides import COUNT, AddressError, addresses, put
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest_of
@@ -148,6 +148,8 @@ def _label(meta: Mapping[str, Any], scenario: Scenario, base: Mapping[str, Any] 
 
 def _has(base: Mapping[str, Any], key: str, value: Any) -> bool:
     """Whether a scenario has a value under a dotted key, as a sweep gives it."""
+    if key == COUNT:
+        return bool(len(base["services"]) == value)
     changed = deepcopy(dict(base))
     try:
         for path in addresses(changed, key):
