@@ -170,8 +170,12 @@ def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int
 
 
 def by_service(book: Book) -> Iterator[tuple[int, IntArray]]:
-    """Yield the index of each service that offers, ascending, with its offers, ascending."""
-    order = book.services.argsort(kind="stable")
+    """Yield the index of each service that offers, ascending, with its offers in the order of keyed draws.
+
+    A stable sort then leaves equal clients in that order, so that their numbers decide nothing.
+    """
+    draws = book.tie_order(book.clients)[np.arange(len(book.clients)), book.services]
+    order = np.lexsort((draws, book.services))
     services, first = np.unique(book.services[order], return_index=True)
     parts = np.split(order, first[1:])  # one empty part where there is no offer
     yield from zip(services.tolist(), parts, strict=False)

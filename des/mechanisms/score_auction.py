@@ -44,7 +44,6 @@ class ScoreAuction(Mechanism):
         for m, offers in by_service(book):
             budget = int(book.budgets[m])
             mine = offers[book.asks[offers] <= budget]
-            mine = mine[book.clients[mine].argsort()]
             keys = -score[mine]
             # At first scores, who no longer fits is passed over, so that all are looked at.
             for first in beginnings(keys) if self._second else [keys.argsort(kind="stable")]:
