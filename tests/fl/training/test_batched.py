@@ -74,3 +74,18 @@ def test_evaluation_counts_as_one_by_one() -> None:
         trainer.correct(trainer.parameters, pixels, labels), abs=1
     )  # a tie may fall either way
     assert 0 < hits < 200
+
+
+def test_frozen_layers_stay_as_they_are() -> None:
+    regime = Regime(model="mlp", local_epochs=2, batch_size=5, learning_rate=0.05, momentum=0.5)
+    modules = [build("mlp", LABELS, SHAPE, 0) for _ in range(2)]
+    for module in modules:
+        module.get_submodule("1").requires_grad_(requires_grad=False)
+    one_by_one = ReferenceTrainer(modules[0], SHAPE, SCALE, OFFSET)
+    start, frozen = one_by_one.parameters, 784 * 200 + 200
+    clients = [client(index, images, 2) for index, images in enumerate((20, 7))]
+    together = BatchedTrainer(modules[1], "cpu", SCALE, OFFSET).train(start, clients, regime)
+    for data, (vector, _) in zip(clients, together, strict=True):
+        assert np.array_equal(vector[:frozen], start[:frozen])
+        np.testing.assert_allclose(vector, one_by_one.train(start, *data, regime)[0], rtol=0, atol=1e-5)
+        assert not np.array_equal(vector, start)
