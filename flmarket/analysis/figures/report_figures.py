@@ -19,6 +19,7 @@ from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
 from scenarios.file.differences import values_text
@@ -37,8 +38,18 @@ _NO_LESS_THAN_ZERO, _PERCENT = (0.0, inf), (0.0, 100.0)  # limits of what curves
 def figures(
     runs: Sequence[RunResult],
     baseline: str | None = None,  # a policy that stands out even among many
-) -> Iterator[Figure]:
-    """Yield every figure for which the runs have data. A policy looks the same in all of them."""
+    shown: Sequence[str] = (),  # only figures in whose names one of these stands; all if there is none
+) -> list[Figure]:
+    """Return the figures for which the runs have data. A policy looks the same in all of them."""
+    drawable = list(_figures(runs, baseline))
+    found = [it for it in drawable if not shown or any(text in it.name for text in shown)]
+    if not found:
+        names = ", ".join(it.name for it in drawable)
+        raise InputError(f"--figure {', '.join(shown)}: no figure is called so; choose from {names}")
+    return found
+
+
+def _figures(runs: Sequence[RunResult], baseline: str | None) -> Iterator[Figure]:
     settings, styles = by_setting(runs), numbered(runs, baseline)
     accuracy, reward, cost = (partial(draw, styles=styles) for draw in (_accuracy, _reward, _cost))
     for folder, members in settings.items():
@@ -59,9 +70,11 @@ def figures(
     yield from _sweeps(list(settings.values()), styles)
 
 
-def svgs(runs: Sequence[RunResult], baseline: str | None = None) -> dict[str, tuple[str, str]]:
+def svgs(
+    runs: Sequence[RunResult], baseline: str | None = None, shown: Sequence[str] = ()
+) -> dict[str, tuple[str, str]]:
     """Return every figure's caption and SVG, by name."""
-    drawn = tracked(list(figures(runs, baseline)), "figures")
+    drawn = tracked(figures(runs, baseline, shown), "figures")
     return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
 
 

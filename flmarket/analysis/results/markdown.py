@@ -131,6 +131,22 @@ def introduction(report: Report) -> list[str]:
 
 
 def tables(report: Report) -> Iterator[Part]:
+    """Yield the tables that are shown, the first one of a sweep or scenario with its heading."""
+    begun, label, found = None, "", False
+    for part in _tables(report):
+        if part.heading:
+            begun, label = part, part.heading
+        if not report.shown or any(it.casefold() in f"{label}: {part.title}".casefold() for it in report.shown):
+            if begun is not None:
+                part = replace(part, setting=begun.setting, heading=begun.heading, answers=begun.answers)
+            begun, found = None, True
+            yield part
+    if report.shown and not found:
+        titles = dict.fromkeys(part.title for part in _tables(report))
+        raise InputError(f"--table {', '.join(report.shown)}: no table is called so; choose from {'; '.join(titles)}")
+
+
+def _tables(report: Report) -> Iterator[Part]:
     """Yield the tables: first those of sweeps, then setting by setting, policies in the order of their AUC."""
     yield from _sweeps(report)
     for _, rows in groupby(report.estimates, key=lambda row: row.setting.folder):

@@ -92,6 +92,7 @@ class Report:
     baseline: str | None  # the label of a policy, or a value of the key that is compared; or None
     measures: Sequence[Measure] = MEASURES  # all that a run of it may have, in the order in which they are shown
     notes: Sequence[str] = ()  # what must be known besides the numbers, a sentence each
+    shown: Sequence[str] = ()  # of the tables, those in whose titles one of these stands; all if there is none
     by: str = "policy"  # what is compared; a key takes the place of the policy in all that is here
     # of sweeps, the market's measures at each further point against the first one, policies together
     points: Sequence[Difference] = ()
@@ -243,7 +244,7 @@ def make_report(
     effects = [list(main_effects(of_policy, judged)) for of_policy in sweeps.values()]
     means = [row for group in groups.values() for row in estimates(group, measures)]
     compared = _corrected(tables.values()), _corrected(points), _corrected(effects)
-    return Report(runs, means, compared[0], baseline, measures, notes, by or "policy", *compared[1:])
+    return Report(runs, means, compared[0], baseline, measures, notes, (), by or "policy", *compared[1:])
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:

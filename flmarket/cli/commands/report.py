@@ -30,6 +30,14 @@ def report(
         ),
     ] = None,
     figures: Figures = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Only tables in whose titles this stands: 'whole market'. Repeatable."),
+    ] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Only figures in whose names this stands: accuracy. Repeatable."),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -95,12 +103,13 @@ def report(
     without = unfinished(runs)
     measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(found))
     made = make_report(found, baseline, measures, notes, by, without)
+    made = replace(made, shown=table or ())
     found = list(made.runs)
     if figures is not None:
         from flmarket.analysis.figures.drawing import save
         from flmarket.analysis.figures.report_figures import figures as figures_of
 
-        written = save(figures_of(found, made.baseline), figures)
+        written = save(figures_of(found, made.baseline, figure or ()), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     not_complete = incomplete(without)
@@ -110,7 +119,9 @@ def report(
     elif style == "html":
         from flmarket.analysis.figures.report_figures import svgs
 
-        page = html_page(whole, svgs(found, made.baseline), _made_by(found), _decisive(found, plugin or []))
+        page = html_page(
+            whole, svgs(found, made.baseline, figure or ()), _made_by(found), _decisive(found, plugin or [])
+        )
         result(page, end="")
     elif style == "csv":
         result(csv_text(made), end="")

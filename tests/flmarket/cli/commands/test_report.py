@@ -238,3 +238,25 @@ def test_python_warns_of_runs_that_are_not_complete_and_says_why(batch: Path, tm
         found = flmarket_read(tmp_path / "runs")
     assert found.failed == {first.parent: "interrupted, or still being played"}
     assert "; 1 not complete>" in repr(found)
+
+
+@pytest.mark.parametrize(("style", "count"), [("md", 1), ("tex", 2)])  # in LaTeX, more measures are one of their own
+def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", "runs", "--format", style, "--table", "service alpha", cwd=batch)
+    assert done.stdout.count("**Service alpha**" if style == "md" else r"\begin{table}") == count
+    assert "Whole market" not in done.stdout
+    assert "small" in done.stdout  # what it is of
+    unknown = flmarket("report", "runs", "--table", "beta", cwd=batch)
+    assert unknown.returncode == 2
+    assert "--table beta: no table is called so; choose from Whole market; Service alpha" in unknown.stderr
+
+
+def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", "runs", "--figures", str(tmp_path), "--figure", "cost", cwd=batch)
+    assert done.returncode == 0, done.stderr
+    assert [path.stem.rpartition("-")[2] for path in tmp_path.iterdir()] == ["cost"] * 3
+    unknown = flmarket("report", "runs", "--figures", str(tmp_path), "--figure", "pie", cwd=batch)
+    assert (unknown.returncode, "--figure pie: no figure is called so; choose from small-" in unknown.stderr) == (
+        2,
+        True,
+    )
