@@ -6,7 +6,7 @@ scenario that names it is checked. It must always return the same.
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,7 +27,6 @@ MOST_LABELS = 256  # labels are stored in one byte
 
 NAMES = (("train_images", "train_labels", "test_images", "test_labels"), ("x_train", "y_train", "x_test", "y_test"))
 """The names of the arrays; those of MedMNIST, and those of Keras."""
-_UNUSED = ("val_images", "x_val")
 
 
 class Found(NamedTuple):
@@ -44,8 +43,12 @@ class Found(NamedTuple):
         names = next((names for names in NAMES if names[0] in given), NAMES[0])
         if missing := [name for name in names if name not in given]:
             raise DatasetError(f"has no {' and no '.join(missing)}")
-        unused = {name: len(given[name]) for name in _UNUSED if name in given}
-        return cls([given[name] for name in names], channels_of(given), unused=unused)
+        return cls([given[name] for name in names], channels_of(given), unused=unused_of(given, names))
+
+
+def unused_of(given: Mapping[str, Any], names: Collection[str]) -> dict[str, int]:
+    """Return how many images there are in arrays of other names, such as those for validation."""
+    return {name: len(it) for name, it in given.items() if name not in names and np.ndim(it) > 2}
 
 
 def channels_of(given: Mapping[str, Any]) -> str | None:

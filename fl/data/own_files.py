@@ -20,7 +20,7 @@ import numpy as np
 from fl.arrays import AnyArray
 from fl.data import image_folder
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Source
-from fl.data.own_dataset import KEPT, NAMES, Found, channels_of, dataset_of
+from fl.data.own_dataset import KEPT, NAMES, Found, channels_of, dataset_of, unused_of
 from flmarket.core.errors import InputError
 from flmarket.core.files import version
 from flmarket.core.home import expanded
@@ -116,12 +116,12 @@ def _npz(path: Path) -> Found:
     with np.load(path, allow_pickle=False) as archive:
         if sum(member.file_size for member in archive.zip.infolist()) > image_folder.MOST_BYTES:
             raise ValueError("its arrays take more than 8 GiB")
-        if any(names[0] in archive for names in NAMES):
-            return Found.named({name: _array(archive, name) for name in archive})
-        channels = channels_of({name: _array(archive, name) for name in archive if name == "channels"})
-        if missing := [name for name in _ARRAYS if name not in archive]:
-            raise ValueError(f"it has no {' and no '.join(missing)}")
-        pixels, labels, split = (_array(archive, name) for name in _ARRAYS)
+        given = {name: _array(archive, name) for name in archive}
+    if any(names[0] in given for names in NAMES):
+        return Found.named(given)
+    if missing := [name for name in _ARRAYS if name not in given]:
+        raise ValueError(f"it has no {' and no '.join(missing)}")
+    pixels, labels, split = (given[name] for name in _ARRAYS)
     for name, array in (("labels", labels), ("split", split)):
         if array.shape != pixels.shape[:1]:
             shape = f"the shape {list(pixels.shape[:1])}, one for each image"
@@ -134,7 +134,7 @@ def _npz(path: Path) -> Found:
         if part not in split:
             raise ValueError(f"no image is in the split {part!r}")
     arrays = pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
-    return Found(arrays, channels)
+    return Found(arrays, channels_of(given), unused=unused_of(given, _ARRAYS))
 
 
 def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:

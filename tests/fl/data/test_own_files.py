@@ -312,6 +312,10 @@ def test_an_npz_with_the_names_of_others_loads(names: tuple[str, ...], validatio
     )
 
 
+def test_images_in_arrays_of_other_names_are_counted(tmp_path: Path) -> None:
+    assert load(npz(tmp_path, extra=IMAGES[:5], note="drawn")).unused == {"extra": 5}
+
+
 def test_an_npz_says_where_channels_stand(tmp_path: Path) -> None:
     images = np.arange(8 * 27, dtype=np.uint8).reshape(8, 3, 3, 3)
     with pytest.raises(DatasetError, match="which leaves open whether channels come first"):
