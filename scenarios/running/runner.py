@@ -271,10 +271,9 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
         "device": run.scenario.training.device,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {
-            name: {"official": data.official, "sha256": dict(data.digests), "images": data.images}
-            | ({"unused": dict(data.unused)} if data.unused else {})
-            for name, data in _recorded(run, shelf)
+            name: {"official": data.official, "sha256": dict(data.digests)} for name, data in _recorded(run, shelf)
         },
+        "images": {name: {**data.images, "unused": dict(data.unused)} for name, data in _recorded(run, shelf)},
         "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),

@@ -81,7 +81,7 @@ def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path],
     assert meta["kernel"] == {"alpha": Engine(Shelf().get("lamps"), Regime(model=model)).kernel}
     assert not meta["data"]["lamps"]["official"]
     assert meta["data"]["lamps"]["sha256"] == dict(Shelf().get("lamps").digests)
-    assert meta["data"]["lamps"]["images"] == Shelf().get("lamps").images
+    assert meta["images"]["lamps"] == Shelf().get("lamps").images | {"unused": {}}
     assert f"data set lamps: {Shelf().get('lamps').sizes}" in (run.directory.path / "run.log").read_text()
     play(tmp_path / "b", f"training.model={model}", workers=2)
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
