@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from des.money import Micro, MicroArray
+from des.observation import Observation
 from fl.arrays import BoolArray, FloatArray, IntArray
+from learning.client_selection.selection import ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,17 @@ class _Stage:
     item: int  # its index
     origin: IntArray  # [kept] the set of the stage before that each set continues
     taken: BoolArray  # [kept] whether the set holds the item
+
+
+def best_set(
+    seen: Observation,
+    prices: MicroArray,  # [C], as for ``knapsack``
+    values: FloatArray,  # [C]
+    budget: Micro,  # micro-units
+) -> IntArray:
+    """Return the clients of the most valuable set, in a random order; draws, not numbers, choose among equal sets."""
+    order = ranked(seen)
+    return order[knapsack(prices[order], values[order], budget)]
 
 
 def knapsack(

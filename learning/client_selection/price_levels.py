@@ -9,6 +9,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.elementary import exp
 from fl.arithmetic.ordered_sums import mean, standardised
 from fl.arrays import BoolArray, FloatArray, IntArray
+from learning.client_selection.selection import ranked
 
 MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])  # what is added to the bid, in bids; ascending
 
@@ -62,9 +63,9 @@ def best_levels(
     return level, left[np.arange(len(left)), level]
 
 
-def by_return(cost: FloatArray, left: FloatArray) -> IntArray:
+def by_return(seen: Observation, cost: FloatArray, left: FloatArray) -> IntArray:
     """Return clients [C] in the order of what they leave for each unit of what they cost, the most first."""
-    return np.argsort(-left / np.maximum(cost, 1 / MICRO), kind="stable")
+    return ranked(seen, -left / np.maximum(cost, 1 / MICRO))
 
 
 def moved(

@@ -80,7 +80,7 @@ class ContextualKnapsack(Policy):
     def act(self, observation: Observation) -> Offer:
         prices, index, cost, most = self._plan(observation)
         fits = np.isfinite(index) if observation.total_left is None else index > 0
-        return fill_budget(by_return(cost, index), prices, most, available=fits)
+        return fill_budget(by_return(observation, cost, index), prices, most, available=fits)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         _, index, cost, most = self._plan(observation)

@@ -96,7 +96,7 @@ class Mirror(Policy):
         """Offer the clients that are worth the most beyond their price at the present price of money."""
         prices, left, most = self._plan(observation)
         fits = np.isfinite(left) if observation.total_left is None else left > 0
-        return fill_budget(by_return(prices, left), prices, most, available=fits)
+        return fill_budget(by_return(observation, prices, left), prices, most, available=fits)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Move the price of money along the deviation from the budget, and count wins and losses by markup."""

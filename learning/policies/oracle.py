@@ -7,7 +7,7 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
-from learning.client_selection.knapsack import knapsack
+from learning.client_selection.knapsack import best_set
 from learning.policy import Policy
 
 __all__ = ["BestResponse"]
@@ -41,7 +41,7 @@ class BestResponse(Policy):
         assert hidden.rival_offers is not None  # noqa: S101 - learning.episode.decide adds them
         prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
         values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
-        chosen = knapsack(prices, values, to_micro(observation.budget))
+        chosen = best_set(observation, prices, values, to_micro(observation.budget))
         chosen = chosen[np.argsort(-values[chosen], kind="stable")]
         return Offer(chosen, prices[chosen] / MICRO)
 

@@ -13,7 +13,7 @@ from fl.arrays import AnyArray, FloatArray
 from flmarket.core.options import in_range
 from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
-from learning.client_selection.knapsack import knapsack
+from learning.client_selection.knapsack import best_set
 from learning.client_selection.price_levels import affordable, best_levels, level_prices, level_rows, offer_rows
 from learning.policy import Policy, PolicyContext
 
@@ -77,7 +77,7 @@ class Resolving(Policy):
         worth = self._gains.values(observation)[:, None] * chances * affordable(observation, prices, most)
         level, _ = best_levels(worth, prices, price_of_money(worth, prices, most))
         at = np.arange(len(level)), level
-        chosen = knapsack(prices[at], worth[at], most)
+        chosen = best_set(observation, prices[at], worth[at], most)
         chosen = chosen[np.argsort(-worth[at][chosen], kind="stable")]
         return Offer(chosen, prices[at][chosen] / MICRO)
 

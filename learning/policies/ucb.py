@@ -10,7 +10,7 @@ from fl.arithmetic.ordered_sums import column_sums, inverse, product, standardis
 from fl.arrays import FloatArray
 from flmarket.core.options import in_range
 from learning.client_selection.client_values import log_error
-from learning.client_selection.knapsack import knapsack
+from learning.client_selection.knapsack import best_set
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["BudgetedUCB"]
@@ -63,7 +63,7 @@ class BudgetedUCB(Policy):
         bounds = self._bounds(features(observation))
         bids = observation.own_bids
         worth = np.maximum(bounds, LEAST_WORTH) * observation.available
-        chosen = knapsack(to_micro(bids), worth, to_micro(observation.budget))
+        chosen = best_set(observation, to_micro(bids), worth, to_micro(observation.budget))
         return Offer(chosen, bids[chosen])
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:

@@ -214,3 +214,17 @@ def test_what_a_client_asks_moves_nobodys_value_of_any_client(
     both = {*before} & {*after} - {raised}
     assert [client for client in before if client in both] == [client for client in after if client in both]
     assert beyond == further
+
+
+# stackelberg names one price for all that are alike, or none; mahdrl-single was trained to take them by number.
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"stackelberg", "mahdrl-single"}))
+def test_clients_that_are_alike_are_all_chosen_at_some_time_whatever_their_numbers(make_market, policy: str) -> None:
+    """Ten clients of one kind, of whom the budget pays five or less: of 60 rounds each is offered something in some."""
+    market = make_market(["alpha"], count=10, cores=1, rounds=60, data_sizes=(200,), emds=(0.4,))
+    seated = seat(market, {"alpha": policy})
+    offered: set[int] = set()
+    while not market.finished:
+        report = play_round(market, seated)
+        assert len(report.offers) < 10
+        offered.update(offer.client for offer in report.offers)
+    assert offered == set(range(10))
