@@ -122,5 +122,9 @@ def best_set(
 
 def _offers_by(offers: pd.DataFrame, *without: str | None) -> list[list[tuple[int, Micro]]]:
     """Return the clients and the payments that services offered in a round, but for some services."""
-    rivals = offers[~offers["service"].isin([name for name in without if name])].groupby("service", sort=False)
-    return [list(zip(own["client"].tolist(), own["payment"].tolist(), strict=True)) for _, own in rivals]
+    found: dict[str, list[tuple[int, Micro]]] = {}
+    columns = (offers[name].tolist() for name in ("service", "client", "payment"))
+    for service, client, payment in zip(*columns, strict=True):
+        if service not in without:
+            found.setdefault(service, []).append((client, payment))
+    return list(found.values())
