@@ -28,7 +28,7 @@ _Record = TypeVar("_Record", OfferReport, MarketEvent)
 
 
 FIGURES = (
-    "accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused", "mean_payment",
+    "accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused", "mean_payment", "budget",
 )  # fmt: skip
 """Columns of rounds.csv that are looked at for many rounds at once."""
 

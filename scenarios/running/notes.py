@@ -8,7 +8,7 @@ from fl.data.registry import info
 from fl.training import fused
 from fl.training.models import BUILTIN as BUILTIN_MODELS
 from flmarket.core.counting import counted
-from scenarios.build import Shelf, backend_of, images_of
+from scenarios.build import Shelf, backend_of, datasets_of, images_of
 from scenarios.file.partition import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
@@ -23,10 +23,17 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
     for backend in dict.fromkeys(map(backend_of, scenarios)):
         if backend.remark:
             found.append(backend.remark)
-    if any(scenario.dqi == "published" for scenario in scenarios):
+    published = [scenario for scenario in scenarios if scenario.dqi == "published"]
+    if published:
         found.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
+    for name in sorted({name for scenario in published for name in datasets_of(scenario)}):
+        if info(name).source in _OWN:
+            found.append(
+                f"data set {name!r} has the DQI of parameters that were measured on EMNIST; `flmarket calibrate dqi "
+                'SCENARIO` measures its own, for dqi = "fitted"'
+            )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)} - DRAWN.keys()):
         dataset = shelf.get(name)
         if (what := _OWN.get(dataset.info.source)) is not None:

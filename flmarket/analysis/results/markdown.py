@@ -24,7 +24,7 @@ from scenarios.file.differences import values_text
 
 Table = list[list[str]]  # rows of cells; the first row is the header
 
-DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "welfare", "price of anarchy")
+DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "DQI served", "DQI bound ratio")
 """The measures that tables show first."""
 
 COLUMNS = (

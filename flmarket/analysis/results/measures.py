@@ -162,7 +162,10 @@ MEASURES = (
     _summed("served", "offers that were served", 0, _total("served"), digits=1),
     _summed("refused", "offers that were outbid or dropped", -1, _total("refused"), digits=1),
     _summed(
-        "wasted", "money offered and not spent: in refused offers, and what winners offered above their price", -1,
+        "wasted",
+        "money offered and not spent, of a round's budget: in refused offers, and what winners offered above "
+        "their price",
+        -1,
         lambda run: run.wasted.sum(axis=0),
     ),
     of_market(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come
     import pandas as pd
 
 HELD = ("accuracy", "test_accuracy", "reward")  # columns that a service keeps at their height after it has left
-_MONEY = ("offered", "spent")
+_MONEY = ("budget", "offered", "spent")
 _COUNTS = ("wanted", "served", "refused")
 _INTERESTS = ("cost", "data_size", "reported_size", "emd", "reported_emd")
 
@@ -121,8 +121,11 @@ class RunResult:
 
     @property
     def wasted(self) -> FloatArray:
-        """[N, M] money offered and not spent: in refused offers, and what winners offered above their price."""
-        wasted: FloatArray = self["offered"] - self["spent"]
+        """[N, M] money offered and not spent: in refused offers, and what winners offered above their price.
+
+        Where a mechanism keeps budgets, offers are values, and money only as far as the budget goes.
+        """
+        wasted: FloatArray = np.minimum(self["offered"], self["budget"]) - self["spent"]
         return wasted
 
     @cached_property

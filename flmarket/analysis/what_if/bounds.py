@@ -22,8 +22,8 @@ from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_m
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import best_set
+from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, worth
-from flmarket.analysis.what_if.welfare import Bound, joint_bound
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from scenarios.file.interventions import mechanisms_over_time
@@ -31,7 +31,7 @@ from scenarios.file.interventions import mechanisms_over_time
 
 @dataclass(frozen=True, slots=True)
 class RunBounds:
-    """A run's welfare and its bounds. Arrays have the axes [round, service], over the rounds that were played."""
+    """The DQI that served in a run, and its bounds. Arrays are [round, service], over the rounds that were played."""
 
     bound: FloatArray  # [N] the most that all services could have had together
     exact: BoolArray  # [N] whether that is reached by an allocation, or is the bound of the relaxation
@@ -41,7 +41,7 @@ class RunBounds:
     why_not: str = ""  # why the best sets are not worked out; empty if they are
 
     @property
-    def anarchy(self) -> float:
+    def ratio(self) -> float:
         """The bound over what was realised, both summed over the rounds; infinite where no client served."""
         bound, realised = fsum(self.bound.tolist()), fsum(self.realised.ravel().tolist())
         if not bound:
@@ -136,16 +136,16 @@ class Bounds:
         return (
             *MEASURES,
             Measure(
-                "welfare",
+                "DQI served",
                 "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
-                "zero counts as zero, and DQI is not accuracy", 1,
+                "zero counts as zero; it is neither accuracy nor welfare, as it leaves out what clients' work costs", 1,
                 lambda run: of(run).realised.mean(axis=0),
                 lambda run: float(of(run).realised.sum(axis=1).mean()), digits=4,
             ),
             of_market(
-                "welfare bound",
-                "the most that welfare could have been under K and the budgets, every served client being paid its "
-                "bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
+                "DQI bound",
+                "the most that the DQI served could have been under K and the budgets, every served client being paid "
+                "its bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
             ),
             of_market(
                 "bound exact",
@@ -153,8 +153,8 @@ class Bounds:
                 "never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
             ),
             of_market(
-                "price of anarchy", "welfare bound / welfare, at least 1; undefined for runs in which no client served",
-                -1, lambda run: of(run).anarchy, digits=4, applies=lambda run: bool(np.isfinite(of(run).anarchy)),
+                "DQI bound ratio", "DQI bound / DQI served, at least 1; undefined for runs in which no client served",
+                -1, lambda run: of(run).ratio, digits=4, applies=lambda run: bool(np.isfinite(of(run).ratio)),
             ),
             averaged(
                 "hindsight share",

@@ -7,7 +7,7 @@ from typing import Any
 from des.mechanisms.mechanism import create
 from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side
-from flmarket.benchmark.certify.sampling import Dice, Shape, sample
+from flmarket.benchmark.certify.sampling import IMAGES, Dice, Shape, sample
 from flmarket.benchmark.certify.search import Gain, attack
 from flmarket.core.counting import counted
 from flmarket.core.tracking import tracked
@@ -23,6 +23,14 @@ class Plan:
     markets: int = 50  # how many are sampled
     tries: int = 200  # misreports that are played for each party of a market, at most
     seed: int = 0  # of all draws
+    rounds: int = 1  # how many each market has, over which the mechanism remembers
+
+    @property
+    def scope(self) -> str:
+        """What of a market is attacked."""
+        if self.rounds == 1:
+            return "in one round"
+        return f"over {self.rounds} rounds, with a misreport for odd rounds and one for even ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class Certificate:
         return (
             f"{name}: {counted(plan.markets, 'market')} with {services}, {clients}, {cores} and {budgets}; "
             f"seed {plan.seed}, at most {plan.tries:,} misreports for each party"
+            + f", {plan.scope}"
+            * (plan.rounds > 1)
         )
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
@@ -60,7 +70,8 @@ class Certificate:
         for side in SIDES:
             parties, gaining = counted(len(self.attacked[side]), side[:-1]), self.gaining(side)
             if not gaining:
-                yield f"truthfulness of {side}", "no gain found", f"{parties} attacked"
+                found = f"{parties} attacked {self.plan.scope}; all data sets have {IMAGES:,} images"
+                yield f"truthfulness of {side}", "no gain found", found
                 continue
             best = gaining[0]
             share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
@@ -75,7 +86,7 @@ def certify(plan: Plan) -> Certificate:
     clearings = 0
     for number in tracked(range(plan.markets), "markets attacked"):
         market = sample(plan.shape, plan.seed, number)
-        bench = Bench(create(plan.mechanism, plan.options), market)
+        bench = Bench(create(plan.mechanism, plan.options), market, plan.rounds)
         for side, count in zip(SIDES, market.values.shape, strict=True):
             for party in range(count):
                 dice = Dice(plan.seed, side, number, party)

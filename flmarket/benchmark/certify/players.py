@@ -5,6 +5,7 @@ least what they ask, the best value per ask first, and offers the value, or the 
 its budget goes. Offers are taken, steps made and rounds cleared by the market's own code.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -32,7 +33,9 @@ from learning.policies.worth import name_best
 Side = Literal["services", "clients"]
 SIDES: tuple[Side, ...] = ("services", "clients")
 
-Report = tuple[Micro, ...]  # [C] the values that a service reports, or [M] the bids of a client
+# [C] the values that a service reports, or [M] the bids of a client; over several rounds those of odd ones, then those
+# of even ones
+Report = tuple[Micro, ...]
 
 LABELS = 10
 
@@ -57,10 +60,15 @@ class Played:
 
 
 class Bench:
-    """Plays one sampled market under a mechanism, with any reports."""
+    """Plays one sampled market under a mechanism, with any reports.
 
-    def __init__(self, mechanism: Mechanism, market: SampledMarket) -> None:
+    Over several rounds, the market is the same in each, and the mechanism remembers.
+    """
+
+    def __init__(self, mechanism: Mechanism, market: SampledMarket, rounds: int = 1) -> None:
         self.market = market
+        self.parts = min(rounds, 2)  # how many reports a party makes: one for odd rounds, one for even ones
+        self._rounds = rounds
         self.posted = False  # whether the mechanism asked for prices of its own in the last round that was played
         self.plays = 0  # rounds that were cleared so far; each clearing keeps bids, offers and budgets (``clear``)
         self._mechanism = mechanism
@@ -77,9 +85,16 @@ class Bench:
         self._conditions = Conditions(budgets, market.cores)
 
     def truly(self, side: Side, party: int, report: Report) -> tuple[Played, Micro]:
-        """Play a party's report against the truth of all others; return what came of it, and what the party has."""
-        played = self.play(*self.reports(side, party, report))
-        return played, played.gain(side, party, self.market)
+        """Play a party's report against the truth of all others; return the last round, and what the party has of all.
+
+        The mechanism begins fresh, and remembers from round to round.
+        """
+        self._platform.mechanism, has, length = deepcopy(self._mechanism), 0, len(report) // self.parts
+        for at in range(self._rounds):
+            start = at % self.parts * length
+            played = self.play(*self.reports(side, party, report[start : start + length]), at + 1)
+            has += played.gain(side, party, self.market)
+        return played, has
 
     def reports(self, side: Side, party: int, report: Report) -> tuple[MicroArray, MicroArray]:
         """Return the values and the bids that are reported if all parties but one tell the truth."""
@@ -91,18 +106,19 @@ class Bench:
         self,
         values: MicroArray | None = None,  # [M, C] what services report; the truth if not given
         bids: MicroArray | None = None,  # [M, C] what clients report; their costs if not given
+        round_: int = 1,
     ) -> Played:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         world = replace(self._world, bid=read_only(bids))
-        asks = self._platform.ask(world, 1)
+        asks = self._platform.ask(world, round_)
         self.posted = asks.least is not world.bid
         names = [spec.name for spec in self._specs]
         ledger = Ledger(names, bids.shape[1])
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
-        active, journal = tuple(range(len(names))), Journal(Clock(), 1)
-        current = Round(1, 0, self._specs, active, self._conditions, world, asks, journal, asked=active)
+        active, journal = tuple(range(len(names))), Journal(Clock(), round_)
+        current = Round(round_, 0, self._specs, active, self._conditions, world, asks, journal, asked=active)
         bidding = Bidding(self._platform, ledger)
         while current.asked:
             left = bidding.left(current)
@@ -123,7 +139,9 @@ class Bench:
 
     def _cleared(self, current: Round) -> Played:
         book = self._platform.book(current)
-        clearing = clear(self._mechanism, book, 1)
+        clearing = clear(self._platform.mechanism, book, current.number)
+        if self._rounds > 1:
+            self._platform.mechanism.close(book, clearing)
         self.plays += 1
         shape = self.market.values.shape
         offered = np.full(shape, -1)

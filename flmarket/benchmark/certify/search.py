@@ -71,9 +71,11 @@ class _Search:
         self._bench, self._side, self._party, self._left = bench, side, party, tries + 1
         market = bench.market
         # its true amounts
-        self.truth: Report = tuple(of(party, side, market.values if side == "services" else market.costs).tolist())
+        self._once: Report = tuple(of(party, side, market.values if side == "services" else market.costs).tolist())
+        self.truth = self._once * bench.parts
         self.known: dict[Report, Micro] = {}  # what the party truly has of the round with each report that was tried
-        self._turning = [list(dict.fromkeys(map(self._rounded, amounts))) for amounts in self._turning_points()]
+        turning = [list(dict.fromkeys(map(self._rounded, amounts))) for amounts in self._turning_points()]
+        self._turning = turning * bench.parts
 
     def worth(self, report: Report) -> Micro:
         """Return what the party truly has of the round with a report."""
@@ -139,7 +141,7 @@ class _Search:
     def _turning_points(self) -> Iterator[list[Micro]]:
         """Yield for each amount those at which the outcome may turn, and those that leave the trade alone."""
         market, truthful = self._bench.market, self._bench.play()
-        for place in range(len(self.truth)):
+        for place in range(len(self._once)):
             if self._side == "services":
                 rivals = [amount for amount in truthful.offered[:, place].tolist() if amount >= 0]
                 cost = int(market.costs[self._party, place])

@@ -49,7 +49,7 @@ def write_witness(plan: Plan, gain: Gain, folder: Path, plugins: Sequence[Path] 
     try:
         scenario = witness(plan, gain, plugins)
     except NoScenarioError as error:
-        return f"{words(gain)} (not written as a scenario: {error})"
+        return f"{words(gain, plan.rounds)} (not written as a scenario: {error})"
     with asked_for(path) as file:
         file.write(scenario)
     return f"{path}: {words(gain)}\n  {_command(str(path), gain, plugins)}"
@@ -60,10 +60,12 @@ def _command(file: str, gain: Gain, plugins: Sequence[Path]) -> str:
     return shlex.join(["flmarket", "run", file, "--seed", str(gain.market.seed), *loaded])
 
 
-def words(gain: Gain) -> str:
+def words(gain: Gain, rounds: int = 1) -> str:
     """Return who misreports what, and what it has of it."""
+    when = (" in odd rounds", " in even rounds") if rounds > 1 else ("",)
+    length = len(gain.truth) // len(when)
     lies = [
-        (place, _short(true), _short(lie))
+        (place % length, _short(true), _short(lie) + when[place // length])
         for place, (true, lie) in enumerate(zip(gain.truth, gain.report, strict=True))
         if true != lie
     ]
@@ -73,11 +75,14 @@ def words(gain: Gain) -> str:
     else:
         misreports = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
         who = f"client {gain.party} asks {misreports}"
-    return f"{who}: it has {text(gain.misreporting)} of the round instead of {text(gain.truthful)}"
+    span = "the round" if rounds == 1 else f"{rounds} rounds"
+    return f"{who}: it has {text(gain.misreporting)} of {span} instead of {text(gain.truthful)}"
 
 
 def witness(plan: Plan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
+    if plan.rounds > 1:
+        raise NoScenarioError("it takes more than one round")
     market = gain.market
     bench = Bench(create(plan.mechanism, plan.options), market)
     reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)

@@ -24,6 +24,9 @@ def certify(
     cores: Annotated[int | None, typer.Option(min=1, max=6, help="Cores of each client; 1 or 2 if not given.")] = None,
     no_budgets: Annotated[bool, typer.Option("--no-budgets", help="Give services budgets that never bind.")] = False,
     markets: Annotated[int, typer.Option(min=1, max=1_000_000, help="Markets to sample.")] = 50,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=1000, help="Rounds of each market, for a mechanism that remembers.")
+    ] = 1,
     tries: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Misreports to try for each service and each client, at most.")
     ] = 200,
@@ -51,7 +54,7 @@ def certify(
 
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
-    plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed)
+    plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
     create(mechanism, plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
     certificate = certify(plan)

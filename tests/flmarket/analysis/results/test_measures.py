@@ -1,7 +1,10 @@
 """What a run is judged by: each measure's direction, and values that are worked out by hand."""
 
+from pathlib import Path
+
 import pytest
 
+import flmarket
 from flmarket.analysis.results.measures import MEASURES, gini, hhi, jain
 
 
@@ -33,3 +36,12 @@ def test_a_value_that_rounds_to_nothing_has_no_sign() -> None:
     assert MEASURES[0].text(-1e-9) == "0.00"
     assert MEASURES[0].text(-1e-9, "+") == "+0.00"
     assert MEASURES[0].text(-0.006, "+") == "-0.01"
+
+
+def test_what_services_say_that_clients_are_worth_is_no_money_beyond_the_budget(tmp_path: Path) -> None:
+    changes = {"sweep": {}, "market.mechanism": "score-auction"}
+    [run] = flmarket.run(flmarket.load("mechanisms", changes), seeds=1, rounds=5, out=tmp_path).runs
+    budgets = [service.budget for service in run.setting.scenario.services]
+    assert (run["offered"] > budgets).any()
+    assert (run.wasted >= 0).all()
+    assert (run["spent"] + run.wasted <= budgets).all()

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import flmarket.analysis.what_if.welfare as welfare
 from des.money import MICRO
 from flmarket.analysis.results.markdown import csv_text, markdown
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if import joint_bound as joint
 from flmarket.analysis.what_if.bounds import Bounds, RunBounds, run_bounds
+from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
 from flmarket.analysis.what_if.possible import possible
-from flmarket.analysis.what_if.welfare import Bound, joint_bound
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import builtin_names, load, parse
@@ -81,7 +81,7 @@ def test_the_bound_is_the_best_of_all_allocations(market: tuple[np.ndarray, np.n
 def test_the_relaxation_is_never_below_the_optimum(market: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
     exact = joint_bound(*market)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(welfare, "LARGEST", 0)
+        patch.setattr(joint, "LARGEST", 0)
         relaxed = joint_bound(*market)
     assert relaxed.value >= exact.value * (1 - 1e-9)
     assert relaxed.exact == (exact.value == 0)
@@ -92,7 +92,7 @@ def test_a_bound_that_is_not_proven_is_that_of_the_relaxation(monkeypatch: pytes
     bids = rng.integers(500_000, 3_000_000, (3, 30))
     market = rng.random((3, 30)), bids, np.full(3, 9_500_000), 1
     exact = joint_bound(*market)
-    monkeypatch.setattr(welfare, "NODES", 0)
+    monkeypatch.setattr(joint, "NODES", 0)
     relaxed = joint_bound(*market)
     assert exact.exact
     assert not relaxed.exact
@@ -111,7 +111,7 @@ def test_nobody_gets_more_than_the_bound(name: str, tmp_path: Path) -> None:
         found = run_bounds(logs)
         assert found.realised.sum() > 0
         assert (found.realised.sum(axis=1) <= found.bound * (1 + 1e-9)).all()
-        assert found.anarchy >= 1 - 1e-9
+        assert found.ratio >= 1 - 1e-9
 
 
 def test_a_run_is_bounded_by_its_budgets_cores_and_who_is_there(tmp_path: Path) -> None:
@@ -164,16 +164,16 @@ def test_the_measures_of_a_run_follow_from_its_rounds() -> None:
         np.array([3.0, 1.0]), np.array([True, False]), np.array([[1.0, 0.5], [0.5, 0.0]]),
         np.array([[2.0, 1.0], [1.0, 0.0]]), np.array([[True, True], [True, False]]),
     )  # fmt: skip
-    assert found.anarchy == 2.0
+    assert found.ratio == 2.0
     assert found.share.tolist() == [50.0, 50.0]
     assert found.regret.tolist() == [[1.0, 0.5], [0.5, 0.0]]
     assert found.mean_regret.tolist() == [0.75, 0.5], "the second service left after the first round"
     there = np.ones((1, 1), dtype=np.bool_)
     nothing = RunBounds(np.zeros(1), np.array([True]), np.zeros((1, 1)), np.zeros((1, 1)), there)
-    assert nothing.anarchy == 1.0
+    assert nothing.ratio == 1.0
     assert nothing.share.tolist() == [100.0]
     nobody = RunBounds(np.ones(1), np.array([True]), np.zeros((1, 1)), np.ones((1, 1)), there)
-    assert nobody.anarchy == float("inf")
+    assert nobody.ratio == float("inf")
 
 
 def test_a_report_shows_the_bounds(tmp_path: Path) -> None:
@@ -182,18 +182,18 @@ def test_a_report_shows_the_bounds(tmp_path: Path) -> None:
     bounds = Bounds.read(runs)
     report = make_report(runs, measures=bounds.measures, notes=bounds.left_out(runs))
     values = {(row.service, row.measure.name): row.interval.estimate for row in report.estimates}
-    assert values["market", "price of anarchy"] == pytest.approx(found.bound.sum() / found.realised.sum())
-    assert values["market", "welfare bound"] == pytest.approx(found.bound.mean())
+    assert values["market", "DQI bound ratio"] == pytest.approx(found.bound.sum() / found.realised.sum())
+    assert values["market", "DQI bound"] == pytest.approx(found.bound.mean())
     assert values["market", "bound exact"] == 100
-    assert values["alpha", "welfare"] == pytest.approx(found.realised[:, 0].mean())
+    assert values["alpha", "DQI served"] == pytest.approx(found.realised[:, 0].mean())
     assert values["alpha", "hindsight share"] == pytest.approx(found.share[0])
     assert values["alpha", "regret"] == pytest.approx(found.mean_regret[0])
     assert values["market", "regret"] == pytest.approx(found.mean_regret.mean())
-    assert "| spent | welfare | price of anarchy |" in markdown(report)
+    assert "| spent | DQI served | DQI bound ratio |" in markdown(report)
     assert "| hindsight share |" in markdown(report)
-    assert "- *price of anarchy*: welfare bound / welfare, at least 1;" in markdown(report)
-    assert "price of anarchy" in csv_text(report)
-    assert "price of anarchy" not in markdown(make_report(runs))
+    assert "- *DQI bound ratio*: DQI bound / DQI served, at least 1;" in markdown(report)
+    assert "DQI bound ratio" in csv_text(report)
+    assert "DQI bound ratio" not in markdown(make_report(runs))
 
 
 def test_under_another_mechanism_hindsight_is_left_out_by_name(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_under_another_mechanism_hindsight_is_left_out_by_name(tmp_path: Path) -
     bounds = Bounds.read(runs)
     report = make_report(runs, measures=bounds.measures, notes=bounds.left_out(runs))
     assert not any(row.measure.name == "hindsight share" for row in report.estimates)
-    assert any(row.measure.name == "price of anarchy" for row in report.estimates)
+    assert any(row.measure.name == "DQI bound ratio" for row in report.estimates)
     line = (
         "small: no hindsight share and no regret: they are worked out for pay-as-offered only; these runs are cleared "
         "by uniform-price."
@@ -240,7 +240,7 @@ def test_rows_without_hindsight_leave_it_empty(tmp_path: Path) -> None:
     assert Bounds.read(runs).table(runs)[["best", "regret"]].isna().all(axis=None)
 
 
-def test_a_run_in_which_nobody_served_has_no_price_of_anarchy(tmp_path: Path) -> None:
+def test_a_run_in_which_nobody_served_has_no_ratio(tmp_path: Path) -> None:
     """The policies beside it keep theirs: its cell stays empty."""
     for run in plan([parse(SCENARIO)], ["lcfa", "random"], [0], tmp_path, Shelf()):
         execute(run, Shelf())
@@ -249,7 +249,7 @@ def test_a_run_in_which_nobody_served_has_no_price_of_anarchy(tmp_path: Path) ->
     path = next(run.directory.path for run in runs if run.policy == "random")
     of = {**bounds.of, path: replace(bounds.of[path], realised=np.zeros((4, 3)))}
     lines = markdown(make_report(runs, measures=Bounds(of).measures)).splitlines()
-    at = next(it for it in lines if "price of anarchy |" in it).rstrip(" |").split(" | ").index("price of anarchy")
+    at = next(it for it in lines if "DQI bound ratio |" in it).rstrip(" |").split(" | ").index("DQI bound ratio")
     lcfa, random = (
         [*next(line for line in lines if line.startswith(f"| {it} |")).rstrip(" |").split(" | "), ""]
         for it in ("lcfa", "random")

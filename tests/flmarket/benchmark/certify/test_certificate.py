@@ -1,11 +1,16 @@
 """A certificate counts what was attacked and what was found; equal plans give equal certificates."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from des.allocation import allocate
 from des.mechanisms.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
+from des.mechanisms.posted_price import PostedPrice
 from flmarket.benchmark.certify.certificate import Plan, certify
-from flmarket.benchmark.certify.sampling import Shape
+from flmarket.benchmark.certify.sampling import IMAGES, Shape
+from flmarket.benchmark.certify.witness import write_witness
 
 
 def test_equal_plans_find_the_same() -> None:
@@ -42,8 +47,16 @@ def test_what_it_says() -> None:
 def test_where_nothing_is_found_it_says_how_many_were_attacked() -> None:
     plan = Plan("posted-price", {"price_per_sample": 0.0004}, Shape(2, 2, budgets=False), markets=2, tries=10)
     assert list(certify(plan).rows())[3:] == [
-        ("truthfulness of services", "no gain found", "4 services attacked"),
-        ("truthfulness of clients", "no gain found", "4 clients attacked"),
+        (
+            "truthfulness of services",
+            "no gain found",
+            "4 services attacked in one round; all data sets have 5,000 images",
+        ),
+        (
+            "truthfulness of clients",
+            "no gain found",
+            "4 clients attacked in one round; all data sets have 5,000 images",
+        ),
     ]
 
 
@@ -61,3 +74,35 @@ def test_a_mechanism_of_a_users_own_that_breaks_a_rule_is_named_with_it(monkeypa
         ClearingError, match=r"^mechanism Generous\.clear\(\) .*, client \d: the price .* is above the offer"
     ):
         certify(Plan("generous", markets=1))
+
+
+class FollowsBids(PostedPrice):
+    """A posted price that is the mean bid of the round before: in any one round, no report moves it."""
+
+    def ask(self, bids, data_size):
+        self.mean_bid = int(bids.mean())
+        return super().ask(bids, data_size)
+
+    def close(self, book, clearing):
+        self.price = self.mean_bid // IMAGES
+
+
+def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register("follows-bids", FollowsBids)
+    plan = Plan("follows-bids", {"price_per_sample": 0.0004}, Shape(2, 3, budgets=False), markets=3, tries=60)
+    *_, clients = certify(plan).rows()
+    assert clients == (
+        "truthfulness of clients", "no gain found", "9 clients attacked in one round; all data sets have 5,000 images"
+    )  # fmt: skip
+    longer = replace(plan, rounds=10)
+    found = certify(longer)
+    *_, (_, verdict, what) = found.rows()
+    assert verdict == "fails"
+    assert " of 9 clients gain; the largest gain is " in what
+    assert found.title().endswith(", over 10 rounds, with a misreport for odd rounds and one for even ones")
+    line = write_witness(longer, found.gaining("clients")[0], tmp_path)
+    assert " in odd rounds of service-1, whose work costs it " in line
+    assert "it has 17.385000 of 10 rounds instead of 10.480000" in line
+    assert line.endswith("(not written as a scenario: it takes more than one round)")
+    assert found == certify(longer)

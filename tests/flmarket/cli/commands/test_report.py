@@ -78,7 +78,7 @@ def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> No
     done = flmarket("report", "runs", "--bounds", "--format", "csv", cwd=batch)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    found = [float(row["mean"]) for row in rows if row["measure"] == "price of anarchy"]
+    found = [float(row["mean"]) for row in rows if row["measure"] == "DQI bound ratio"]
     assert len(found) == 2
     assert min(found) >= 1
 

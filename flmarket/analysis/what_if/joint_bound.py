@@ -1,8 +1,9 @@
 """The most that the services of a round could have had together: a bound that no policy or mechanism can exceed.
 
-Welfare is the sum over services of the DQI (eq. 6) of their clients. The bound is its maximum over all allocations
-that keep K and in which each service could pay its clients' bids within its budget; a mechanism never pays less. Small
-markets are solved exactly, as a 0/1 program; in others the bound is the linear relaxation's, which is never below.
+What counts is the DQI (eq. 6) of the clients that serve, summed over services. The bound is its maximum over all
+allocations that keep K and in which each service could pay its clients' bids within its budget; a mechanism never pays
+less. Small markets are solved exactly, as a 0/1 program; in others the bound is the linear relaxation's, which is never
+below.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ _SCALE = 1000.0  # the largest worth as the solver sees it: it stops within 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An upper bound of a round's welfare."""
+    """An upper bound of the DQI that serves in a round."""
 
     value: float  # the bound
     exact: bool  # whether it is reached by an allocation, or only that of the relaxation
