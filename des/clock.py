@@ -44,6 +44,7 @@ class Pace:
         kind: Any = np.int64 if fits else object
         self._above = np.array([it.numerator for it in each], dtype=kind)
         self._below = np.array([it.denominator for it in each], dtype=kind)
+        self._whole = all(it.denominator == 1 for it in each)
 
     def training(
         self,
@@ -51,7 +52,10 @@ class Pace:
         speed: IntArray,  # [n] the place of each client's speed among those given
     ) -> IntArray:
         """Return how long each job trains [n]: ``seconds_per_sample * work / speed``, half-even to a microsecond."""
-        below, parts = self._below[speed], work * self._above[speed]
+        parts: IntArray = work * self._above[speed]
+        if self._whole:
+            return parts
+        below = self._below[speed]
         whole: IntArray = parts // below
         twice = 2 * (parts - whole * below)
         whole += (twice > below) | ((twice == below) & (whole % 2 == 1))
