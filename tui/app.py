@@ -222,10 +222,11 @@ class MarketApp(App[None]):
             self.show_trainings(self._trainings)
         elif self._scenario is not None:
             from scenarios.loader import builtin_names, builtin_path
+            from tui.state.catalogue import read_scenario
 
             built_in = self._scenario in builtin_names()
             path = builtin_path(self._scenario) if built_in else Path(self._scenario)
-            self.ask_and_run(path.read_text(encoding="utf-8"), str(path))
+            self.ask_and_run(read_scenario(path), str(path))
 
     # What screens ask for: see tui.screens.navigation.Navigator.
 

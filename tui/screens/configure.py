@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabPane
 
 from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
 from scenarios.file.checks import installed
 from scenarios.file.keys import keys
@@ -25,6 +26,7 @@ from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
 from tui.screens.navigation import Navigator
 from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.state.catalogue import read_scenario
 from tui.style.columns import end_of
 from tui.style.key_bindings import named
 from tui.widgets.form_field import FieldRow
@@ -85,6 +87,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Edit a scenario; ``own`` is the file to save to, None for one that is never overwritten."""
         super().__init__()
         self.document = ScenarioDocument(text, file)
+        self._stored = text  # the file as it was read or saved
         self.file, self.own = file, own
         self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
@@ -313,12 +316,21 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self._navigator.ask_and_run(self.document.text, self.file)
 
     def action_save(self) -> None:
-        if self.own is not None:
+        if self.own is not None and not self._changed_elsewhere(self.own):
             self._save(self.own)
             return
         name = self.document.get(("name",))
         proposed = self._navigator.folder / f"{name if isinstance(name, str) and name else 'scenario'}.toml"
+        if self.own is not None:
+            self.notify(f"{self.own} has changed since it was opened. Save under another name, or replace it.")
+            proposed = self.own
         self.app.push_screen(SaveDialog(proposed), self._save)
+
+    def _changed_elsewhere(self, path: Path) -> bool:
+        try:
+            return read_scenario(path) != self._stored
+        except InputError:  # it is gone, or cannot be written either
+            return False
 
     def _save(self, path: Path | None) -> None:
         if path is None:
@@ -329,7 +341,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         except OSError as error:
             self.notify(f"{path}: cannot be written: {error.strerror}", severity="error")
             return
-        self.own, self.file = path, str(path)
+        self.own, self.file, self._stored = path, str(path), self.document.text
         self.document.saved()
         self._list_services()
         self._check()

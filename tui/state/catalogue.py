@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flmarket.core.errors import InputError
+from flmarket.core.files import read_regular
 from scenarios.builtin import builtin_names, builtin_path, builtin_text
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def own_files(folder: Path) -> list[Entry]:
     found = []
     for path in sorted(folder.glob("*.toml")):
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeError):
+            text = read_scenario(path)
+        except InputError:
             continue
         about = ""
         try:
@@ -150,9 +151,9 @@ def own_files(folder: Path) -> list[Entry]:
 
 
 def read_scenario(file: Path) -> str:
-    """Return a scenario file's text."""
+    """Return a scenario file's text with its line ends, without the byte-order mark that some editors put in front."""
     try:
-        return file.read_text(encoding="utf-8")
+        return read_regular(file).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeError as error:

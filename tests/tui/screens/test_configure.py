@@ -16,8 +16,10 @@ from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, parse
 from support.screens import painted, until
 from tui.app import MarketApp
+from tui.editing.document import ScenarioDocument
 from tui.screens.configure import PANES, ConfigureScreen
 from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.state.catalogue import own_files, read_scenario
 from tui.widgets.form_field import Choice, FieldRow
 
 
@@ -117,6 +119,30 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
         screen._edited(edited)
         screen._checked(screen.problems, None, {}, None)
         assert screen.document.services == 3
+
+
+async def test_a_file_that_was_changed_elsewhere_is_not_saved_over(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        row(screen, "rounds").query_one(Input).value = "20"
+        await until(pilot, lambda: screen.document.changed)
+        elsewhere = path.read_text().replace("rounds = 12", "rounds = 15")
+        path.write_text(elsewhere)
+        await pilot.press("ctrl+s")
+        assert isinstance(app.screen, SaveDialog)
+        assert app.screen.query_one(Input).value == str(path)
+        assert path.read_text() == elsewhere
+
+
+def test_line_ends_stay_and_a_byte_order_mark_is_none_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_bytes(b"\xef\xbb\xbfname = 'x'\r\nrounds = 3 # few\r\n[[services]]\r\n")
+    assert [entry.state for entry in own_files(tmp_path)] == [""]
+    document = ScenarioDocument(read_scenario(path))
+    document.put(("rounds",), "4")
+    assert document.text == "name = 'x'\r\nrounds = 4 # few\r\n[[services]]\r\n"
 
 
 @pytest.mark.slow
