@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from glob import escape
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -19,14 +20,47 @@ if TYPE_CHECKING:
     from scenarios.file.checks import Catalogue
     from scenarios.file.schema import Scenario
 
-Sources = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.")]
-Source = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.")]
+
+def _scenarios(incomplete: str) -> list[str]:
+    """Return the built-in scenarios, files and folders that begin so, for the shell's completion."""
+    from scenarios.builtin import builtin_names
+
+    below = [f"{it}/" if it.is_dir() else str(it) for it in sorted(Path().glob(f"{escape(incomplete)}*"))]
+    return [name for name in (*builtin_names(), *below) if name.startswith(incomplete)]
+
+
+def policies(incomplete: str) -> list[str]:
+    """Return the policies that begin so, for the shell's completion."""
+    from learning.policy import POLICIES
+
+    return [name for name in POLICIES.names() if name.startswith(incomplete)]
+
+
+def _keys(incomplete: str) -> list[str]:
+    from scenarios.file.keys import keys
+
+    known = [f"{'.'.join(map(str, key.path))}=" for key in keys()]
+    return [key for key in known if key.startswith(incomplete)]
+
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.", autocompletion=_scenarios),
+]
+Source = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.", autocompletion=_scenarios)
+]
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Run directories, or folders that contain run directories.")
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as services.mnist.budget=15. Repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value, such as services.mnist.budget=15. Repeatable.",
+        autocompletion=_keys,
+    ),
 ]
 Plugins = Annotated[
     list[Path] | None,

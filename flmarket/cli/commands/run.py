@@ -17,6 +17,7 @@ from flmarket.cli.arguments import (
     check_policies,
     load_all,
     load_plugins,
+    policies,
     seeds_of,
     seeds_option,
     taking,
@@ -36,6 +37,7 @@ def run(
         typer.Option(
             metavar="NAME[(KEY=VALUE,...)][:CHECKPOINT]",
             help="Policy for every service; all: every policy that can play. Repeatable: one run for each.",
+            autocompletion=policies,
         ),
     ] = None,
     seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,

@@ -1,0 +1,28 @@
+"""The shell's completion of what is named on the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("flmarket run qu", {"quickstart"}),
+        ("flmarket run ma", {"market.toml"}),
+        ("flmarket run paper --policy hq", {"hqfa"}),
+        ("flmarket run paper --set clients.co", {"clients.count=", "clients.cores="}),
+    ],
+)
+def test_scenarios_policies_and_keys_are_completed(words: str, found: set[str], tmp_path: Path) -> None:
+    (tmp_path / "market.toml").touch()
+    asked = {"_FLMARKET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    command = [str(Path(sys.executable).with_name("flmarket"))]
+    done = subprocess.run(
+        command, env={**os.environ, **asked}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert found <= {*done.stdout.split()}, done.stderr
+    assert all(word.startswith(words.split()[-1]) for word in done.stdout.split())
