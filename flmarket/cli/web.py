@@ -5,6 +5,7 @@ all that its user can. So the address holds a token that only this process and i
 this server as its host, and a socket must come from its own page. The page takes nothing from outside.
 """
 
+import asyncio
 import html
 import logging
 import secrets
@@ -12,6 +13,7 @@ import shlex
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from textual_serve.server import Server
@@ -22,6 +24,8 @@ from flmarket.core.errors import InputError
 from flmarket.core.installation import command
 
 HOST = "127.0.0.1"
+
+GRACE = 2.0  # seconds that windows get to end when the server does
 
 MOST_SESSIONS = 4  # windows that are served at a time; each has processes of its own
 
@@ -62,7 +66,7 @@ class LoopbackServer(Server):
         super().__init__(app, host=HOST, port=port, title="flmarket")
         self._token = secrets.token_urlsafe(24)
         self._own = {f"{HOST}:{port}", f"localhost:{port}"}
-        self._sessions = 0
+        self._open: set[asyncio.Task[Any] | None] = set()  # what serves each window
 
     @property
     def address(self) -> str:
@@ -77,10 +81,15 @@ class LoopbackServer(Server):
         self.debug = debug
         self.initialize_logging()
         with socket.create_server((HOST, self.port)) as listening:
-            web.run_app(self._make_app(), sock=listening, print=None)
+            web.run_app(self._make_app(), sock=listening, print=None, shutdown_timeout=GRACE)
 
     async def on_startup(self, app: web.Application) -> None:
         result(f"Open {self.address}\nPress Ctrl+C to quit.")
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        for task in self._open:  # a browser would not be missed before its next heartbeat
+            if task:
+                task.cancel()
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -129,13 +138,13 @@ class LoopbackServer(Server):
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if "Origin" not in request.headers:  # every browser sends it
             raise web.HTTPForbidden(text="this server answers its own pages only")
-        if self._sessions >= MOST_SESSIONS:
+        if len(self._open) >= MOST_SESSIONS:
             raise web.HTTPServiceUnavailable(text=f"{MOST_SESSIONS} windows are open; close one of them")
-        self._sessions += 1
+        self._open.add(task := asyncio.current_task())
         try:
             return await self.handle_websocket(request)
         finally:
-            self._sessions -= 1
+            self._open.discard(task)
 
 
 class _Lines(logging.Handler):
@@ -148,7 +157,7 @@ class _Lines(logging.Handler):
 
 def serve(arguments: Sequence[str], out: Path, port: int) -> None:
     """Serve until interrupted; every browser window gets its own app."""
-    app = shlex.join(command("flmarket.cli.web_app", "--out", str(out), *arguments))
+    app = "exec " + shlex.join(command("flmarket.cli.web_app", "--out", str(out), *arguments))
     try:
         LoopbackServer(app, port).serve()
     except OSError as error:

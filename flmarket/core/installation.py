@@ -52,6 +52,15 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", _BOOT, str(ROOT), module, *arguments]
 
 
+def end_with_parent() -> None:
+    """Let this process be killed when the one that started it ends, where the system offers that."""
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def version() -> str:
     """Return flmarket's version, or ``unknown`` for code that was never installed."""
     from importlib.metadata import PackageNotFoundError, distribution

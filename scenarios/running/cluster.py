@@ -8,10 +8,13 @@ machine needs flmarket, of the same version, and the data sets.
 import json
 import os
 import platform
+import signal
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -112,10 +115,14 @@ class Cluster:
         self._ours = not self._ray.is_initialized()
         if self._ours:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            ours = signal.getsignal(signal.SIGTERM)
             try:
                 self._ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise InputError(f"--ray-address {address}: the cluster cannot be reached: {error}") from error
+            finally:
+                if threading.current_thread() is threading.main_thread():
+                    signal.signal(signal.SIGTERM, ours)  # Ray has set its own
 
     def __enter__(self) -> Self:
         return self
@@ -163,9 +170,12 @@ class Cluster:
                                 return failed
                         else:
                             observer.completed(run)
+            except ray.exceptions.RayError as error:
+                raise RunError(f"the Ray cluster is lost: {describe(error)}; the same command continues") from error
             finally:
-                for left in playing:
-                    ray.cancel(left, force=True)
+                with suppress(ray.exceptions.RayError):
+                    for left in playing:
+                        ray.cancel(left, force=True)
         return failed
 
     def _bring_back(

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
+@cache  # of the code that this process has loaded, whatever is installed meanwhile
 def versions() -> dict[str, str]:
     """Return the versions of what results depend on."""
     found = {"python": platform.python_version()}

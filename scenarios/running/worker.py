@@ -26,14 +26,12 @@ import json
 import os
 import pickle
 import queue
-import signal
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +40,7 @@ from fl.data.registry import Dataset, load
 from flmarket.core.cores import usable_cores
 from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import end_with_parent
 from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
@@ -52,6 +51,7 @@ from scenarios.plugin_files import packed, unpack
 from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.processes import NOTE, Message
+from scenarios.running.provenance import versions
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.steering import GRACE, Control, Start
 from scenarios.running.time_limit import TimeLimit, report_slow
@@ -120,8 +120,8 @@ class Worker:
     """This process: its standard input and output, which plug-ins do not get, and what it does for its parent."""
 
     def __init__(self) -> None:
-        if sys.platform == "linux":  # even while a policy keeps all of Python from running
-            import_module("ctypes").CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        end_with_parent()  # even while a policy keeps all of Python from running
+        versions()  # of the code that is loaded, whatever is installed meanwhile
         self._asks = os.fdopen(os.dup(0), encoding="utf-8")
         self._answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
         self._last_words = os.dup(2)  # while a run lasts, standard error is its log

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -195,6 +196,17 @@ def test_a_worker_that_does_not_understand_its_order_fails_the_run(one_service: 
     assert "small (as-configured) seed 0" in done.stderr
     assert "failed on its Ray worker: KeyError: 'nothing'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_batch_as_it_does_without_ray(tmp_path: Path) -> None:
+    words = ["run", "quickstart", "--engine=ray", "--rounds=100000", f"--out={tmp_path / 'runs'}"]
+    with subprocess.Popen(command("flmarket.cli.main", *words), stderr=subprocess.PIPE, text=True) as batch:
+        while not [*tmp_path.rglob("scenario.toml")] and batch.poll() is None:
+            time.sleep(0.1)
+        batch.terminate()
+        assert "interrupted; the same command continues" in batch.communicate()[1]
+    assert batch.returncode == 143
 
 
 def test_a_batch_with_nothing_left_to_play_ends_its_cluster(one_service: str, tmp_path: Path) -> None:

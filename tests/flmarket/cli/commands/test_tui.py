@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,12 +77,18 @@ def test_a_defect_leaves_its_traceback_on_the_terminal(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]]:
     """A server of the app for browsers: its port and its token."""
+    with serving(tmp_path_factory.mktemp("web")) as (_, port, token):
+        yield port, token
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
         [*CLI, "tui", "--web", "--port", str(port)],
-        cwd=tmp_path_factory.mktemp("web"),
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -91,7 +97,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]
     try:
         [address] = re.findall(r"Open (http://127.0.0.1:\d+/)\?token=(\S{32})$", server.stdout.readline())
         assert address[0] == f"http://127.0.0.1:{port}/"
-        yield port, address[1]
+        yield server, port, address[1]
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(PATIENCE)
@@ -147,6 +153,26 @@ def test_a_socket_needs_the_token_and_an_origin_and_there_are_only_a_few(served:
     while handshake(port, f"/ws/{token}", own) != 101:
         assert time.monotonic() < end
         time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_window_outlives_its_server_which_ends_before_a_window_would_be_missed(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with serving(tmp_path) as (server, port, token), ExitStack() as opened:
+        own = f"http://127.0.0.1:{port}"
+        assert handshake(port, f"/ws/{token}?width=80&height=24", own, opened) == 101
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+        end = time.monotonic() + PATIENCE
+        while not (windows := children.read_text().split()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        server.send_signal(number)
+        server.wait(12)  # heartbeats are 15 seconds apart
+        while any(Path(f"/proc/{window}").exists() for window in windows):
+            assert time.monotonic() < end
+            time.sleep(0.1)
 
 
 @dataclass
