@@ -9,6 +9,7 @@ from typing import Any
 
 from fl.backends import BACKENDS
 from fl.training.regime import Regime
+from flmarket.core.files import BYTE_ORDER_MARK
 from flmarket.core.names import unknown_plugin
 from scenarios.builtin import builtin_names, builtin_path, builtin_text
 from scenarios.file import overrides as options
@@ -64,6 +65,7 @@ def parse(
     text: str, file: str = "scenario", overrides: Overrides = (), *, catalogue: Catalogue | None = None
 ) -> Scenario:
     """Read and check the text of a scenario. As ``load``; ``file`` is its name in messages about problems."""
+    text = text.removeprefix(BYTE_ORDER_MARK)
     data = read_toml(text, file)
     source = Source(file, text, data)
     found = _flatten(source, data)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flmarket.core.errors import InputError, shortened
-from flmarket.core.files import replacing_text
+from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as, replacing_text
 
 FULL = "full"  # the word for full speed
 
@@ -58,7 +58,7 @@ def load(path: Path) -> Settings:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a file of the user's settings holds."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -81,22 +81,23 @@ def _problem(key: str, value: Any) -> str:
     return ""
 
 
-def save(path: Path, settings: Settings) -> None:
-    """Write the settings; comments and layout of a file that is there stay."""
+def save(path: Path, settings: Settings, found: Settings) -> None:
+    """Write the settings that are other than those found; the rest of a file stays, with what was edited meanwhile."""
     import tomlkit  # which takes a while, and the app is to start at once
 
     try:
-        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+        before = path.read_bytes().decode()
+        document = tomlkit.parse(before.removeprefix(BYTE_ORDER_MARK))
     except FileNotFoundError:
-        document = tomlkit.document()
+        before, document = "", tomlkit.document()
         document.add(tomlkit.comment("What `flmarket tui` remembers; docs/tui.md describes the keys."))
     for each in fields(Settings):
         value = getattr(settings, each.name)
-        if value is not None and (each.name in document or value != getattr(Settings(), each.name)):
+        if value != getattr(found, each.name):
             document[each.name] = FULL if value == inf else value
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_text(path) as file:
-        file.write(tomlkit.dumps(document))
+        file.write(laid_out_as(before, tomlkit.dumps(document)))
 
 
 class Memory:
@@ -119,5 +120,6 @@ class Memory:
         """Write the settings, if there is something new to remember."""
         if self.file is None or self.problem or self.settings == self._found:
             return
-        with suppress(OSError):  # a folder that cannot be written is no reason to end with an error
-            save(self.file, self.settings)
+        # A folder that cannot be written is no reason to end with an error, nor is a file that is being edited.
+        with suppress(OSError, ValueError):
+            save(self.file, self.settings, self._found)

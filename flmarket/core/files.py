@@ -7,6 +7,7 @@ import csv
 import errno
 import io
 import os
+import re
 import secrets
 import stat
 import sys
@@ -20,6 +21,8 @@ from flmarket.core.errors import InputError, RunError
 
 _STREAMS = ("/dev/stdout", "/dev/stderr")
 _READ_ONLY = "the file is read-only"
+
+BYTE_ORDER_MARK = "\ufeff"  # some editors put it in front of a text
 
 
 def is_full(error: OSError) -> bool:
@@ -123,6 +126,16 @@ def _take_over(descriptor: int, replaced: os.stat_result) -> None:
         except PermissionError:
             mode &= ~stat.S_IRWXG
     os.fchmod(descriptor, mode)
+
+
+def laid_out_as(before: str, text: str) -> str:
+    """Return a text with the byte-order mark and the line ends of the one that it takes the place of.
+
+    Lines that are there keep theirs where ``before`` has both kinds.
+    """
+    if "\r\n" in before and not re.search(r"(?<!\r)\n", before):
+        text = re.sub(r"(?<!\r)\n", "\r\n", text)
+    return BYTE_ORDER_MARK + text if before.startswith(BYTE_ORDER_MARK) else text
 
 
 @contextmanager

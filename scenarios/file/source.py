@@ -86,7 +86,7 @@ def read_file(
     except OSError as problem:
         raise error(f"cannot be read: {problem.strerror}") from None
     try:
-        return content.decode("utf-8-sig")  # some editors put a byte-order mark in front
+        return content.decode()
     except UnicodeDecodeError as problem:
         raise error("is not UTF-8 text", content.count(b"\n", 0, problem.start) + 1) from None
 

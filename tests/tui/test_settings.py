@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -34,17 +35,18 @@ async def test_keys_in_the_palette_do_no_harm_while_its_list_is_not_shown(app: M
 def test_settings_are_written_beside_comments_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "flmarket" / "tui.toml"
     assert load(path) == Settings()
-    save(path, Settings(theme="nord", speed=2.0, panel=4, maximised=True, keys={"market.pause": "p"}))
-    assert load(path) == Settings(theme="nord", speed=2.0, panel=4, maximised=True, keys={"market.pause": "p"})
+    nord = Settings(theme="nord", speed=2.0, panel=4, maximised=True, keys={"market.pause": "p"})
+    save(path, nord, Settings())
+    assert load(path) == nord
     path.write_text(f"# mine\n{path.read_text()}")
-    save(path, Settings(theme="dracula", speed=inf, panel=4, maximised=True, keys={"market.pause": "p"}))
+    save(path, replace(nord, theme="dracula", speed=inf), nord)
     assert path.read_text().startswith("# mine\n")
     assert 'speed = "full"' in path.read_text()
-    assert load(path) == Settings(theme="dracula", speed=inf, panel=4, maximised=True, keys={"market.pause": "p"})
+    assert load(path) == replace(nord, theme="dracula", speed=inf)
 
 
 def test_a_speed_that_nobody_chose_is_not_written(tmp_path: Path) -> None:
-    save(tmp_path / "tui.toml", Settings(theme="nord"))
+    save(tmp_path / "tui.toml", Settings(theme="nord"), Settings())
     assert "speed" not in (tmp_path / "tui.toml").read_text()
     assert load(tmp_path / "tui.toml").speed is None
 
@@ -112,6 +114,28 @@ async def test_nothing_is_written_where_nothing_is_new_and_a_broken_file_stays(s
         ]
         app.theme = "nord"
     assert path.read_text() == "theme = 3 # mine\n"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "kept"),
+    [
+        (
+            b'\xef\xbb\xbftheme = "nord"\r\npanel = 3 # mine\r\n',
+            b'\xef\xbb\xbftheme = "dracula"\r\npanel = 3 # mine\r\n',
+        ),
+        (b"panel = 3\nthe", b"panel = 3\nthe"),  # half of it is typed
+    ],
+)
+async def test_what_was_edited_in_the_settings_meanwhile_stays(small: Path, meanwhile: bytes, kept: bytes) -> None:
+    path = small / "tui.toml"
+    path.write_bytes(b'\xef\xbb\xbftheme = "nord"\r\npanel = 2\r\n')
+    app = MarketApp(out=small / "runs", folder=small, settings=path)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert app.theme == "nord"
+        path.write_bytes(meanwhile)
+        app.theme = "dracula"
+    assert path.read_bytes() == kept
 
 
 async def test_a_key_is_changed_by_its_name(small: Path, play_small: Play) -> None:

@@ -8,6 +8,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Array, InlineTable
 
+from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
 from scenarios.file.problems import Path, Problem, ScenarioError
 from scenarios.file.source import read_toml
 
@@ -22,17 +23,20 @@ class ScenarioDocument:
         text: str,  # the scenario file's text. It need not be a valid scenario.
         file: str = "scenario",  # its name in problems
     ) -> None:
-        self._original = read_toml(text, file)
+        self.file_text = text  # as the file has it
+        text = text.removeprefix(BYTE_ORDER_MARK)
+        read_toml(text, file)
         try:
             self._document = tomlkit.parse(text)
         except (TOMLKitError, RecursionError) as error:
             raise ScenarioError([Problem(file, None, "", f"cannot be edited: {error}")]) from None
+        self._original = self.data
         # for each service, its place in the original file; None for a new service
         self.origins: list[int | None] = list(range(self.services))
 
     @property
     def text(self) -> str:
-        return tomlkit.dumps(self._document)
+        return laid_out_as(self.file_text, tomlkit.dumps(self._document))
 
     @property
     def data(self) -> dict[str, Any]:
@@ -45,7 +49,7 @@ class ScenarioDocument:
 
     def saved(self) -> None:
         """Make the present text the file that changes are relative to."""
-        self._original = self.data
+        self.file_text, self._original = self.text, self.data
         self.origins = list(range(self.services))
 
     def get(self, path: Path) -> Any:

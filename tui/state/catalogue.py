@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import read_regular
+from flmarket.core.files import BYTE_ORDER_MARK, read_regular
 from scenarios.builtin import builtin_names, builtin_path, builtin_text
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def own_files(folder: Path) -> list[Entry]:
     found = []
     for path in sorted(folder.glob("*.toml")):
         try:
-            text = read_scenario(path)
+            text = read_scenario(path).removeprefix(BYTE_ORDER_MARK)
         except InputError:
             continue
         about = ""
@@ -151,9 +151,9 @@ def own_files(folder: Path) -> list[Entry]:
 
 
 def read_scenario(file: Path) -> str:
-    """Return a scenario file's text with its line ends, without the byte-order mark that some editors put in front."""
+    """Return a scenario file's text, with its byte-order mark and line ends."""
     try:
-        return read_regular(file).decode("utf-8-sig")
+        return read_regular(file).decode()
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeError as error:

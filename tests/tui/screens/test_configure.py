@@ -13,7 +13,7 @@ from des.mechanisms.mechanism import MECHANISMS
 from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
 from scenarios.file.keys import keys
-from scenarios.loader import ScenarioError, parse
+from scenarios.loader import ScenarioError, load, parse
 from support.screens import painted, until
 from tui.app import MarketApp
 from tui.editing.document import ScenarioDocument
@@ -136,13 +136,13 @@ async def test_a_file_that_was_changed_elsewhere_is_not_saved_over(app: MarketAp
         assert path.read_text() == elsewhere
 
 
-def test_line_ends_stay_and_a_byte_order_mark_is_none_of_the_text(tmp_path: Path) -> None:
+def test_line_ends_and_a_byte_order_mark_stay(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_bytes(b"\xef\xbb\xbfname = 'x'\r\nrounds = 3 # few\r\n[[services]]\r\n")
     assert [entry.state for entry in own_files(tmp_path)] == [""]
     document = ScenarioDocument(read_scenario(path))
     document.put(("rounds",), "4")
-    assert document.text == "name = 'x'\r\nrounds = 4 # few\r\n[[services]]\r\n"
+    assert document.text == "\ufeffname = 'x'\r\nrounds = 4 # few\r\n[[services]]\r\n"
 
 
 @pytest.mark.slow
@@ -216,6 +216,82 @@ async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
             await pilot.press("ctrl+s")
         assert path.read_text() == before
         assert screen.document.changed
+
+
+async def test_what_was_edited_elsewhere_meanwhile_is_replaced_only_by_who_says_so(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = form(app, small)
+        await until(pilot, lambda: screen.query(FieldRow))
+        row(screen, "rounds").query_one(Input).value = "20"
+        await until(pilot, lambda: screen.document.changed)
+        elsewhere = path.read_text().replace("slow", "quick") + "# edited in an editor\n"
+        path.write_text(elsewhere)
+
+        async def ask(answer: str | None) -> None:
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, SaveDialog) and app.screen.query(Input))
+            assert any("has changed since it was opened" in note.message for note in app._notifications)
+            if answer is not None:
+                app.screen.query_one(Input).value = answer
+                app.screen.query_one(Input).focus()
+                await pilot.press("enter")
+
+        await ask(None)
+        await pilot.press("escape")
+        assert (path.read_text(), screen.document.changed) == (elsewhere, True)
+        await ask(str(small / "mine.toml"))
+        await until(pilot, lambda: screen.own == small / "mine.toml")
+        assert parse((small / "mine.toml").read_text()).rounds == 20
+        assert path.read_text() == elsewhere
+        (small / "mine.toml").write_text(elsewhere)
+        await ask(str(small / "mine.toml"))
+        assert (small / "mine.toml").read_text() == elsewhere  # not yet: the dialog says that it exists
+        await pilot.press("enter")
+        await until(pilot, lambda: parse((small / "mine.toml").read_text()).rounds == 20)
+        (small / "mine.toml").unlink()  # which leaves nothing to lose
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: (small / "mine.toml").exists())
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", MARK])
+async def test_a_file_keeps_its_line_ends_and_its_byte_order_mark(
+    app: MarketApp, small: Path, mark: bytes, end: bytes
+) -> None:
+    path = small / "small.toml"
+    path.write_bytes(mark + path.read_bytes().replace(b"\n", end))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.home.entries)
+        [entry] = [entry for entry in app.home.entries if entry.path == path]
+        assert not entry.state  # no problem
+        app.home.edit_file(path, own=True)
+        await until(pilot, lambda: isinstance(app.screen, ConfigureScreen) and app.screen.query(FieldRow))
+        screen = app.screen
+        assert isinstance(screen, ConfigureScreen)
+        await until(pilot, lambda: "✔ valid" in painted(app))
+        assert not screen.document.changed
+        for _ in range(2):  # the second time, to what the first has written
+            await pilot.press("f2")
+            await until(pilot, lambda: screen.document.changed)
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: not screen.document.changed)
+            assert isinstance(app.screen, ConfigureScreen)
+    saved = path.read_bytes()
+    assert saved.startswith(mark + b"# A")
+    assert saved.count(MARK) == bool(mark)
+    assert saved.count(b"\n") == saved.count(end)
+    assert len(load(path).services) == 5
+
+
+def test_of_lines_that_end_in_two_ways_each_keeps_its_end() -> None:
+    document = ScenarioDocument('name = "a"\r\n# mine\nrounds = 3\r\ndescription = """b\r\n"""\n')
+    assert not document.changed
+    document.put(("rounds",), "4")
+    assert document.text == 'name = "a"\r\n# mine\nrounds = 4\r\ndescription = """b\r\n"""\n'
 
 
 @pytest.mark.slow
