@@ -25,9 +25,11 @@ FREE = {
     "again",
     "`test_accuracy` in rounds.csv": "training yields it, and nothing follows from it; the rules hold it against the "
     "number of test images, and it stays as it is where no client serves",
+    "scenario.toml, with `hashed`, the hash, the folder and all tables": "these are then the files of another run that "
+    "could have been",
 }
-"""Columns that a policy or training decides, and the rules cannot derive: changed in all its places at once, it is not
-found without ``--rerun``."""
+"""What a policy or training decides, or the scenario itself, so that the rules cannot derive it: changed in all its
+places at once, it is not found without ``--rerun``."""
 
 SECONDS = "simulated seconds"
 NOBODY = "no client served"

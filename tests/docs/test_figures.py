@@ -8,6 +8,7 @@ import pytest
 
 from fl.data.dqi import PUBLISHED, DQIParameters, dqi
 from fl.surrogate.fitted import dqi_fit
+from scenarios.logs.columns import ALL_TABLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,3 +41,53 @@ def test_dqi_by_the_fitted_parameters(size: int, emd: float, text: str) -> None:
 def test_dqi_by_the_printed_parameters() -> None:
     assert "at D = 400 and EMD .4 its\nDQI is .67" in (ROOT / "docs/decisions/dqi.md").read_text()
     assert f"{dqi(np.array([400]), np.array([0.4]), PUBLISHED).item():.2f}" == "0.67"
+
+
+def shown(tutorial: str) -> list[list[float]]:
+    """Return the estimates in the rows of a tutorial's last table with intervals."""
+    rows = re.findall(r"^\| (?:`|[\w-]+ \|).*\[[+-]?\d.*$", (ROOT / f"docs/tutorials/{tutorial}.md").read_text(), re.M)
+    return [[float(it) for it in re.findall(r"(?<=\| )([+-]?[\d.]+)(?= [|\[])", row)] for row in rows]
+
+
+def says(tutorial: str, words: str) -> bool:
+    return words in " ".join((ROOT / f"docs/tutorials/{tutorial}.md").read_text().split())
+
+
+def test_the_answer_on_adaptive_clients_is_that_of_its_table() -> None:
+    eight, sixteen, many = (shown("interests")[at : at + 3] for at in (0, 3, 6))
+    shares = [rows[1][1] for rows in (eight, sixteen, many)]
+    assert np.abs(np.subtract(shares, [28, 24, 23])).max() <= 0.51
+    assert says("interests", "28, 24 and 23 % with 8, 16 and 32 clients")
+    learned = [round(rows[1][1] - rows[2][1]) for rows in (eight, sixteen, many)]
+    assert says("interests", "Learning adds {}, {} and {} points".format(*learned))
+    for rows, words in (
+        (eight, "spend {} % more and get {} % fewer jobs"),
+        (many, "spend {} % more and get {} % fewer."),
+    ):
+        more, fewer = (round(100 * abs(rows[1][at] / rows[0][at] - 1)) for at in (2, 3))
+        assert says("interests", words.format(more, fewer))
+
+
+def test_the_answer_on_pacing_is_that_of_its_table() -> None:
+    rows = np.array(shown("changing"))
+    last, _, best, mean = rows.T
+    assert says("changing", f"by {last.min():.1f} to {last.max():.1f} points")
+    assert says("changing", f"pacing costs up to {0.001 - mean.min():.1f} points")
+    share = 100 * best / last
+    assert says("changing", f"the gain is {share.min():.0f} to {share.max():.0f} % of that")
+
+
+def test_the_answer_on_mechanisms_is_that_of_its_table() -> None:
+    rows = np.array(shown("mechanisms"))
+    learned, served, accuracy = rows[:, 1], rows[:, 2], rows[:, 3]
+    gains, losses = learned[learned > 0], -learned[learned < 0]
+    words = f"Learning adds {gains.min():.0f} to {gains.max():.0f} points under the two rules whose prices follow bids"
+    assert says("mechanisms", f"{words}, and takes {losses.min():.1f} to {losses.max():.1f}".replace(" 0.", " ."))
+    assert says("mechanisms", f"Budgets then buy {-served.min():.2f} fewer".replace(" 0.", " ."))
+    assert says("mechanisms", f"accuracy**: {-accuracy.max():.2f} to {-accuracy.min():.2f}".replace(" 0.", " ."))
+
+
+def test_the_record_counts_the_cells_that_the_audit_changes() -> None:
+    """One in each column but those named service."""
+    cells = sum(len(table.columns) - 1 for table in ALL_TABLES.values())
+    assert f"{cells} changed cells" in (ROOT / "research/notebook/attacks.md").read_text()
