@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from glob import escape
+from glob import escape, glob
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -25,7 +25,8 @@ def _scenarios(incomplete: str) -> list[str]:
     """Return the built-in scenarios, files and folders that begin so, for the shell's completion."""
     from scenarios.builtin import builtin_names
 
-    below = [f"{it}/" if it.is_dir() else str(it) for it in sorted(Path().glob(f"{escape(incomplete)}*"))]
+    found = sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 - which takes no absolute path
+    below = [f"{it}/" if Path(it).is_dir() else it for it in found]
     return [name for name in (*builtin_names(), *below) if name.startswith(incomplete)]
 
 

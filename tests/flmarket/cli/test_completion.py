@@ -13,12 +13,14 @@ import pytest
     [
         ("flmarket run qu", {"quickstart"}),
         ("flmarket run ma", {"market.toml"}),
+        ("flmarket run {here}/ma", {"{here}/market.toml"}),
         ("flmarket run paper --policy hq", {"hqfa"}),
         ("flmarket run paper --set clients.co", {"clients.count=", "clients.cores="}),
     ],
 )
 def test_scenarios_policies_and_keys_are_completed(words: str, found: set[str], tmp_path: Path) -> None:
     (tmp_path / "market.toml").touch()
+    words, found = words.format(here=tmp_path), {word.format(here=tmp_path) for word in found}
     asked = {"_FLMARKET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     command = [str(Path(sys.executable).with_name("flmarket"))]
     done = subprocess.run(
