@@ -15,7 +15,17 @@ from support.pages import parse
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).resolve().parents[4]
 PERFORMANCE = ROOT / "docs/performance.md"
-BOOK = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+BOOK = sorted((ROOT / "docs").rglob("*.md"))
+WITHOUT = {
+    "docs/decisions/algorithm1.md": "differences of the trial, whose tables research/tests/test_tables.py holds",
+    "docs/decisions/batches.md": "limits that the code has, not measurements",
+    "docs/decisions/data.md": "limits of the sizes of files, in the code",
+    "docs/decisions/engine.md": "measured once, when it was decided; no command is kept",
+    "docs/decisions/first-ten-minutes.md": "what was met in an earlier version; cannot be made again",
+    "docs/decisions/screens.md": "a limit that was set, not a measurement",
+    "docs/mechanisms/vcg.md": "measured on one machine; the command stands beside them, and their intervals are wide",
+}
+"""Pages with figures that have no command, and why."""
 PAGES = [ROOT / "README.md", *BOOK]
 UNIT = r"(?:times (?:as|the)|rounds/s|rounds a (?:CPU )?second|(?:s|ms|us|seconds?|minutes?|hours?|MB|GB|kB)\b(?! a\b))"
 MEASURED = re.compile(rf"[\d.,]*\d\**\s+{UNIT}|[+-]?[\d.]*\d \[[+-]?[\d.]+, [+-]?[\d.]+\]|[\d.]*\d ± [\d.]*\d")
@@ -49,14 +59,15 @@ def test_the_words_of_a_claim_stand_in_its_page_and_its_commands_are_commands(na
             parse(bench.shlex.split(line))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_figure_in_prose_has_a_source(page: Path) -> None:
     """If this fails: add the figure to flmarket/cli/claims.toml, with the command that makes it, or leave it out."""
     text = prose(page)
     for claim in claims().values():
         for words in claim.words if ROOT / claim.page == page else ():
             text = text.replace(stated(words), "")
-    assert [text[max(0, it.start() - 40) : it.end() + 20] for it in MEASURED.finditer(text)] == []
+    found = [text[max(0, it.start() - 40) : it.end() + 20] for it in MEASURED.finditer(text)]
+    assert bool(found) == (str(page.relative_to(ROOT)) in WITHOUT), found
 
 
 def test_the_tables_on_speed_are_those_of_the_stored_results() -> None:
