@@ -51,16 +51,16 @@ def knapsack(
     cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
     stages: list[_Stage] = []
     for item in np.flatnonzero((values > 0) & (prices <= budget)).tolist():
-        fits = np.flatnonzero(cost <= budget - prices[item])
-        origin = np.concatenate([np.arange(len(cost)), fits])
-        taken = np.concatenate([np.zeros(len(cost), dtype=np.bool_), np.ones(len(fits), dtype=np.bool_)])
-        cost = np.concatenate([cost, cost[fits] + prices[item]])
-        worth = np.concatenate([worth, worth[fits] + values[item]])
+        before = len(cost)  # ascending, so that the item fits into the first sets
+        fits = int(cost.searchsorted(budget - prices[item], "right"))
+        cost = np.concatenate([cost, cost[:fits] + prices[item]])
+        worth = np.concatenate([worth, worth[:fits] + values[item]])
         order = np.lexsort((-worth, cost))
-        best = np.maximum.accumulate(worth[order])
-        kept = order[np.concatenate([[True], worth[order][1:] > best[:-1]])]
+        ranked_worth = worth[order]
+        best = np.maximum.accumulate(ranked_worth)
+        kept = order[np.concatenate([[True], ranked_worth[1:] > best[:-1]])]
         cost, worth = cost[kept], worth[kept]
-        stages.append(_Stage(item, origin[kept], taken[kept]))
+        stages.append(_Stage(item, kept % before, kept >= before))
     position, chosen = len(cost) - 1, []  # dearer sets are kept only for a higher value: the last one is the best
     for stage in reversed(stages):
         if stage.taken[position]:

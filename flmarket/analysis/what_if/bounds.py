@@ -80,9 +80,10 @@ def run_bounds(logs: Logs) -> RunBounds:
     for at, (number, world) in zip(tracked(range(shape[0]), "rounds"), logs.worlds(), strict=True):
         there = np.flatnonzero(active[at])
         bounds.append(_bound(logs, number, world, there, budgets[at, there]))
+        offers = logs.rows["offers"].where(logs.span_of(number))
+        served = offers["outcome"] == Outcome.SERVED
         for name, m in logs.places.items():
-            offers = logs.offers_of(number, name)
-            realised[at, m] = worth(offers["dqi"][offers["outcome"] == Outcome.SERVED])
+            realised[at, m] = worth(offers["dqi"][served & (offers["m"] == m)].tolist())
             if active[at, m] and not why_not:
                 best[at, m] = best_set(logs, number, world, name).quality
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)

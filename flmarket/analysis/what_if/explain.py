@@ -16,6 +16,7 @@ from des.money import text as money
 from des.observation import Status
 from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.possible import Possible, possible, under_changes, worth
 from flmarket.analysis.what_if.reasons import holders, not_served
@@ -113,14 +114,14 @@ def best_set(
     return possible(
         world.bid[m],
         world.dqi[m],
-        _offers_by(logs.offers_of(number), service, without),
+        _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without),
         cores=now.cores + cores,
         budget=now.budgets[service] + budget,
         offline=now.offline,
     )
 
 
-def _offers_by(offers: pd.DataFrame, *without: str | None) -> list[list[tuple[int, Micro]]]:
+def _offers_by(offers: Rows, *without: str | None) -> list[list[tuple[int, Micro]]]:
     """Return the clients and the payments that services offered in a round, but for some services."""
     found: dict[str, list[tuple[int, Micro]]] = {}
     columns = (offers[name].tolist() for name in ("service", "client", "payment"))

@@ -2,11 +2,13 @@
 
 What counts is the DQI (eq. 6) of the clients that serve, summed over services. The bound is its maximum over all
 allocations that keep K and in which each service could pay its clients' bids within its budget; a mechanism never pays
-less. Small markets are solved exactly, as a 0/1 program; in others the bound is the linear relaxation's, which is never
-below.
+less. Small markets are solved exactly, by knapsacks of the services, or else as a 0/1 program; in others the bound is
+the linear relaxation's, which is never below.
 """
 
 from dataclasses import dataclass
+from functools import cache
+from heapq import heappop, heappush
 from math import fsum
 from typing import Any
 
@@ -16,9 +18,13 @@ from des.mechanisms.vcg import overspent
 from des.money import MICRO, MicroArray
 from fl.arithmetic.elementary import rounded
 from fl.arrays import BoolArray, FloatArray, IntArray
+from learning.client_selection.knapsack import knapsack
 
 LARGEST = 200
 """Pairs of a service and a client, up to which the 0/1 program is solved; its time grows steeply with them."""
+
+TRIES = 50
+"""Branches of knapsacks that are looked at before the 0/1 program; most rounds of `paper` need one or two."""
 
 NODES = 500
 """Branches that the solver may look at before the relaxation takes its place: no time, so that machines agree."""
@@ -50,10 +56,46 @@ def joint_bound(
     if not len(of):
         return Bound(0.0, exact=True)
     service, client = np.divmod(of, worth.shape[1])
+    if len(of) <= LARGEST and (best := _by_knapsacks(worth, bids, budgets, cores)) is not None:
+        return Bound(best, exact=True)
     found = _Program(worth.ravel()[of], bids.ravel()[of], service, client, budgets, cores)
     if len(of) <= LARGEST and (chosen := found.solve()) is not None:
         return Bound(rounded(fsum(worth.ravel()[of][chosen].tolist())), exact=True)
     return Bound(rounded(found.relaxed()), exact=False)
+
+
+def _by_knapsacks(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: int) -> float | None:
+    """Return the optimum by branch and bound; None where it is not proven within ``TRIES``.
+
+    Without K, each service takes the knapsack that is best for it, and the sum is a bound. A client that more than K
+    take is done without by one of them: a branch for each.
+    """
+
+    @cache
+    def best(m: int, without: frozenset[int]) -> tuple[float, IntArray]:
+        values = worth[m].copy()
+        values[list(without)] = 0.0
+        chosen = knapsack(bids[m], values, int(budgets[m]))
+        return fsum(values[chosen].tolist()), chosen
+
+    def bound(branch: tuple[frozenset[int], ...]) -> float:
+        return fsum(best(m, without)[0] for m, without in enumerate(branch))
+
+    root = (frozenset[int](),) * len(worth)
+    heap, seen = [(-bound(root), 0, root)], {root}
+    for _ in range(TRIES):
+        _, _, branch = heappop(heap)
+        sets = [best(m, without)[1] for m, without in enumerate(branch)]
+        crowded = np.flatnonzero(np.bincount(np.concatenate(sets), minlength=worth.shape[1]) > cores)
+        if not len(crowded):
+            return rounded(fsum(worth[m][c] for m, own in enumerate(sets) for c in own.tolist()))
+        client = int(crowded[0])
+        for m in (m for m, own in enumerate(sets) if client in own):
+            further = (*branch[:m], branch[m] | {client}, *branch[m + 1 :])
+            if further not in seen:
+                seen.add(further)
+                heappush(heap, (-bound(further), len(seen), further))
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,26 @@ def test_the_relaxation_is_never_below_the_optimum(market: tuple[np.ndarray, np.
     assert relaxed.exact == (exact.value == 0)
 
 
+@given(markets())
+@examples(60)
+def test_knapsacks_and_the_0_1_program_find_the_same_optimum(
+    market: tuple[np.ndarray, np.ndarray, np.ndarray, int],
+) -> None:
+    by_knapsacks = joint_bound(*market)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint, "TRIES", 0)
+        by_program = joint_bound(*market)
+    assert by_knapsacks.exact
+    assert by_program.exact
+    assert by_knapsacks.value == pytest.approx(by_program.value, rel=1e-9, abs=1e-9)
+
+
 def test_a_bound_that_is_not_proven_is_that_of_the_relaxation(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     bids = rng.integers(500_000, 3_000_000, (3, 30))
     market = rng.random((3, 30)), bids, np.full(3, 9_500_000), 1
     exact = joint_bound(*market)
+    monkeypatch.setattr(joint, "TRIES", 0)
     monkeypatch.setattr(joint, "NODES", 0)
     relaxed = joint_bound(*market)
     assert exact.exact
