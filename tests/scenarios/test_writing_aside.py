@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_a_reports_figures_as_they_were(tmp_path: Path, monke
     runs = flmarket.run(scenario, ["random"], seeds=1, out=tmp_path / "runs", progress=False).runs
     folder = tmp_path / "figures"
     folder.mkdir()
-    path = folder / f"{next(figures(runs)).name}.svg"
+    path = folder / f"{figures(runs)[0].name}.svg"
     path.write_text("old")
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(InputError, match="No space left on device"):

@@ -64,7 +64,10 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
     ]
     columns = ["round", "service", "status", "test_accuracy", "reward", "spent", "served"]
     rows = pd.DataFrame(rounds, columns=columns).assign(policy="lcfa")
-    return {"rounds": rows.assign(**dict.fromkeys(("accuracy", "offered", "wanted", "refused"), 0)), "offers": made}
+    return {
+        "rounds": rows.assign(**dict.fromkeys(("accuracy", "budget", "offered", "wanted", "refused"), 0)),
+        "offers": made,
+    }
 
 
 def compared(scenario: Scenario, one: list[Tables], other: list[Tables], rounds: int = 4) -> Comparison:
