@@ -29,9 +29,11 @@ def exact(number: float) -> Fraction:
 class Clock(simpy.Environment):
     """SimPy's event loop on a clock of whole microseconds, from 0 on."""
 
+    _now: Microseconds
+
     @property
     def now(self) -> Microseconds:
-        return int(self._now)
+        return self._now
 
 
 class Pace:

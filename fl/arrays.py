@@ -25,5 +25,5 @@ A = TypeVar("A", bound=AnyArray)
 def read_only(array: A) -> A:
     """Return a view that cannot be written to, for code of others; the array itself stays as it is."""
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view

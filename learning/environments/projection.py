@@ -87,8 +87,9 @@ def checked(
     for name, part in (("select", wanted), ("payment", paid)):
         if part.shape != (clients,):
             raise ActionError(f"{name} must hold {clients} values, one for each client, not have shape {part.shape}")
-        if (wrong := np.flatnonzero(~np.isfinite(part))).size:
-            raise ActionError(f"{name} holds a value that is not finite: value {wrong[0]} is {part[wrong[0]]:g}")
+        if not (finite := np.isfinite(part)).all():
+            wrong = finite.argmin()
+            raise ActionError(f"{name} holds a value that is not finite: value {wrong} is {part[wrong]:g}")
     if not np.isin(wanted, (0, 1)).all():
         raise ActionError("select must hold zeros and ones")
     if ((paid < 1) | (paid > payment_limit)).any():
