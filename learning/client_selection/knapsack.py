@@ -1,6 +1,7 @@
 """The 0/1 knapsack problem, solved exactly: the best set of clients within a budget in whole micro-units."""
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def knapsack(
     After each item, a set is kept if no set of the same or a lower price matches its value (Nemhauser and Ullmann,
     "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
     micro-unit, and in practice few are: prices are sums of few different bids. Of equally valuable sets the cheapest is
-    returned.
+    returned, and of equal items the first are taken.
     """
     if prices.shape != values.shape or prices.ndim != 1:
         raise ValueError(
@@ -50,7 +51,7 @@ def knapsack(
         raise ValueError("prices must not be negative, and values must be finite")
     cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
     stages: list[_Stage] = []
-    for item in np.flatnonzero((values > 0) & (prices <= budget)).tolist():
+    for item in _worth_a_look(prices, values, budget):
         before = len(cost)  # ascending, so that the item fits into the first sets
         fits = int(cost.searchsorted(budget - prices[item], "right"))
         cost = np.concatenate([cost, cost[:fits] + prices[item]])
@@ -67,3 +68,30 @@ def knapsack(
             chosen.append(stage.item)
         position = int(stage.origin[position])
     return np.array(chosen[::-1], dtype=np.int64)
+
+
+def _worth_a_look(prices: MicroArray, values: FloatArray, budget: Micro) -> list[int]:
+    """Return the items, ascending, that can be in the best set: of a large market few.
+
+    With an item the best set holds all that are no dearer and no less valuable, or it would hold one of them instead.
+    So an item is left out if these and it cost more than the budget.
+    """
+    items = np.flatnonzero((values > 0) & (prices <= budget))
+    items = items[np.lexsort((-values[items], prices[items]))]
+    found: list[int] = []
+    together: list[tuple[float, int, Micro]] = []  # the most valuable so far that the budget buys together, as a heap
+    cost, least = 0, 0.0  # theirs, and the value of which more is needed from here on
+    for place, (item, price, value) in enumerate(
+        zip(items.tolist(), prices[items].tolist(), values[items].tolist(), strict=True)
+    ):
+        if value <= least:
+            continue
+        found.append(item)
+        heappush(together, (value, -place, price))
+        cost += price
+        while cost > budget:
+            least, out, freed = heappop(together)
+            cost -= freed
+            if out == -place:
+                found.pop()
+    return sorted(found)

@@ -1,5 +1,6 @@
 """The privileged best response: exact knapsack, critical prices, and what it sees."""
 
+import tracemalloc
 from dataclasses import replace
 from itertools import product
 
@@ -55,6 +56,17 @@ def test_a_large_market_is_solved():
     prices, values = rng.integers(1_000_000, 9_600_000, 60), rng.random(60)
     chosen = knapsack(prices, values, 20 * MICRO)
     assert prices[chosen].sum() <= 20 * MICRO
+
+
+def test_a_hundred_thousand_clients_take_little_memory():
+    rng = np.random.default_rng(1)
+    prices, values = rng.integers(2_600_000, 50 * MICRO, 100_000), rng.random(100_000)
+    tracemalloc.start()
+    try:
+        knapsack(prices, values, 20 * MICRO)
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
