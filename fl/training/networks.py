@@ -5,12 +5,13 @@ group ``flmarket.models``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import signature
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
@@ -137,9 +138,17 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int, 
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
         with faults_of(name, labels, shape, service):
-            any_shape = _takes_shape(make)
-            module = make(labels, shape=shape) if any_shape else make(labels)
-            _check(module, labels, shape, "" if any_shape else _HINT)
+            given = _asked_for(make, labels, shape)
+            module = make(labels, **given)
+            with seeded(b""):  # another one is tried: what a first call does is left to training
+                tried = make(labels, **given)
+                _check(tried, labels, shape, "" if given else _HINT)
+            names, places = zip(*map(_parameters, (module, tried)), strict=True)
+            if places[0] & places[1]:
+                raise PluginError("its function returns the same module on every call; make a new one each time")
+            if names[0] != names[1]:
+                with torch.no_grad():
+                    module(torch.zeros(2, *shape))
             return module
 
 
@@ -173,28 +182,39 @@ def initialise(module: nn.Module, seed: int, *purpose: str | int) -> nn.Module:
     return module
 
 
-def _takes_shape(make: Callable[..., nn.Module]) -> bool:
-    """Return whether a model asks for the shape of the images; those that do not are made for one shape."""
+def _asked_for(make: Callable[..., nn.Module], labels: int, shape: Shape) -> dict[str, Shape]:
+    """Return the shape of the images, by name, for a model that asks for it; others are made for one shape."""
     try:
-        return "shape" in signature(make).parameters
+        wanted = signature(make)
     except (TypeError, ValueError):  # not written in Python
-        return False
+        return {}
+    given = {"shape": shape} if "shape" in wanted.parameters else {}
+    with suppress(TypeError):
+        wanted.bind(labels, **given)
+        return given
+    raise PluginError(f"its function has the parameters {wanted}; they must be (labels) or (labels, shape)")
+
+
+def _parameters(module: nn.Module) -> tuple[set[str], set[int]]:
+    """Return the names of the parameters that have values, as lazy ones get with a first call, and where these lie."""
+    own = {name: it for name, it in module.named_parameters() if not is_lazy(it)}
+    return set(own), {it.untyped_storage().data_ptr() for it in own.values() if it.numel()}
 
 
 def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
-    """Raise unless a registered model maps images to logits; ``hint`` ends errors that concern the shape.
-
-    Lazy modules have their parameters afterwards.
-    """
+    """Raise unless a registered model maps images to logits; ``hint`` ends errors that concern the shape."""
     if not isinstance(module, nn.Module):
         raise PluginError(f"is a {type(module).__name__}, not a torch.nn.Module")
     if any(p.dtype != torch.float32 for p in module.parameters()) or not any(True for _ in module.parameters()):
         raise PluginError("must have parameters, all of them float32")
     images = torch.zeros(2, *shape)
-    try:
-        with torch.no_grad():
-            given = tuple(module(images).shape)
-    except Exception as error:
-        raise PluginError(f"cannot take images {tuple(images.shape)}: {blame(error)}{hint}") from error
-    if given != (2, labels):
-        raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")
+    for training in (True, False):
+        try:
+            with torch.no_grad():
+                logits: object = module.train(training)(images)
+        except Exception as error:
+            raise PluginError(f"cannot take images {tuple(images.shape)}: {blame(error)}{hint}") from error
+        if not isinstance(logits, Tensor):
+            raise PluginError(f"returns a {type(logits).__name__}; it must return logits [n, labels]")
+        if (given := tuple(logits.shape)) != (2, labels):
+            raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")

@@ -4,13 +4,14 @@ A run relies on what is shown here: that a client's training depends on the para
 that only parameters change, and that each image is judged by itself.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
 from torch.utils._pytree import tree_leaves
 
 from fl.arithmetic.streams import stream, stream_key
@@ -33,6 +34,7 @@ _UNREPEATABLE = (
     "gives other results each time it starts from the same seed and parameters: {} remembers something, or draws "
     "random numbers from a generator of its own; use torch's"
 )
+_REMEMBERS = "remembers {} of earlier batches, so that results would depend on --workers; let each call start anew"
 _BESIDE = (
     "judges an image by those beside it ({}), so that accuracy would depend on their order; use GroupNorm or LayerNorm "
     "in place of statistics over the batch"
@@ -70,7 +72,7 @@ class Trial:
         module, alone = self._build(), self._trainer(self._build())
         if not is_untouched(module):
             return False
-        start, clients = alone.parameters, [self._client(IMAGES), self._client(BATCH - 1)]
+        start, clients = alone.parameters, [self._client(slice(IMAGES)), self._client(slice(BATCH - 1))]
         try:
             together = BatchedTrainer(module, "cpu", *_SCALING).train(start, clients, self._regime)
         except Exception:
@@ -82,33 +84,42 @@ class Trial:
         start = used.parameters
         if new.parameters.tobytes() != start.tobytes():
             raise PluginError("begins with other parameters each time it is made; draw them from torch's generator")
+        if parameters_to_vector(self._build().parameters()).detach().numpy().tobytes() != start.tobytes():
+            raise PluginError("sets parameters by the first images that it gets; set them when it is made")
         if not any(parameter.requires_grad for parameter in used.module.parameters()):
             raise PluginError("has only frozen parameters, so that there is nothing to train")
         buffers = {name: buffer.clone() for name, buffer in used.module.named_buffers()}
+        attributes = _attributes(used.module)
 
-        def train(trainer: ReferenceTrainer) -> tuple[Float32Array, bool]:
+        def train(trainer: ReferenceTrainer, images: slice = slice(IMAGES)) -> tuple[Float32Array, bool]:
             with _doing("train"), seeded(_KEY) as drew:
-                return trainer.train(start, *self._client(IMAGES), self._regime)[0], drew()
+                return trainer.train(start, *self._client(images), self._regime)[0], drew()
 
         def judge(trainer: ReferenceTrainer, pixels: Pixels = self._dim) -> tuple[Float32Array, bool]:
             with _doing("evaluate"), seeded(_KEY) as drew:
                 return trainer.logits(start, pixels).numpy(), drew()
 
-        train(used)
-        judge(used)
+        # One step, and other images than below: else what a model keeps of them would be the same again.
+        train(used, slice(-self._regime.batch_size, None))
+        judge(used, self._full)
         if changed := [name for name, it in used.module.named_buffers() if not torch.equal(it, buffers[name])]:
             raise PluginError(
                 f"changes buffers in training ({', '.join(changed)}), which do not travel with the parameters; use "
-                "GroupNorm for BatchNorm"
+                "GroupNorm for BatchNorm, weight_norm for spectral_norm, and nothing that calls leave to later ones"
             )
         draws: set[Use] = set()
         uses: dict[Use, Callable[[ReferenceTrainer], tuple[Float32Array, bool]]]
-        uses = {"training": train, "evaluation": judge}
+        uses = {"evaluation": judge, "training": train}
         for use, run in uses.items():
             (found, drew), (expected, _) = run(used), run(new)
-            if found.tobytes() != expected.tobytes():
+            same, of_new = found.tobytes() == expected.tobytes(), _attributes(new.module)
+            now = {key: it for key, it in _attributes(used.module).items() if it != attributes.get(key)}
+            if kept := [key for key, it in now.items() if not same or it != of_new.get(key)]:
+                raise PluginError(_REMEMBERS.format(", ".join(f"`{key}`" for key in kept)))
+            if not same:
                 raise PluginError(_UNREPEATABLE.format(_culprit(run, used, run, self._trainer(self._build()))))
             draws |= {use} if drew else set()
+        found, _ = judge(used)
         for rows in (slice(0, None, 2), slice(1, None, 2)):
             others = self._full.copy()
             others[rows] = self._dim[rows]
@@ -123,8 +134,9 @@ class Trial:
     def _trainer(self, module: nn.Module) -> ReferenceTrainer:
         return ReferenceTrainer(module, self._model[2], *_SCALING)
 
-    def _client(self, images: int) -> ClientData:
-        return ClientData(self._full[:images], self._labels[:images], np.arange(images, dtype=np.int32)[None])
+    def _client(self, images: slice) -> ClientData:
+        labels = self._labels[images]
+        return ClientData(self._full[images], labels, np.arange(len(labels), dtype=np.int32)[None])
 
 
 @contextmanager
@@ -133,6 +145,34 @@ def _doing(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise PluginError(f"fails to {what}: {blame(error)}") from error
+
+
+def _attributes(module: nn.Module) -> dict[str, str]:
+    """Return what its modules hold, by name, besides what torch keeps in every module."""
+    common = vars(nn.Module())
+    return {
+        f"{path}.{name}".lstrip("."): _shown(value)
+        for path, part in module.named_modules()
+        for name, value in vars(part).items()
+        if name not in common
+    }
+
+
+def _shown(value: object, depth: int = 8) -> str:
+    """Return a text that differs where values do, those in containers and in attributes of plain objects, too."""
+    if isinstance(value, Tensor):
+        return str((value.shape, value.detach().to_dense().tolist()))
+    if isinstance(value, np.ndarray):
+        return str((value.shape, value.tolist()))
+    if isinstance(value, str | bytes | int | float | complex | np.generic):
+        return repr(value)
+    if isinstance(value, Mapping):
+        value = list(value.items())
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        return str([_shown(it, depth - 1) for it in value])
+    if depth and hasattr(value, "__dict__") and not callable(value) and type(value).__module__.split(".")[0] != "torch":
+        return _shown(vars(value), depth - 1)
+    return type(value).__name__
 
 
 def _culprit(

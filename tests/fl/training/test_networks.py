@@ -192,8 +192,22 @@ def test_a_model_for_one_shape_is_refused_for_another_with_what_to_do() -> None:
     )
 
 
+class Twice(nn.Module):
+    """Logits twice, in training or in evaluation."""
+
+    def __init__(self, *, training: bool = True) -> None:
+        super().__init__()
+        self.use = training
+
+    def forward(self, x: torch.Tensor) -> object:
+        return (x, x) if self.training == self.use else x
+
+
 def flat(*layers: nn.Module) -> Callable[..., nn.Module]:
     return lambda labels: nn.Sequential(nn.Flatten(), *layers, nn.Linear(784, labels))
+
+
+KEPT = flat()(7)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +217,12 @@ def flat(*layers: nn.Module) -> Callable[..., nn.Module]:
         (lambda labels: nn.Flatten(), "must have parameters"),
         (lambda labels: nn.Linear(28, labels), r"gives \(2, 1, 28, 7\) for images .* not \(2, 7\)"),
         (lambda labels: "a network", "is a str, not a torch.nn.Module"),
-        (lambda: nn.Linear(1, 1), "TypeError"),
+        (lambda: nn.Linear(1, 1), r"has the parameters \(\); they must be \(labels\) or \(labels, shape\)"),
+        (lambda n_classes, size: nn.Linear(1, 1), r"parameters \(n_classes, size\); they must be \(labels\) or"),
+        (lambda labels: flat()(labels).append(Twice()), r"returns a tuple; it must return logits \[n, labels\]"),
+        (lambda labels: flat()(labels).append(Twice(training=False)), "returns a tuple; it must return logits"),
+        (lambda labels: KEPT, "returns the same module on every call; make a new one each time"),
+        (flat(nn.Linear(784, 784)), "returns the same module on every call"),
         (flat(nn.Linear(99, 784)), "RuntimeError"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import prune
 
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
@@ -66,13 +67,69 @@ def twice(net: Any, x: Tensor) -> Tensor:
     return net.inner(x * net.calls)
 
 
+def late(net: Any, x: Tensor) -> Tensor:
+    net.own.calls[0] += net.training
+    return net.inner(x) * (1 + net.own.calls[0] // 60)
+
+
+def late_in_evaluation(net: Any, x: Tensor) -> Tensor:
+    net.calls += not net.training
+    return net.inner(x) * (1 + net.calls // 20)
+
+
+def carried(net: Any, x: Tensor) -> Tensor:
+    before = net.state if net.state is not None and len(net.state) == len(x) else torch.zeros(len(x), 8)
+    net.state = (net.inner(x) + before).tanh().detach()
+    return net.inner(x) + before
+
+
+def stale(net: Any, x: Tensor) -> Tensor:
+    return net.inner(x + net.kept.setdefault(x.shape, x.detach()))
+
+
+def by_first_images(net: Any, x: Tensor) -> Tensor:
+    if not net.done:
+        net.inner.bias.data.copy_(-net.inner(x).detach().mean(0))
+        net.done = True
+    return net.inner(x)
+
+
+class FirstMean(nn.Module):
+    """Takes the mean of the first images for a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.done = nn.Parameter(torch.ones(())), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.done:
+            self.mean.data.copy_(x.detach().mean())
+            self.done = True
+        return x - self.mean
+
+
+def tabled(net: Any, x: Tensor) -> Tensor:
+    net.last = net.inner(x + net.kept.setdefault(x.shape[1:], torch.linspace(0, 1, 36)))
+    return net.last
+
+
+def test_what_a_model_keeps_may_not_depend_on_earlier_calls() -> None:
+    assert traits(written(tabled, lambda net: setattr(net, "kept", {}))) == Traits(None)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+def test_layers_that_write_their_weight_anew_in_each_call_are_allowed() -> None:
+    assert traits(layers(lambda: nn.utils.weight_norm(nn.Linear(36, 36)))) == Traits(None)
+    assert traits(layers(lambda: prune.l1_unstructured(nn.Linear(36, 36), "weight", 0.5))) == Traits(None)
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
         (layers(lambda: nn.BatchNorm1d(36)), r"changes buffers in training \(1\.running_mean, 1\.running_var, "),
         (
             lambda labels: nn.Sequential(nn.Flatten(), nn.utils.parametrizations.spectral_norm(nn.Linear(36, labels))),
-            "changes buffers in training",
+            "changes buffers in training .* weight_norm for spectral_norm",
         ),
         (layers(lambda: nn.BatchNorm1d(36, track_running_stats=False)), r"beside it \(BatchNorm1d '1'\)"),
         (written(lambda net, x: net.inner(x - x.mean(0))), r"beside it \(Net\)"),
@@ -89,7 +146,16 @@ def twice(net: Any, x: Tensor) -> Tensor:
             ),
             r"gives other results each time .*: Net remembers",
         ),
-        (written(twice, lambda net: setattr(net, "calls", 0)), r"gives other results each time .*: Net remembers"),
+        (written(twice, lambda net: setattr(net, "calls", 0)), "remembers `calls` of earlier batches"),
+        (written(late, lambda net: setattr(net, "own", SimpleNamespace(calls=[0]))), "remembers `own` of"),
+        (written(late_in_evaluation, lambda net: setattr(net, "calls", 0)), "remembers `calls` of earlier batches"),
+        (written(carried, lambda net: setattr(net, "state", None)), "remembers `state` of earlier batches"),
+        (written(stale, lambda net: setattr(net, "kept", {})), "remembers `kept` of earlier batches"),
+        (written(by_first_images, lambda net: setattr(net, "done", False)), "remembers `done` of earlier batches"),
+        (
+            lambda labels: nn.Sequential(nn.Conv2d(1, 2, 3), FirstMean(), nn.Flatten(), nn.Linear(32, labels)),
+            "sets parameters by the first images that it gets; set them when it is made",
+        ),
         (
             touched(lambda it: it.bias.data.copy_(torch.from_numpy(np.random.default_rng().normal(size=8)))),
             "begins with other parameters each time it is made",
