@@ -38,6 +38,7 @@ lint: $(VENV)/installed-dev  ## Check style (ruff), types (mypy) and the order o
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/house.py
 
 format: $(VENV)/installed-dev  ## Format the code
 	$(BIN)/ruff check --fix .
