@@ -11,6 +11,10 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.client_selection.selection import ranked
 
 
+LARGE = 1_000
+"""Items from which on those that cannot be in the best set are left out; among fewer that saves nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stage:
     """The sets that are kept after an item."""
@@ -51,7 +55,8 @@ def knapsack(
         raise ValueError("prices must not be negative, and values must be finite")
     cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
     stages: list[_Stage] = []
-    for item in _worth_a_look(prices, values, budget):
+    items = np.flatnonzero((values > 0) & (prices <= budget))
+    for item in items.tolist() if len(items) < LARGE else _worth_a_look(items, prices, values, budget):
         before = len(cost)  # ascending, so that the item fits into the first sets
         fits = int(cost.searchsorted(budget - prices[item], "right"))
         cost = np.concatenate([cost, cost[:fits] + prices[item]])
@@ -70,13 +75,12 @@ def knapsack(
     return np.array(chosen[::-1], dtype=np.int64)
 
 
-def _worth_a_look(prices: MicroArray, values: FloatArray, budget: Micro) -> list[int]:
-    """Return the items, ascending, that can be in the best set: of a large market few.
+def _worth_a_look(items: IntArray, prices: MicroArray, values: FloatArray, budget: Micro) -> list[int]:
+    """Return those of some items, ascending, that can be in the best set: of a large market few.
 
     With an item the best set holds all that are no dearer and no less valuable, or it would hold one of them instead.
     So an item is left out if these and it cost more than the budget.
     """
-    items = np.flatnonzero((values > 0) & (prices <= budget))
     items = items[np.lexsort((-values[items], prices[items]))]
     found: list[int] = []
     together: list[tuple[float, int, Micro]] = []  # the most valuable so far that the budget buys together, as a heap

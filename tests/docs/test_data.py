@@ -76,7 +76,7 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
     for k in range(40):
         Image.new("RGB", (12, 12), (k, k, k)).save(folder / "pets" / "emu" / f"{k}.png")
     judged = process("verify", *map(str, Path("runs").glob("pets-*/*/*")), cwd=folder)
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+    assert "3 of 3 runs are valid" in judged.stderr, judged.stdout + judged.stderr
     shutil.rmtree(folder / "pets" / "emu")
     # Other pictures under the same name are noticed.
     Image.new("RGB", (12, 12), (1, 2, 3)).save(folder / "pets/cat/00.png")

@@ -165,7 +165,6 @@ def test_a_copied_service_has_rivals_of_its_own(name: str) -> None:
     assert equal(episode(env, 3), first)
 
 
-@flmarket.policy("notes-all")
 class NotesAll(flmarket.Policy):
     """Pays more in each round that it has seen, and does not say that it remembers."""
 
@@ -179,6 +178,7 @@ class NotesAll(flmarket.Policy):
 
 
 def test_a_rival_that_does_not_say_what_it_remembers_is_copied_with_it() -> None:
+    flmarket.policy("notes-all")(NotesAll)
     env = flmarket.service_env(flmarket.load("paper", PAPER | {"services.emnist.policy": "notes-all"}), "mnist")
     env.reset(seed=1)
     for _ in range(3):

@@ -166,15 +166,10 @@ def test_crafted_logs_are_refused_or_shown_as_text(
             assert "<script" not in done.stdout.replace(r"\<script", "")
 
 
-@pytest.mark.slow
-def test_a_page_shows_the_values_of_a_sweep_as_text(
+def test_the_values_of_a_sweep_that_scenario_toml_does_not_have_are_no_run_s(
     crafted: Callable[[str, str, str], Path], flmarket: Flmarket
 ) -> None:
     out = str(crafted("meta.json", '"sweep": {}', '"sweep": {"a": "<script>x</script>[b](javascript:y)"}'))
-    markdown = flmarket("report", out).stdout
-    assert r"\<script>x\</script>[b\](javascript:y)" in markdown
-    page = flmarket("report", out, "--format", "html").stdout
-    assert "<script" not in page
-    assert "&lt;script&gt;x&lt;/script&gt;" in page
-    table = flmarket("report", out, "--format", "csv").stdout
-    assert "a=<script>" in table
+    done = flmarket("report", out, "--format", "html")
+    assert done.returncode != 0
+    assert "<script" not in done.stdout
