@@ -10,7 +10,6 @@ from des.observation import Observation
 from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.client_selection.selection import ranked
 
-
 LARGE = 1_000
 """Items from which on those that cannot be in the best set are left out; among fewer that saves nothing."""
 
