@@ -30,6 +30,15 @@ def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
     return screen
 
 
+async def edited_form(app: MarketApp, pilot: Pilot[None], small: Path) -> ConfigureScreen:
+    """The form of small.toml, in which the number of rounds was set to 20 and not yet saved."""
+    screen = form(app, small)
+    await until(pilot, lambda: screen.query(FieldRow))
+    row(screen, "rounds").query_one(Input).value = "20"
+    await until(pilot, lambda: screen.document.changed)
+    return screen
+
+
 async def fill(pilot: Pilot[None], screen: ConfigureScreen) -> None:
     """Show each tab once: only then are its rows made."""
     await until(pilot, lambda: screen.query(FieldRow))
@@ -124,10 +133,7 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
 async def test_a_file_that_was_changed_elsewhere_is_not_saved_over(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        row(screen, "rounds").query_one(Input).value = "20"
-        await until(pilot, lambda: screen.document.changed)
+        await edited_form(app, pilot, small)
         elsewhere = path.read_text().replace("rounds = 12", "rounds = 15")
         path.write_text(elsewhere)
         await pilot.press("ctrl+s")
@@ -150,10 +156,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
     path = small / "small.toml"
     before = path.read_text()
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        row(screen, "rounds").query_one(Input).value = "20"
-        await until(pilot, lambda: screen.document.changed)
+        screen = await edited_form(app, pilot, small)
         await pilot.press("escape")
         assert isinstance(app.screen, DiscardDialog)
         await pilot.press("n")
@@ -203,10 +206,7 @@ async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
     path = small / "small.toml"
     before = path.read_text()
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        row(screen, "rounds").query_one(Input).value = "20"
-        await until(pilot, lambda: screen.document.changed)
+        screen = await edited_form(app, pilot, small)
 
         def fsync(descriptor: int) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -221,10 +221,7 @@ async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
 async def test_what_was_edited_elsewhere_meanwhile_is_replaced_only_by_who_says_so(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        row(screen, "rounds").query_one(Input).value = "20"
-        await until(pilot, lambda: screen.document.changed)
+        screen = await edited_form(app, pilot, small)
         elsewhere = path.read_text().replace("slow", "quick") + "# edited in an editor\n"
         path.write_text(elsewhere)
 
@@ -300,10 +297,7 @@ async def test_a_scenario_that_is_a_link_stays_one(app: MarketApp, small: Path) 
     path.rename(real)
     path.symlink_to(real.name)
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        row(screen, "rounds").query_one(Input).value = "20"
-        await until(pilot, lambda: screen.document.changed)
+        screen = await edited_form(app, pilot, small)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: not screen.document.changed)
     assert path.is_symlink()
