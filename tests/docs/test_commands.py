@@ -109,6 +109,9 @@ def test_every_command_does_what_it_says(
     (tmp_path / "big_spender.py").write_text(own_policy)
     if "my-market.toml" in (ROOT / page).read_text():
         (tmp_path / "my-market.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text())
+    if "rules.toml" in (ROOT / page).read_text():
+        sweep = blocks((ROOT / page).read_text(), "toml")[0]
+        (tmp_path / "rules.toml").write_text((ROOT / "scenarios/builtin/quickstart.toml").read_text() + sweep)
     if "--plugin critical_price.py" in (ROOT / page).read_text():
         (tmp_path / "critical_price.py").write_text(blocks((ROOT / page).read_text(), "python")[0])
     for words in commands:
