@@ -1,19 +1,18 @@
-"""`flmarket bench`, its table of claims, and the pages: what they state stands there, and has a source."""
+"""`benchmarks/claims.py`, its table of claims, and the pages: what they state stands there, and has a source."""
 
 import re
-import subprocess
-from collections.abc import Callable
+import shlex
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from flmarket.cli.commands import bench
-from flmarket.cli.commands.bench import BRACES, Claim, claims, compare
-from support.benchmarks import benchmark
+from support.benchmarks import benchmark, printed
 from support.pages import parse
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
-ROOT = Path(__file__).resolve().parents[4]
+bench = benchmark("claims")
+BRACES, Claim, claims, compare = bench.BRACES, bench.Claim, bench.claims, bench.compare
+ROOT = Path(__file__).resolve().parents[2]
 PERFORMANCE = ROOT / "docs/performance.md"
 BOOK = sorted((ROOT / "docs").rglob("*.md"))
 WITHOUT = {
@@ -56,12 +55,12 @@ def test_the_words_of_a_claim_stand_in_its_page_and_its_commands_are_commands(na
         assert (program == "python" and (ROOT / first).is_file()) or program == "flmarket"
     for line in claim.commands:
         if line.startswith("flmarket "):
-            parse(bench.shlex.split(line))
+            parse(shlex.split(line))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_figure_in_prose_has_a_source(page: Path) -> None:
-    """If this fails: add the figure to flmarket/cli/claims.toml, with the command that makes it, or leave it out."""
+    """If this fails: add the figure to benchmarks/claims.toml, with the command that makes it, or leave it out."""
     text = prose(page)
     for claim in claims().values():
         for words in claim.words if ROOT / claim.page == page else ():
@@ -107,29 +106,19 @@ def test_figures_are_compared_to_their_last_digit_or_within_a_share() -> None:
 
 
 def test_it_prints_the_page_beside_what_came_out_and_fails_where_it_matters(
-    flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    release = bench.command.__globals__["version"]()
-    monkeypatch.setattr(
-        bench, "claims", lambda: {"same": one(f"flmarket {{{release[:-2]}}}"), "other": one("flmarket {9}")}
-    )
-    done = flmarket("bench", "same")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "  the same")
-    done = flmarket("bench", "other")
-    assert done.returncode == 1
-    assert "README.md: flmarket 9\n  page: 9\n  here: " in done.stdout
-    assert done.stdout.splitlines()[-1] == "  matters"
+    release = version("flmarket")
+    known = {"same": one(f"flmarket {{{release[:-2]}}}"), "other": one("flmarket {9}")}
+    monkeypatch.setattr(bench, "claims", lambda: known)
+    for name, status, last in (("same", 0, "the same"), ("other", 1, "matters")):
+        monkeypatch.setattr("sys.argv", ["claims.py", name])
+        with pytest.raises(SystemExit) as end:
+            bench.main()
+        printed = capsys.readouterr().out
+        assert (int(end.value.code or 0), printed.splitlines()[-1]) == (status, f"  {last}")
+    assert "README.md: flmarket 9\n  page: 9\n  here: " in printed
 
 
-def test_it_lists_what_can_be_made_and_where(flmarket: Flmarket) -> None:
-    done = flmarket("bench", "--list")
-    assert "quickstart: docs/start.md\n    $ flmarket run quickstart --quiet\n" in done.stdout
-    assert "reproduction: README.md, in a checkout\n    $ python research/reproduction.py table\n" in done.stdout
-
-
-def test_what_needs_a_checkout_says_so(flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "ROOT", tmp_path)
-    done = flmarket("bench", "reproduction")
-    assert done.returncode == 2
-    assert f"reproduction: is made in a checkout of the repository; this flmarket is in {tmp_path}" in done.stderr
-    assert "did you mean 'reproduction'?" in flmarket("bench", "reproductio").stderr
+def test_it_lists_what_can_be_made() -> None:
+    assert "quickstart: docs/start.md\n    $ flmarket run quickstart --quiet\n" in printed("benchmarks/claims.py")
