@@ -34,7 +34,7 @@ from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.runner import Run, execute, message_of
 from scenarios.running.same_code import fingerprint, require_same_installation
-from scenarios.running.worker import order, run_of
+from scenarios.running.worker import order, unpickled
 
 RETRIES = 3  # times that a run is started over because its machine was lost
 WRITERS = 8  # runs whose files are written at the same time
@@ -93,7 +93,7 @@ def play_there(
         try:
             require_same_installation(wanted["fingerprint"], f"Ray worker on {platform.node()}")
             unpack(wanted["plugins"])
-            run = replace(run_of(wanted), directory=RunDirectory(Path(folder)))
+            run = replace(unpickled(wanted["run"]), directory=RunDirectory(Path(folder)))
             execute(run, _shelf(), workers=wanted["workers"])
         except (Exception, SystemExit) as problem:
             error, refused = message_of(problem), isinstance(problem, InputError)

@@ -3,8 +3,8 @@
 It is asked by lines of JSON on its standard input, each with what to ``do``:
 
     prepare    load data sets early; not answered
-    try        check whether what a scenario names can be created
-    play       play a run of a batch; see ``order``
+    try        check whether what a scenario (pickled) names can be created; see ``trial``
+    play       play a run (pickled) of a batch; see ``order``
     watch      play a run for a screen; see ``steering.Start``
     call       call a function with an item, both pickled; the ``end`` has what it returns
 
@@ -32,6 +32,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +59,10 @@ from scenarios.running.time_limit import TimeLimit, report_slow
 
 
 def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> Message:
+    """Return what asks for a run; ``pickled`` says who reads it."""
+    directory = RunDirectory(run.directory.path.absolute())  # a policy may change the current one
     return {
-        "scenario": dumps(run.scenario),
-        "policy": run.policy,
-        "seed": run.seed,
-        "directory": str(run.directory.path.absolute()),  # a policy may change the current one
-        "digest": run.digest,
-        "sweep": dict(run.sweep),
-        "point": run.point,
-        "name": run.name,
-        "inputs": run.inputs,
-        "hashed": run.hashed,
+        "run": pickled(replace(run, directory=directory)),
         "workers": workers,
         "fresh": fresh,
         "timeout": decision_timeout,
@@ -78,31 +72,16 @@ def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | Non
 
 def trial(scenario: Scenario, decision_timeout: float | None) -> Message:
     """Return what asks whether a scenario can be played."""
-    return {"scenario": dumps(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
-
-
-def run_of(asked: Message) -> Run:
-    return Run(
-        parse(asked["scenario"]),
-        asked["policy"],
-        asked["seed"],
-        RunDirectory(Path(asked["directory"])),
-        asked["digest"],
-        asked["sweep"],
-        asked["point"],
-        asked["name"],
-        asked["inputs"],
-        asked["hashed"],
-    )
+    return {"scenario": pickled(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
 
 
 def pickled(thing: object) -> str:
-    """Return a task, or its result, for a line of JSON; ``unpickled`` reads it. It goes through pipes alone."""
+    """Return a run, a task or its result for a line of JSON. It goes through pipes (or Ray), never to a file."""
     return base64.b64encode(pickle.dumps(thing)).decode()
 
 
 def unpickled(text: str) -> Any:
-    return pickle.loads(base64.b64decode(text))  # noqa: S301 - from the process that started this one, or from its child
+    return pickle.loads(base64.b64decode(text))  # noqa: S301 - of the process that started this one, or of its child
 
 
 def _sendable(error: BaseException) -> BaseException:
@@ -157,7 +136,7 @@ class Worker:
         def work() -> None:
             with limit():
                 unpack(asked["plugins"])
-            require_playable(parse(asked["scenario"]), self._shelf, limit.create)
+            require_playable(unpickled(asked["scenario"]), self._shelf, limit.create)
 
         self._end(work)
 
@@ -168,7 +147,7 @@ class Worker:
             with limit():
                 unpack(asked["plugins"])
             execute(
-                run_of(asked),
+                unpickled(asked["run"]),
                 self._shelf,
                 workers=asked["workers"],
                 fresh=asked["fresh"],
