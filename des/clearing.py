@@ -11,7 +11,7 @@ from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
 from des.clock import Microseconds, Pace, departure
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
+from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
 from des.plugin_state import remembered
 from des.round import Round
 from des.schedule import Rules

@@ -21,7 +21,7 @@ from des.clients.population import Population
 from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
-from des.mechanisms.mechanism import Mechanism
+from des.mechanism import Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import to_micro
 from des.observation import Observation, Offer

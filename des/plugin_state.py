@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from des.behaviours.behaviour import Behaviour
-from des.mechanisms.mechanism import Mechanism
+from des.behaviour import Behaviour
+from des.mechanism import Mechanism
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
 

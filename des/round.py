@@ -8,7 +8,7 @@ import numpy as np
 from des.clients.population import Qualities
 from des.clock import Microseconds
 from des.log_records import Outcome
-from des.mechanisms.mechanism import Asks, Book
+from des.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
 from des.schedule import Conditions
 from des.service import ServiceSpec

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from des.allocation import NO_CORE, allocate
-    from des.behaviours.behaviour import Behaviour, Outcomes, Setting, behaviour
-    from des.mechanisms.mechanism import Asks, Book, Clearing, Mechanism, mechanism
+    from des.behaviour import Behaviour, Outcomes, Setting, behaviour
+    from des.mechanism import Asks, Book, Clearing, Mechanism, mechanism
     from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
     from fl.training.models import model
@@ -82,19 +82,19 @@ __all__ = [
 
 _ELSEWHERE = {
     "NO_CORE": "des.allocation",
-    "Asks": "des.mechanisms.mechanism",
+    "Asks": "des.mechanism",
     "BatchFailed": "scenarios.running.batch",
-    "Behaviour": "des.behaviours.behaviour",
-    "Book": "des.mechanisms.mechanism",
-    "Clearing": "des.mechanisms.mechanism",
+    "Behaviour": "des.behaviour",
+    "Book": "des.mechanism",
+    "Clearing": "des.mechanism",
     "Feedback": "des.observation",
     "Fork": "flmarket.analysis.what_if.fork",
     "InputError": "flmarket.core.errors",
     "MLflow": "flmarket.trackers",
-    "Mechanism": "des.mechanisms.mechanism",
+    "Mechanism": "des.mechanism",
     "Observation": "des.observation",
     "Offer": "des.observation",
-    "Outcomes": "des.behaviours.behaviour",
+    "Outcomes": "des.behaviour",
     "PluginError": "flmarket.core.plugins",
     "Policy": "learning.policy",
     "PolicyContext": "learning.policy",
@@ -102,19 +102,19 @@ _ELSEWHERE = {
     "RunError": "flmarket.core.errors",
     "Scenario": "scenarios.file.schema",
     "ScenarioError": "scenarios.file.problems",
-    "Setting": "des.behaviours.behaviour",
+    "Setting": "des.behaviour",
     "Status": "des.observation",
     "TensorBoard": "flmarket.trackers",
     "Tracker": "scenarios.running.observer",
     "WandB": "flmarket.trackers",
     "allocate": "des.allocation",
-    "behaviour": "des.behaviours.behaviour",
+    "behaviour": "des.behaviour",
     "dataset": "fl.data.registry",
     "fill_budget": "learning.client_selection.selection",
     "fork": "flmarket._fork",
     "load": "flmarket.api",
     "load_plugin": "scenarios.plugin_files",
-    "mechanism": "des.mechanisms.mechanism",
+    "mechanism": "des.mechanism",
     "model": "fl.training.models",
     "parallel_env": "flmarket.api",
     "policy": "learning.policy",

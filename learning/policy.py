@@ -165,7 +165,12 @@ def _problem(found: Any) -> str | None:
     return subclass_problem(found, Policy, "flmarket.Policy")
 
 
-BUILTIN = built_in("learning.policies")
+BUILTIN = built_in(
+    "learning.policies",
+    mahdrl="learning.mahdrl.agent:Mahdrl",
+    mahdrl_paper="learning.mahdrl.paper:MahdrlPaper",
+    mahdrl_single="learning.mahdrl.agent:MahdrlSingle",
+)
 """The modules of the policies that come with flmarket, by name; imported when used."""
 
 POLICIES: Registry[type[Policy]] = Registry(

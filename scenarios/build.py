@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.behaviours.behaviour import Behaviour
-from des.behaviours.behaviour import create as create_behaviour
+from des.behaviour import Behaviour
+from des.behaviour import create as create_behaviour
 from des.clients.client_data import Lasting
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure
 from des.clients.population import Population
 from des.market import Market
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import to_micro
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec

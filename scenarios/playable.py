@@ -7,7 +7,7 @@ so that no run is played in vain, and by ``flmarket validate``: both accept the 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from fl.data.downloaded import AbsentError
 from fl.data.registry import info
 from fl.training.models import BUILTIN as BUILTIN_MODELS

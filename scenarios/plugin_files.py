@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from des.behaviours.behaviour import BEHAVIOURS
-from des.mechanisms.mechanism import MECHANISMS
+from des.behaviour import BEHAVIOURS
+from des.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
 from flmarket.core.definitions import recorded

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS

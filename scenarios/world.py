@@ -8,7 +8,7 @@ watches one in another process, sees the whole order book although the logs hold
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from des.behaviours.behaviour import BehaviourError
+from des.behaviour import BehaviourError
 from des.clients.data_tables import Valuation
 from des.clients.disclosure import Moods
 from des.clients.population import Population, Qualities

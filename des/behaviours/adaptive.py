@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviours.behaviour import Behaviour, Outcomes, Setting
+from des.behaviour import Behaviour, Outcomes, Setting
 from des.behaviours.markup import LARGEST, is_share, marked_up
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviours.behaviour import Behaviour, Setting
+from des.behaviour import Behaviour, Setting
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import FloatArray

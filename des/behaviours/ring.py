@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.behaviours.behaviour import Behaviour, Setting
+from des.behaviour import Behaviour, Setting
 from des.behaviours.markup import LARGEST, marked_up
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms

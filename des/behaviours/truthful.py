@@ -1,5 +1,18 @@
-"""Truthful, as in the paper: see ``des.behaviours.behaviour``."""
+"""Clients that tell the truth, as in the paper."""
 
-from des.behaviours.behaviour import Truthful
+from des.behaviour import Behaviour
+from des.money import MicroArray
 
 __all__ = ["Truthful"]
+
+
+class Truthful(Behaviour):
+    """Each client bids its cost, as in the paper."""
+
+    def bids(self, round_: int, costs: MicroArray) -> MicroArray:
+        """See ``Behaviour.bids``."""
+        return costs
+
+    def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
+        """See ``Behaviour.bid_range``."""
+        return lowest, highest

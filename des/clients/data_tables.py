@@ -11,7 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from des.behaviours.behaviour import Behaviour, Truthful, reported
+from des.behaviour import Behaviour, reported
+from des.behaviours.truthful import Truthful
 from des.clients.client_data import Lasting
 from des.clients.disclosure import Disclosure
 from des.money import MicroArray, to_micro

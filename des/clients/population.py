@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviours.behaviour import BehaviourError, Outcomes, Setting, Truthful, asked, misreporting
+from des.behaviour import BehaviourError, Outcomes, Setting, asked, misreporting
+from des.behaviours.truthful import Truthful
 from des.clients.client_data import FRESH, Choices, Holdings
 from des.clients.data_tables import DataSets, PopulationSpec, Ranges, Table, Valuation
 from des.clients.disclosure import Lens, Moods

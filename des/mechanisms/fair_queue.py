@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
-from des.mechanisms.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO
 from fl.arrays import IntArray
 from flmarket.core.options import in_range

@@ -1,7 +1,7 @@
 """The paper's mechanism: a client's K cores go to the K highest payments, and each winner pays what it offered."""
 
 from des.allocation import allocate
-from des.mechanisms.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism
 
 __all__ = ["PayAsOffered"]
 

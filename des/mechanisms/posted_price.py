@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from des.allocation import NO_CORE, allocate
-from des.mechanisms.mechanism import Asks, Book, Clearing, Mechanism
+from des.mechanism import Asks, Book, Clearing, Mechanism
 from des.money import MICRO, MicroArray, text, to_micro
 from fl.arrays import IntArray
 from flmarket.core.options import in_range

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.mechanisms.mechanism import Book, Clearing, Mechanism, by_service, choose
+from des.mechanism import Book, Clearing, Mechanism, by_service, choose
 from des.money import Micro, MicroArray
 from fl.arithmetic.sorting import beginnings
 from fl.arrays import BoolArray

@@ -3,7 +3,7 @@
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
-from des.mechanisms.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism
 from des.money import MicroArray
 from fl.arrays import BoolArray, IntArray
 

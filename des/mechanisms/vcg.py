@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from des.allocation import NO_CORE
-from des.mechanisms.mechanism import Book, Clearing, Mechanism
+from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO, Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.options import one_of

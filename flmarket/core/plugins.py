@@ -224,13 +224,13 @@ def _package(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
-def built_in(package: str) -> dict[str, str]:
-    """Return the modules of a package, each of which holds something built in, by its name: ``d_first`` is d-first.
+def built_in(package: str, **elsewhere: str) -> dict[str, str]:
+    """Return what comes with flmarket, by its name: the modules of a package, and what is ``module:attribute``.
 
-    The module ``des.mechanisms.mechanism`` holds what all have in common, and so does ``behaviour`` in its package.
+    The module ``d_first`` holds what is called d-first, and so it is with the keywords.
     """
-    modules = (module.name for module in iter_modules(import_module(package).__path__))
-    return {name.replace("_", "-"): f"{package}.{name}" for name in modules if not package.endswith(f".{name}s")}
+    modules = {module.name: f"{package}.{module.name}" for module in iter_modules(import_module(package).__path__)}
+    return {name.replace("_", "-"): where for name, where in sorted({**modules, **elsewhere}.items())}
 
 
 def summary(thing: Any) -> str:

@@ -1,7 +1,7 @@
 """The limits of environments: discount factors and payments out of range, mechanisms that need more than bids."""
 
 from des.market import Market
-from des.mechanisms.mechanism import Mechanism
+from des.mechanism import Mechanism
 
 
 def require_in_range(gamma: float, payment_limit: float) -> None:

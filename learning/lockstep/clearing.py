@@ -8,7 +8,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.clock import NEVER, Pace, departure
-from des.mechanisms.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
+from des.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray

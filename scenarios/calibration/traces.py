@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from des.market import Market
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from des.observation import Observation, Offer
 from fl.arithmetic.ordered_sums import standardised
 from fl.arithmetic.streams import stream

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL
-from des.behaviours.behaviour import create as create_behaviour
-from des.mechanisms.mechanism import DEFAULT, MECHANISMS
-from des.mechanisms.mechanism import create as create_mechanism
+from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.behaviour import create as create_behaviour
+from des.mechanism import DEFAULT, MECHANISMS
+from des.mechanism import create as create_mechanism
 from des.money import to_micro
 from fl.backends import BACKENDS
 from fl.data.dataset import DatasetInfo

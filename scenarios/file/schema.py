@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
 
-from des.behaviours.behaviour import TRUTHFUL
-from des.mechanisms.mechanism import DEFAULT
+from des.behaviour import TRUTHFUL
+from des.mechanism import DEFAULT
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.emd import largest_emd

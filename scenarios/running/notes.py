@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from des.behaviours.behaviour import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused

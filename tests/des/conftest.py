@@ -9,7 +9,7 @@ import pytest
 
 from des.clients.data_tables import PopulationSpec
 from des.market import Market
-from des.mechanisms.mechanism import Mechanism
+from des.mechanism import Mechanism
 from des.observation import Observation, Offer
 from des.schedule import Intervention
 from des.service import ServiceSpec

@@ -4,7 +4,7 @@ import pytest
 
 from des.log_records import Outcome
 from des.market import MarketError
-from des.mechanisms.mechanism import ClearingError
+from des.mechanism import ClearingError
 from des.observation import Offer
 from des.schedule import Conditions, Intervention
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from des.behaviours.behaviour import BehaviourError, Truthful
-from des.mechanisms.mechanism import ClearingError
+from des.behaviour import BehaviourError
+from des.behaviours.truthful import Truthful
+from des.mechanism import ClearingError
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
 

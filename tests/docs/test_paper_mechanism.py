@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from des.mechanisms.mechanism import Book
+from des.mechanism import Book
 from des.observation import Feedback
 from support.pages import ROOT
 

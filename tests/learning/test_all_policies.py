@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.clients.disclosure import Disclosure
-from des.mechanisms.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Offer, Privileged
 from des.offer_checks import check_offer

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.behaviours.behaviour import Truthful
+from des.behaviours.truthful import Truthful
 from des.market import Market
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from des.behaviours.behaviour import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from learning.episode import play_round

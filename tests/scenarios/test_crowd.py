@@ -3,7 +3,7 @@
 from collections import Counter
 
 from des.log_records import Outcome, RoundReport
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from learning.episode import play
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario

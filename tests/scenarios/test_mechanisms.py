@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from des.allocation import allocate
-from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
+from des.mechanism import MECHANISMS, Clearing, Mechanism
 from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from des.mechanisms.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
 from flmarket.analysis.verification.rerun import rerun

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from des.allocation import allocate
-from des.behaviours.behaviour import BEHAVIOURS, Behaviour
-from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
+from des.behaviour import BEHAVIOURS, Behaviour
+from des.mechanism import MECHANISMS, Clearing, Mechanism
 from des.observation import Offer
 from learning.episode import play_round
 from learning.policy import POLICIES, Policy

@@ -13,7 +13,7 @@ from rich.text import Text
 from textual.app import App
 from textual.message import Message
 
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from flmarket.analysis.results.measures import MARKET, MEASURES, gini, values
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.decisive_rounds import decisive

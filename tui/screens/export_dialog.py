@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.behaviours.behaviour import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog

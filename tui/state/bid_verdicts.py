@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.log_records import OfferReport, Outcome
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import Micro
 from des.observation import Status
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, prices_of, under_changes, worth

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from des.behaviours.behaviour import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
 from flmarket.core.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.message import Message
 
-from des.behaviours.behaviour import BehaviourError
+from des.behaviour import BehaviourError
 from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.checks import played
 from scenarios.file.interventions import market_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from des.behaviours.behaviour import TRUTHFUL
+from des.behaviour import TRUTHFUL
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import DEFAULT, Asks, Book, ClearingError, Mechanism, ask, clear, create
+from des.mechanism import DEFAULT, Asks, Book, ClearingError, Mechanism, ask, clear, create
 from des.money import text as money
 from fl.arrays import BoolArray
 from flmarket.analysis.verification.evidence import Logs

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from des.availability import Interval
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import Micro, to_micro
 from scenarios.file.interventions import OFFLINE, at, in_order
 from scenarios.file.schema import Scenario

@@ -14,7 +14,8 @@ import pandas as pd
 
 from des.allocation import tie_order_of
 from des.availability import Interval
-from des.behaviours.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError, Truthful
+from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
+from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
 from des.log_records import Outcome
 from des.money import MicroArray

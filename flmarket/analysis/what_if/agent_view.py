@@ -7,7 +7,7 @@ import numpy as np
 
 from des.clients.population import Qualities
 from des.log_records import Outcome
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream_key

@@ -14,7 +14,7 @@ import pandas as pd
 
 from des.clients.population import Qualities
 from des.log_records import Outcome
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import MicroArray
 from des.observation import Status
 from fl.arrays import BoolArray, FloatArray, IntArray

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from des.log_records import Outcome
-from des.mechanisms.mechanism import DEFAULT
+from des.mechanism import DEFAULT
 from des.money import MICRO, Micro
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from des.mechanisms.mechanism import create
+from des.mechanism import create
 from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side
 from flmarket.benchmark.certify.sampling import IMAGES, Dice, Shape, sample

@@ -18,7 +18,7 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.clock import Clock
 from des.ledger import Ledger
-from des.mechanisms.mechanism import Mechanism, clear
+from des.mechanism import Mechanism, clear
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round import Round

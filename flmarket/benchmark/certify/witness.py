@@ -15,7 +15,7 @@ import numpy as np
 import tomlkit
 
 from des.clients.client_data import draw_pairs
-from des.mechanisms.mechanism import create
+from des.mechanism import create
 from des.money import MICRO, Micro, MicroArray, text
 from fl.arithmetic.draws import draw_key
 from flmarket.benchmark.certify.certificate import Plan

@@ -45,7 +45,7 @@ def certify(
     """
     from rich.table import Table
 
-    from des.mechanisms.mechanism import create
+    from des.mechanism import create
     from flmarket.benchmark.certify.certificate import Plan, certify
     from flmarket.benchmark.certify.players import SIDES
     from flmarket.benchmark.certify.sampling import Shape

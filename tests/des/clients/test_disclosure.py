@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviours.behaviour import create
+from des.behaviour import create
 from des.clients.data_tables import PopulationSpec
 from des.clients.disclosure import Disclosure, ranks
 from des.clients.population import Population

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviours.behaviour import create
+from des.behaviour import create
 from des.clients.client_data import Lasting
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.behaviours.behaviour import create
+from des.behaviour import create
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.money import MICRO

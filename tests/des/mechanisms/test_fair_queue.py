@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
+from des.mechanism import clear, create
 from des.mechanisms.fair_queue import FairQueue
-from des.mechanisms.mechanism import clear, create
 from des.money import MICRO
 from flmarket.core.options import OptionsError
 from support.books import book_of

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
-from des.mechanisms.mechanism import BUILTIN, Asks, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.mechanism import BUILTIN, Asks, Clearing, ClearingError, Mechanism, ask, clear, create
 from des.mechanisms.posted_price import PostedPrice
 from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import tie_order_of
-from des.mechanisms.mechanism import MECHANISMS, Book, clear, create
+from des.mechanism import MECHANISMS, Book, clear, create
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
 from support.tiers import examples

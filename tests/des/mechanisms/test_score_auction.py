@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms.mechanism import create
+from des.mechanism import create
 from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
 from flmarket.core.options import OptionsError

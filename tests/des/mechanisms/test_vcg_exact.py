@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanisms.mechanism import clear
+from des.mechanism import clear
 from des.mechanisms.vcg import SIDES, VCG, optimum, overspent
 from des.money import MICRO
 from support.books import book_of

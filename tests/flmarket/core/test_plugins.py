@@ -190,18 +190,17 @@ def test_the_line_about_a_plugin_is_its_summary_or_the_first_of_its_docstring() 
     assert summary(SimpleNamespace(__doc__="\n   Indented.\n")) == "Indented."
 
 
-def test_what_is_built_in_is_a_module_each_that_is_found_by_itself(
+def test_what_is_built_in_is_a_module_each_that_is_found_by_itself_or_stands_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "colours_that_come"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "dark_red.py").write_text(
-        'from colours_that_come.paint import Paint\n__all__ = ["Red"]\nRed = Paint()\n'
-    )
-    (package / "paint.py").write_text('__all__ = ["Paint"]\nclass Paint: ...\n')
+    (package / "dark_red.py").write_text('__all__ = ["Red"]\nclass Red: ...\n')
+    (package / "sky.py").write_text('__all__ = ["Sky"]\nclass Sky: ...\n')
     monkeypatch.syspath_prepend(tmp_path)
-    found = built_in("colours_that_come")
-    assert found == {"dark-red": "colours_that_come.dark_red", "paint": "colours_that_come.paint"}
+    found = built_in("colours_that_come", hex_digits="string:hexdigits")
+    assert list(found) == ["dark-red", "hex-digits", "sky"]
     registry: Registry[object] = Registry("colour", "test.colours", found)
-    assert type(registry.load("dark-red")) is registry.load("paint")
+    assert [getattr(registry.load(name), "__name__", name) for name in found] == ["Red", "hex-digits", "Sky"]
+    assert registry.load("hex-digits") == "0123456789abcdefABCDEF"

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.observation import Offer
 from des.offer_checks import OfferError
 from fl.arithmetic.streams import stream

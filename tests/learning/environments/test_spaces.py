@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from learning.environments.spaces import Codec, DictCodec, FlatCodec

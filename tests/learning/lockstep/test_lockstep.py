@@ -14,7 +14,7 @@ from des.clients.client_data import Lasting
 from des.clients.disclosure import Disclosure
 from des.log_records import Outcome, RoundReport
 from des.market import Market
-from des.mechanisms.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
+from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer

@@ -8,8 +8,8 @@ from pathlib import Path
 MODULES = (
     "des/*.py",
     "des/clients/*.py",
-    "des/behaviours/behaviour.py",
-    "des/mechanisms/mechanism.py",
+    "des/behaviour.py",
+    "des/mechanism.py",
     "fl/**/*.py",
     "flmarket/core/*.py",
     "learning/statistics/area_under_curve.py",

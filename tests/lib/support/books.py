@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from des.allocation import NO_CORE
-from des.mechanisms.mechanism import Book, Mechanism, clear
+from des.mechanism import Book, Mechanism, clear
 from des.money import to_micro
 from fl.arrays import FloatArray, IntArray
 

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
-from des.behaviours.behaviour import create as create_behaviour
+from des.behaviour import create as create_behaviour
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
-from des.mechanisms.mechanism import create as create_mechanism
+from des.mechanism import create as create_mechanism
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline

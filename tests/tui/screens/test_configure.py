@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
 
-from des.mechanisms.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS
 from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
 from scenarios.file.keys import keys

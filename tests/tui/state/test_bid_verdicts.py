@@ -9,7 +9,7 @@ from textual.app import App
 
 from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome
-from des.mechanisms.mechanism import MECHANISMS, Clearing, Mechanism
+from des.mechanism import MECHANISMS, Clearing, Mechanism
 from flmarket.analysis.what_if.reasons import cash
 from tui.panels.client_grid import ClientGrid
 from tui.state.bid_verdicts import Book, Verdict

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from des.behaviours.behaviour import BEHAVIOURS
+from des.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
 from scenarios.logs.run_state import RunState

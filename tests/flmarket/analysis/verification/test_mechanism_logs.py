@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from des.log_records import RoundReport
-from des.mechanisms.mechanism import BUILTIN, Book, Clearing
+from des.mechanism import BUILTIN, Book, Clearing
 from des.mechanisms.posted_price import PostedPrice
 from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf

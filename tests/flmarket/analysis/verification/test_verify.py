@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
-from des.behaviours.behaviour import Behaviour
-from des.mechanisms.mechanism import MECHANISMS, Book, Clearing, Mechanism
+from des.behaviour import Behaviour
+from des.mechanism import MECHANISMS, Book, Clearing, Mechanism
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.rules import RULES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from des.log_records import Outcome
-from des.mechanisms.mechanism import Book, clear
+from des.mechanism import Book, clear
 from des.mechanisms.pay_as_offered import PayAsOffered
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import Explanation

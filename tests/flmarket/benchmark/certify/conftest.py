@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.mechanisms.mechanism import create
+from des.mechanism import create
 from des.money import to_micro
 from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import AMPLE, SampledMarket

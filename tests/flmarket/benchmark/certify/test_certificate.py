@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from des.allocation import allocate
-from des.mechanisms.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
+from des.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
 from des.mechanisms.posted_price import PostedPrice
 from flmarket.benchmark.certify.certificate import Plan, certify
 from flmarket.benchmark.certify.sampling import IMAGES, Shape

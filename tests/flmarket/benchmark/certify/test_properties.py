@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanisms.mechanism import BUILTIN, create
+from des.mechanism import BUILTIN, create
 from flmarket.benchmark.certify.players import SIDES, Bench
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from support.tiers import examples

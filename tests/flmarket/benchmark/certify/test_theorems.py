@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from des.mechanisms.mechanism import create
+from des.mechanism import create
 from des.money import MICRO
 from flmarket.benchmark.certify.players import Bench, Side
 from flmarket.benchmark.certify.sampling import Dice, Shape, sample

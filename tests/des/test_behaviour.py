@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.behaviour import BUILTIN, Behaviour, BehaviourError, Outcomes, Setting, create
 from des.behaviours.adaptive import Adaptive
-from des.behaviours.behaviour import BUILTIN, Behaviour, BehaviourError, Outcomes, Setting, Truthful, create
 from des.behaviours.markup import Markup
 from des.behaviours.misreport import Misreport
 from des.behaviours.ring import Ring
+from des.behaviours.truthful import Truthful
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.market import Market

@@ -142,18 +142,6 @@ class Behaviour(ABC):
         return type(self).close is not Behaviour.close
 
 
-class Truthful(Behaviour):
-    """Each client bids its cost, as in the paper."""
-
-    def bids(self, round_: int, costs: MicroArray) -> MicroArray:
-        """See ``Behaviour.bids``."""
-        return costs
-
-    def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
-        """See ``Behaviour.bid_range``."""
-        return lowest, highest
-
-
 class BehaviourError(RunError):
     """A behaviour returned what cannot be meant."""
 
@@ -164,9 +152,10 @@ def asked(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
     Raises:
         BehaviourError: they are something else.
     """
-    if type(behaviour) is Truthful:
+    returned = behaviour.bids(round_, costs)
+    if returned is costs:  # those of truthful clients; nobody can have changed them
         return costs
-    bids = np.asarray(behaviour.bids(round_, costs))
+    bids = np.asarray(returned)
     where = f"behaviour {method(behaviour, 'bids')}, round {round_}"
     if bids.shape != costs.shape or bids.dtype.kind != "i":
         raise BehaviourError(

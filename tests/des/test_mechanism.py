@@ -5,7 +5,7 @@ import pytest
 
 from des.allocation import NO_CORE, allocate
 from des.log_records import Kind
-from des.mechanisms.mechanism import Clearing, ClearingError, Mechanism
+from des.mechanism import Clearing, ClearingError, Mechanism
 
 WANTED = {"alpha": (0, 6.0), "beta": (0, 5.0), "gamma": (0, 4.0)}
 

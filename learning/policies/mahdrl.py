@@ -1,5 +1,0 @@
-"""Mahdrl: see ``learning.mahdrl.agent``."""
-
-from learning.mahdrl.agent import Mahdrl
-
-__all__ = ["Mahdrl"]

@@ -1,5 +1,0 @@
-"""MahdrlPaper: see ``learning.mahdrl.paper``."""
-
-from learning.mahdrl.paper import MahdrlPaper
-
-__all__ = ["MahdrlPaper"]

@@ -1,5 +1,0 @@
-"""MahdrlSingle: see ``learning.mahdrl.agent``."""
-
-from learning.mahdrl.agent import MahdrlSingle
-
-__all__ = ["MahdrlSingle"]
