@@ -58,3 +58,16 @@ def test_the_model_card_says_what_the_drawn_markets_say() -> None:
     tried = measured("any-market-tried.csv", [f"mahdrl:tried/{name}.safetensors" for name in TRIED.values()])
     for shown, name in TRIED.items():
         assert " | ".join([f"| {shown}", *tried[f"mahdrl:tried/{name}.safetensors"]]) + " |" in page
+
+
+def test_the_tables_on_real_images_say_what_the_kept_reports_say() -> None:
+    page = PAGE.read_text().splitlines()
+    for file in ("any-market-real", "any-market-real-scarce"):
+        frame = pd.read_csv(ROOT / f"research/results/{file}.csv")
+        frame = frame[(frame.service == "market") & (frame.measure == "AUC")]
+        for market, rows in frame.groupby(frame.scenario.str.rpartition("-")[0]):
+            own = rows.set_index("policy").loc["mahdrl"]
+            cells = [f"{own['mean']:.2f} [{own.low:.2f}, {own.high:.2f}]"]
+            for it in rows[rows.policy != "mahdrl"].itertuples():
+                cells.append(f"{it.difference:+.2f} [{it.difference_low:+.2f}, {it.difference_high:+.2f}]")
+            assert f"| {market} | {' | '.join(cells)} |" in page

@@ -32,7 +32,7 @@ RESULTS = ROOT / "research/results"
         ("reproduction", ["reproduction.py", "table"]),
         *(
             ("mahdrl", ["mahdrl.py", "table", f"research/results/{name}.csv"])
-            for name in ("mahdrl-trainings", "scarce-seats", "mahdrl-parts", "mahdrl-budget-10")
+            for name in ("mahdrl-trainings", "mahdrl-surrogate", "scarce-seats", "mahdrl-parts", "mahdrl-budget-10")
         ),
     ],
 )
