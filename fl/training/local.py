@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.training.generators import seeded
+from fl.training.networks import vector
 from fl.training.regime import Regime
 
 
@@ -36,8 +37,7 @@ class ReferenceTrainer:
     @property
     def parameters(self) -> Float32Array:
         """[P] a copy of the module's present parameters, in torch's order, whatever their layout."""
-        vector: Float32Array = torch.cat([values.reshape(-1) for values in self._values]).cpu().numpy()
-        return vector
+        return vector(self._values)
 
     def _load(self, parameters: Float32Array) -> None:
         parts = torch.split(torch.tensor(parameters), [values.numel() for values in self._values])

@@ -4,7 +4,7 @@ A user's own model is a function registered by ``flmarket.model``, or by an entr
 group ``flmarket.models``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from inspect import signature
 from itertools import pairwise
@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
+from fl.arrays import Float32Array
 from fl.data.dataset import Shape
 from fl.training.generators import seeded
 from fl.training.models import BUILTIN, HIDDEN, MODELS, initial_values, require_fit
@@ -199,6 +200,12 @@ def _parameters(module: nn.Module) -> tuple[set[str], set[int]]:
     """Return the names of the parameters that have values, as lazy ones get with a first call, and where these lie."""
     own = {name: it for name, it in module.named_parameters() if not is_lazy(it)}
     return set(own), {it.untyped_storage().data_ptr() for it in own.values() if it.numel()}
+
+
+def vector(parameters: Iterable[Tensor]) -> Float32Array:
+    """Return the values of parameters in one array [P], in their logical order, whatever their layout in memory."""
+    values: Float32Array = torch.cat([it.detach().reshape(-1) for it in parameters]).cpu().numpy()
+    return values
 
 
 def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:

@@ -160,10 +160,9 @@ class Engine:
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         if self.kernel == "reference" or self.regime.model not in BUILTIN:
-            from torch.nn.utils import parameters_to_vector
+            from fl.training.networks import vector
 
-            vector: Float32Array = parameters_to_vector(self._module(seed, *purpose).parameters()).detach().numpy()
-            return vector
+            return vector(self._module(seed, *purpose).parameters())
         return fused.initial_parameters(self._architecture, seed, *purpose)
 
     @cached_property

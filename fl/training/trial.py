@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector
 from torch.utils._pytree import tree_leaves
 
 from fl.arithmetic.streams import stream, stream_key
@@ -20,7 +19,7 @@ from fl.data.dataset import Shape
 from fl.training.batched import BatchedTrainer
 from fl.training.generators import seeded
 from fl.training.local import ReferenceTrainer
-from fl.training.networks import build, faults_of, hidden_widths, is_untouched
+from fl.training.networks import build, faults_of, hidden_widths, is_untouched, vector
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, Traits, Use
 from flmarket.core.plugin_errors import blame
@@ -29,7 +28,7 @@ from flmarket.core.plugins import PluginError
 IMAGES, BATCH = 5, 3
 """So that the last step of an epoch has fewer images than the others, as in a run."""
 _SCALING = 1 / 128, -1.0
-_KEY = stream_key(0, "trial")
+_KEY, _EARLIER = stream_key(0, "trial"), stream_key(0, "trial", "earlier")
 _UNREPEATABLE = (
     "gives other results each time it starts from the same seed and parameters: {} remembers something, or draws "
     "random numbers from a generator of its own; use torch's"
@@ -39,6 +38,9 @@ _BESIDE = (
     "judges an image by those beside it ({}), so that accuracy would depend on their order; use GroupNorm or LayerNorm "
     "in place of statistics over the batch"
 )
+
+Tried = tuple[Float32Array, bool]
+"""Parameters or logits, and whether random numbers were drawn for them."""
 
 
 class Trial:
@@ -84,41 +86,39 @@ class Trial:
         start = used.parameters
         if new.parameters.tobytes() != start.tobytes():
             raise PluginError("begins with other parameters each time it is made; draw them from torch's generator")
-        if parameters_to_vector(self._build().parameters()).detach().numpy().tobytes() != start.tobytes():
+        if vector(self._build().parameters()).tobytes() != start.tobytes():
             raise PluginError("sets parameters by the first images that it gets; set them when it is made")
         if not any(parameter.requires_grad for parameter in used.module.parameters()):
             raise PluginError("has only frozen parameters, so that there is nothing to train")
         buffers = {name: buffer.clone() for name, buffer in used.module.named_buffers()}
         attributes = _attributes(used.module)
 
-        def train(trainer: ReferenceTrainer, images: slice = slice(IMAGES)) -> tuple[Float32Array, bool]:
-            with _doing("train"), seeded(_KEY) as drew:
+        def train(trainer: ReferenceTrainer, images: slice = slice(IMAGES), key: bytes = _KEY) -> Tried:
+            with _doing("train"), seeded(key) as drew:
                 return trainer.train(start, *self._client(images), self._regime)[0], drew()
 
-        def judge(trainer: ReferenceTrainer, pixels: Pixels = self._dim) -> tuple[Float32Array, bool]:
-            with _doing("evaluate"), seeded(_KEY) as drew:
+        def judge(trainer: ReferenceTrainer, pixels: Pixels = self._dim, key: bytes = _KEY) -> Tried:
+            with _doing("evaluate"), seeded(key) as drew:
                 return trainer.logits(start, pixels).numpy(), drew()
 
-        # One step, and other images than below: else what a model keeps of them would be the same again.
-        train(used, slice(-self._regime.batch_size, None))
-        judge(used, self._full)
+        # One step, other images and other random numbers than below: else what a model keeps of them would be the same.
+        train(used, slice(-self._regime.batch_size, None), _EARLIER)
+        judge(used, self._full, _EARLIER)
         if changed := [name for name, it in used.module.named_buffers() if not torch.equal(it, buffers[name])]:
             raise PluginError(
                 f"changes buffers in training ({', '.join(changed)}), which do not travel with the parameters; use "
                 "GroupNorm for BatchNorm, weight_norm for spectral_norm, and nothing that calls leave to later ones"
             )
-        draws: set[Use] = set()
-        uses: dict[Use, Callable[[ReferenceTrainer], tuple[Float32Array, bool]]]
+        uses: dict[Use, Callable[[ReferenceTrainer], Tried]]
         uses = {"evaluation": judge, "training": train}
-        for use, run in uses.items():
-            (found, drew), (expected, _) = run(used), run(new)
-            same, of_new = found.tobytes() == expected.tobytes(), _attributes(new.module)
-            now = {key: it for key, it in _attributes(used.module).items() if it != attributes.get(key)}
-            if kept := [key for key, it in now.items() if not same or it != of_new.get(key)]:
-                raise PluginError(_REMEMBERS.format(", ".join(f"`{key}`" for key in kept)))
-            if not same:
-                raise PluginError(_UNREPEATABLE.format(_culprit(run, used, run, self._trainer(self._build()))))
-            draws |= {use} if drew else set()
+        tried = {use: (run(used), run(new)) for use, run in uses.items()}
+        other = [run for use, run in uses.items() if len({it.tobytes() for it, _ in tried[use]}) > 1]
+        of_new = _attributes(new.module)  # once both have done both: some are written in one of them alone
+        now = {key: it for key, it in _attributes(used.module).items() if it != attributes.get(key)}
+        if kept := [key for key, it in now.items() if other or it != of_new.get(key)]:
+            raise PluginError(_REMEMBERS.format(", ".join(f"`{key}`" for key in kept)))
+        if other:
+            raise PluginError(_UNREPEATABLE.format(_culprit(other[0], used, other[0], self._trainer(self._build()))))
         found, _ = judge(used)
         for rows in (slice(0, None, 2), slice(1, None, 2)):
             others = self._full.copy()
@@ -126,7 +126,7 @@ class Trial:
             mixed = partial(judge, pixels=others)
             if mixed(used)[0][rows].tobytes() != found[rows].tobytes():
                 raise PluginError(_BESIDE.format(_culprit(judge, used, mixed, used, rows)))
-        return Traits(hidden_widths(used.module), frozenset(draws))
+        return Traits(hidden_widths(used.module), frozenset(use for use, ((_, drew), _) in tried.items() if drew))
 
     def _build(self) -> nn.Module:
         return build(*self._model, 0, "trial", service=self._service)

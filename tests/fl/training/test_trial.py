@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -113,8 +114,31 @@ def tabled(net: Any, x: Tensor) -> Tensor:
     return net.last
 
 
+def noted(net: Any, x: Tensor) -> Tensor:
+    setattr(net, "penalty" if net.training else "features", x.mean())
+    return net.inner(x)
+
+
+def drawn_once(net: Any, x: Tensor) -> Tensor:
+    net.table = torch.randn(36) if net.table is None else net.table
+    return net.inner(x + net.table)
+
+
+def drawn_once_unseen(labels: int) -> nn.Module:
+    table = cache(partial(torch.randn, 36))
+    return written(lambda net, x: net.inner(x + table()))(labels)
+
+
 def test_what_a_model_keeps_may_not_depend_on_earlier_calls() -> None:
     assert traits(written(tabled, lambda net: setattr(net, "kept", {}))) == Traits(None)
+
+
+def test_what_a_model_notes_in_training_or_in_evaluation_alone_is_allowed() -> None:
+    assert traits(written(noted)) == Traits(None)
+
+
+def test_parameters_that_are_not_contiguous_are_trained() -> None:
+    assert traits(touched(lambda it: setattr(it, "weight", nn.Parameter(torch.ones(36, 8).t())))) == Traits((8,))
 
 
 @pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
@@ -150,6 +174,8 @@ def test_layers_that_write_their_weight_anew_in_each_call_are_allowed() -> None:
         (written(late, lambda net: setattr(net, "own", SimpleNamespace(calls=[0]))), "remembers `own` of"),
         (written(late_in_evaluation, lambda net: setattr(net, "calls", 0)), "remembers `calls` of earlier batches"),
         (written(carried, lambda net: setattr(net, "state", None)), "remembers `state` of earlier batches"),
+        (written(drawn_once, lambda net: setattr(net, "table", None)), "remembers `table` of earlier batches"),
+        (drawn_once_unseen, r"gives other results each time .*: Net remembers"),
         (written(stale, lambda net: setattr(net, "kept", {})), "remembers `kept` of earlier batches"),
         (written(by_first_images, lambda net: setattr(net, "done", False)), "remembers `done` of earlier batches"),
         (
