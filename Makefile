@@ -71,19 +71,19 @@ PEERS := .venv-peers
 bench-peers: $(foreach PEER,flower fedlab pfl blazefl,$(PEERS)/$(PEER)/ready)  ## Install other frameworks, each in its own environment, for `make bench`
 
 golden: $(VENV)/installed-dev  ## Renew the digests of golden logs, after a change that is meant to change logs
-	PYTHONPATH=tests/lib $(BIN)/python -m golden --renew
+	PYTHONPATH=tools:tests/lib $(BIN)/python -m golden --renew
 
 api: $(VENV)/installed-dev  ## Renew the record of the public interface, after a change that CHANGELOG.md tells
-	PYTHONPATH=tests/lib $(BIN)/python -m api
+	PYTHONPATH=tools:tests/lib $(BIN)/python -m api
 
 MINUTES := 60
 attack: $(VENV)/installed-dev  ## Attack it for MINUTES=60: kills, damaged logs, mistakes in plug-ins, failing disks; continues where it ended
-	PYTHONPATH=tests/lib $(BIN)/python -m attack --minutes $(MINUTES)
+	PYTHONPATH=tools:tests/lib $(BIN)/python -m attack --minutes $(MINUTES)
 
 N := 100
 SEED := 0
 mutants: $(VENV)/installed-mutants  ## Attack the tests: N=100 random mutants of the code, drawn by SEED=0; tries survivors again
-	PYTHONPATH=tests/lib $(BIN)/python -m mutants --number $(N) --seed $(SEED)
+	PYTHONPATH=tools:tests/lib $(BIN)/python -m mutants --number $(N) --seed $(SEED)
 
 clean:  ## Remove the virtual environment and all caches
 	rm -rf $(VENV) .venv-peers build site *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

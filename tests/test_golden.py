@@ -1,6 +1,6 @@
 """The same bytes on every machine: the tables of built-in scenarios have the digests that were once written down.
 
-``tests/lib/golden`` computes them and says when they may be renewed (``make golden``).
+``tools/golden`` computes them and says when they may be renewed (``make golden``).
 """
 
 import json

@@ -24,7 +24,7 @@ class Case(NamedTuple):
 
 
 HERE = Path(__file__).parent
-AGENT = "tests/lib/golden/agents/mahdrl-seed{}.safetensors"
+AGENT = "tools/golden/agents/mahdrl-seed{}.safetensors"
 POLICIES = {
     "paper's": ("lcfa", "hqfa", "random"), "bandits": ("ucb", "oort", "bwk"),
     "pacing": ("pacing", "resolving", "mirror"), "market": ("worth", "outbid", "fmore"),

@@ -13,7 +13,7 @@ from mutants.places import nearest
 from mutants.sample import Mutant, sample
 from mutants.trial import Outcome, Record, attempt, copy_of, outcome
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:

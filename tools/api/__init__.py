@@ -11,7 +11,7 @@ from pathlib import Path
 
 import flmarket
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).parent / "names.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
 
