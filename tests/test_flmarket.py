@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import flmarket
 from flmarket.core.extras import install_command
@@ -134,6 +135,19 @@ def test_a_plot_shows_itself_and_can_be_saved(results: flmarket.Results, tmp_pat
     figure.savefig(tmp_path / "curves.svg")
     with pytest.raises(flmarket.InputError, match=r"unknown quantity 'acuracy'; did you mean 'accuracy'\?"):
         results.plot("acuracy")
+
+
+def test_curves_are_drawn_on_axes_of_a_figure_of_ones_own(results: flmarket.Results) -> None:
+    """In the figure's own style, without a legend that would cover what else it has."""
+    figure = Figure()
+    axes = figure.subplots(2, 2)
+    assert results.plot("reward", ax=axes.flat[:3]) is figure
+    assert [panel.get_title() for panel in axes.flat] == ["digits", "strokes", "scribbles", ""]
+    assert not figure.legends
+    with pytest.raises(
+        flmarket.InputError, match=r"ax: 3 panels \(digits, strokes, scribbles\) need as many axes, not 1"
+    ):
+        results.plot("reward", ax=axes[0, 0])
 
 
 def test_what_is_complete_is_read_and_not_played_again(results: flmarket.Results) -> None:

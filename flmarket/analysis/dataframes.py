@@ -159,7 +159,7 @@ class Results:
         return Summary(rows, columns=columns).set_index(names)
 
     @in_python()
-    def plot(self, what: str = "accuracy", *, by: str | None = None) -> Any:
+    def plot(self, what: str = "accuracy", *, by: str | None = None, ax: Any = None) -> Any:
         """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
 
         Curves are means over seeds, bands their 95 % intervals.
@@ -167,11 +167,13 @@ class Results:
         Args:
             what: ``accuracy``, ``reward``, ``spent``, ``wanted``, ``served`` or ``refused``.
             by: a key whose values have the curves in place of policies, such as ``market.mechanism``.
+            ax: axes of a figure of your own to draw on, one for each panel, such as ``plt.subplots(1, 3)[1]``; your
+                style stays, and ``ax.legend()`` names the curves.
 
         Raises:
-            InputError: there is no such quantity, or no such key.
+            InputError: there is no such quantity, or no such key, or there are more or fewer axes than panels.
         """
-        return curves(self.runs if by is None else compared_by(self.runs, by), what)
+        return curves(self.runs if by is None else compared_by(self.runs, by), what, ax)
 
     def _table(self, table: TableName) -> pd.DataFrame:
         runs = having([run.directory for run in self.runs], table)
