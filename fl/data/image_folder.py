@@ -12,7 +12,7 @@ import numpy as np
 
 from fl.arrays import AnyArray, IntArray, Pixels
 from fl.data.dataset import DatasetError, Shape
-from fl.data.own_dataset import Found
+from fl.data.own_dataset import GivenArrays
 
 SUFFIXES = {
     ".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"
@@ -29,7 +29,7 @@ Pictures = list[tuple[Path, int]]  # files of pictures, and the class of each
 def read(
     folder: Path,
     share: str | None,  # of each class that is tested on, as it is written
-) -> Found:
+) -> GivenArrays:
     """Return training images and labels, and test images and labels."""
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         if others := [path.name for path in _entries(folder) if path.name not in ("train", "test")]:
@@ -56,7 +56,7 @@ def read(
         train, test = _split(folder, classes, share or _SHARE)
     images = _pixels(folder, [path for path, _ in (*train, *test)])
     arrays = images[: len(train)], _labels(train), images[len(train) :], _labels(test)
-    return Found(arrays, "first", classes)
+    return GivenArrays(arrays, "first", classes)
 
 
 def _split(folder: Path, classes: Sequence[str], share: str) -> tuple[Pictures, Pictures]:

@@ -8,10 +8,10 @@ import hashlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from fl.data.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Sha
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import summary
 
-Made = TypeVar("Made")
 MOST_CHANNELS = 4  # of pictures: grey, colour, and either with transparency
 KEPT = 4  # data sets that stay loaded, so that those who check a scenario and those who run it share the arrays
 MOST_LABELS = 256  # labels are stored in one byte
@@ -29,7 +28,7 @@ NAMES = (("train_images", "train_labels", "test_images", "test_labels"), ("x_tra
 """The names of the arrays; those of MedMNIST, and those of Keras."""
 
 
-class Found(NamedTuple):
+class GivenArrays(NamedTuple):
     """The arrays of a data set, as they were given."""
 
     arrays: Sequence[Any]  # training images, training labels, test images, test labels
@@ -94,30 +93,28 @@ def _load(name: str, function: Callable[[], Any]) -> Dataset:
         found = function()
     except (Exception, SystemExit) as error:
         raise DatasetError(f"{what}: raised {blame(error)}") from error
-    if isinstance(found, Mapping):
-        found = _told(what, partial(Found.named, found))
-    elif isinstance(found, (tuple, list)) and len(found) == 4:
-        found = Found(found)
-    else:
-        kind = f"{len(found)} things" if isinstance(found, (tuple, list)) else f"a {type(found).__name__}"
-        raise DatasetError(
-            f"{what}: must return four arrays (training images, training labels, test images, test labels), not {kind}"
-        )
-    return _told(what, partial(dataset_of, name, summary(function), "plug-in", found))
-
-
-def _told(what: str, make: Callable[[], Made]) -> Made:
     try:
-        return make()
+        return dataset_of(name, summary(function), "plug-in", _given(found))
     except DatasetError as error:
         raise DatasetError(f"{what}: {error}") from error
+
+
+def _given(found: object) -> GivenArrays:
+    if isinstance(found, Mapping):
+        return GivenArrays.named(found)
+    if isinstance(found, tuple | list) and len(found) == 4:
+        return GivenArrays(found)
+    kind = f"{len(found)} things" if isinstance(found, tuple | list) else f"a {type(found).__name__}"
+    raise DatasetError(
+        f"must return four arrays (training images, training labels, test images, test labels), not {kind}"
+    )
 
 
 def dataset_of(
     name: str,
     description: str,
     source: Literal["plug-in", "file"],
-    found: Found,
+    found: GivenArrays,
 ) -> Dataset:
     """Return the data set that the arrays make. It is never official: only its user knows its digests."""
     given = found.arrays

@@ -20,7 +20,7 @@ import numpy as np
 from fl.arrays import AnyArray
 from fl.data import image_folder
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Source
-from fl.data.own_dataset import KEPT, NAMES, Found, channels_of, dataset_of, unused_of
+from fl.data.own_dataset import KEPT, NAMES, GivenArrays, channels_of, dataset_of, unused_of
 from flmarket.core.errors import InputError
 from flmarket.core.files import version
 from flmarket.core.home import expanded
@@ -105,7 +105,7 @@ def _load(files: OwnFiles) -> Dataset:
     return dataset_of(name, "arrays of an .npz file", "file", found)
 
 
-def _npz(path: Path) -> Found:
+def _npz(path: Path) -> GivenArrays:
     """Return training images and labels, and test images and labels, of a file that ``numpy.savez`` wrote.
 
     ``pixels`` and ``labels`` have an entry for each image, as ``split``: "train" or "test", or 0 or 1 in their place.
@@ -118,7 +118,7 @@ def _npz(path: Path) -> Found:
             raise ValueError("its arrays take more than 8 GiB")
         given = {name: _array(archive, name) for name in archive}
     if any(names[0] in given for names in NAMES):
-        return Found.named(given)
+        return GivenArrays.named(given)
     if missing := [name for name in _ARRAYS if name not in given]:
         raise ValueError(f"it has no {' and no '.join(missing)}")
     pixels, labels, split = (given[name] for name in _ARRAYS)
@@ -134,7 +134,7 @@ def _npz(path: Path) -> Found:
         if part not in split:
             raise ValueError(f"no image is in the split {part!r}")
     arrays = pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
-    return Found(arrays, channels_of(given), unused=unused_of(given, _ARRAYS))
+    return GivenArrays(arrays, channels_of(given), unused=unused_of(given, _ARRAYS))
 
 
 def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:

@@ -15,15 +15,10 @@ def fedavg(models: Iterable[Float32Array], sizes: Sequence[int]) -> Float32Array
     warning: the caller checks.
     """
     total = float(sum(sizes))
-    if sizes and total <= 0:
+    if total <= 0:
         raise ValueError("FedAvg needs clients that hold data")
-    mean, count = np.zeros(0), 0
-    for count, model in enumerate(models, 1):
-        if count == 1:
-            mean = np.zeros_like(model, dtype=np.float64)
-        if count <= len(sizes):
-            with np.errstate(invalid="ignore"):  # inf - inf
-                mean += (sizes[count - 1] / total) * model
-    if not count or count != len(sizes):
-        raise ValueError(f"{count} models and {len(sizes)} sizes: FedAvg needs one size for each of some models")
+    mean = np.zeros(1)
+    for model, size in zip(models, sizes, strict=True):
+        with np.errstate(invalid="ignore"):  # inf - inf
+            mean = mean + (size / total) * model
     return mean.astype(np.float32)

@@ -5,7 +5,7 @@ group ``flmarket.models``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from inspect import signature
 from itertools import pairwise
 
@@ -139,7 +139,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int, 
         if name in BUILTIN:
             return initialise(make(labels, shape), seed, *purpose)
         with faults_of(name, labels, shape, service):
-            given = _asked_for(make, labels, shape)
+            given = {"shape": shape} if _takes_shape(make) else {}
             module = make(labels, **given)
             with seeded(b""):  # another one is tried: what a first call does is left to training
                 tried = make(labels, **given)
@@ -183,17 +183,12 @@ def initialise(module: nn.Module, seed: int, *purpose: str | int) -> nn.Module:
     return module
 
 
-def _asked_for(make: Callable[..., nn.Module], labels: int, shape: Shape) -> dict[str, Shape]:
-    """Return the shape of the images, by name, for a model that asks for it; others are made for one shape."""
+def _takes_shape(make: Callable[..., nn.Module]) -> bool:
+    """Return whether a model asks for the shape of the images; those that do not are made for one shape."""
     try:
-        wanted = signature(make)
+        return "shape" in signature(make).parameters
     except (TypeError, ValueError):  # not written in Python
-        return {}
-    given = {"shape": shape} if "shape" in wanted.parameters else {}
-    with suppress(TypeError):
-        wanted.bind(labels, **given)
-        return given
-    raise PluginError(f"its function has the parameters {wanted}; they must be (labels) or (labels, shape)")
+        return False
 
 
 def _parameters(module: nn.Module) -> tuple[set[str], set[int]]:

@@ -5,17 +5,18 @@ connected layers on any; ``reference`` is plain torch, for any model and shape. 
 can. torch, which takes a second to import, is imported where it trains.
 """
 
+from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from fl.arithmetic.streams import stream_key
 from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.data.registry import Dataset
 from fl.training import fused
-from fl.training.models import BUILTIN, HIDDEN
+from fl.training.models import BUILTIN, HIDDEN, MODELS
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Trainer, Traits, Use
 from flmarket.core.errors import InputError
@@ -36,14 +37,21 @@ def traits_of(regime: Regime, labels: int, shape: Shape, service: str = "") -> T
     """Return what decides which code can train a model; one of a user's own is tried (``fl.training.trial``)."""
     if regime.model in BUILTIN:
         return Traits(HIDDEN.get(regime.model))
-    return _trial(regime, labels, shape, service).traits()
+    return _trial(regime, labels, shape, service).traits
 
 
-def _trial(regime: Regime, labels: int, shape: Shape, service: str = "") -> "Trial":
+def _trial(regime: Regime, labels: int, shape: Shape, service: str) -> "Trial":
     require_extra("torch", f"model {regime.model!r}", "PyTorch", "torch")
+    made_by = MODELS.load(regime.model)
+    key = made_by if isinstance(made_by, Hashable) else object()
+    return _trial_of(key, regime.model, labels, shape, regime.batch_size, service)
+
+
+@lru_cache(maxsize=16)  # who checks a scenario, plans its runs and plays one shares what was found
+def _trial_of(_made_by: object, *model: Any) -> "Trial":
     from fl.training.trial import Trial
 
-    return Trial(regime.model, labels, shape, regime.batch_size, service)
+    return Trial(*model)
 
 
 def require_device(device: str) -> None:
@@ -142,9 +150,9 @@ class Engine:
         from fl.training.batched import BatchedTrainer
 
         require_device(device)
-        info = self.dataset.info
-        if self.traits.draws or not (
-            self.regime.model in BUILTIN or _trial(self.regime, info.labels, info.shape).stacks()
+        labels, shape = self.dataset.info.labels, self.dataset.info.shape
+        if self.regime.model not in BUILTIN and (
+            self.traits.draws or not _trial(self.regime, labels, shape, self.service).stacks
         ):
             return None
         return BatchedTrainer(self._module(seed, *purpose), device, self.dataset.scale, self.dataset.offset)

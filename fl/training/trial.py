@@ -4,13 +4,14 @@ A run relies on what is shown here: that a client's training depends on the para
 that only parameters change, and that each image is judged by itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 from torch.utils._pytree import tree_leaves
 
 from fl.arithmetic.streams import stream, stream_key
@@ -22,6 +23,7 @@ from fl.training.local import ReferenceTrainer
 from fl.training.networks import build, faults_of, hidden_widths, is_untouched, vector
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, Traits, Use
+from flmarket.core.definitions import recorded
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
 
@@ -30,10 +32,9 @@ IMAGES, BATCH = 5, 3
 _SCALING = 1 / 128, -1.0
 _KEY, _EARLIER = stream_key(0, "trial"), stream_key(0, "trial", "earlier")
 _UNREPEATABLE = (
-    "gives other results each time it starts from the same seed and parameters: {} remembers something, or draws "
-    "random numbers from a generator of its own; use torch's"
+    "remembers {} of earlier batches, or draws from a generator of its own, so that results would depend on --workers; "
+    "let each call start anew, and draw from torch's generator"
 )
-_REMEMBERS = "remembers {} of earlier batches, so that results would depend on --workers; let each call start anew"
 _BESIDE = (
     "judges an image by those beside it ({}), so that accuracy would depend on their order; use GroupNorm or LayerNorm "
     "in place of statistics over the batch"
@@ -56,8 +57,9 @@ class Trial:
         )
         self._labels = rng.integers(labels, size=IMAGES).astype(np.uint8)
 
+    @cached_property
     def traits(self) -> Traits:
-        """Return what decides which code can train the model.
+        """What decides which code can train the model.
 
         Raises:
             PluginError: none can, or the results could not be repeated.
@@ -69,8 +71,9 @@ class Trial:
         finally:
             torch.set_num_threads(threads)
 
+    @cached_property
     def stacks(self) -> bool:
-        """Return whether clients that are trained together (``fl.training.batched``) get what each gets alone."""
+        """Whether clients that are trained together (``fl.training.batched``) get what each gets alone."""
         module, alone = self._build(), self._trainer(self._build())
         if not is_untouched(module):
             return False
@@ -112,21 +115,38 @@ class Trial:
         uses: dict[Use, Callable[[ReferenceTrainer], Tried]]
         uses = {"evaluation": judge, "training": train}
         tried = {use: (run(used), run(new)) for use, run in uses.items()}
-        other = [run for use, run in uses.items() if len({it.tobytes() for it, _ in tried[use]}) > 1]
+        other = any(found.tobytes() != expected.tobytes() for (found, _), (expected, _) in tried.values())
         of_new = _attributes(new.module)  # once both have done both: some are written in one of them alone
         now = {key: it for key, it in _attributes(used.module).items() if it != attributes.get(key)}
-        if kept := [key for key, it in now.items() if other or it != of_new.get(key)]:
-            raise PluginError(_REMEMBERS.format(", ".join(f"`{key}`" for key in kept)))
-        if other:
-            raise PluginError(_UNREPEATABLE.format(_culprit(other[0], used, other[0], self._trainer(self._build()))))
+        kept = [f"`{key}`" for key, it in now.items() if other or it != of_new.get(key)]
+        if kept or other:
+            raise PluginError(_UNREPEATABLE.format(", ".join(kept) or "something"))
         found, _ = judge(used)
         for rows in (slice(0, None, 2), slice(1, None, 2)):
             others = self._full.copy()
             others[rows] = self._dim[rows]
-            mixed = partial(judge, pixels=others)
-            if mixed(used)[0][rows].tobytes() != found[rows].tobytes():
-                raise PluginError(_BESIDE.format(_culprit(judge, used, mixed, used, rows)))
+            if judge(used, others)[0][rows].tobytes() != found[rows].tobytes():
+                raise PluginError(_BESIDE.format(self._culprit(used, others, rows)))
         return Traits(hidden_widths(used.module), frozenset(use for use, ((_, drew), _) in tried.items() if drew))
+
+    def _culprit(self, trainer: ReferenceTrainer, others: Pixels, rows: slice) -> str:
+        """Return the first module that gives something else for the same rows beside other images."""
+        seen: list[tuple[nn.Module, list[Tensor], list[Tensor]]] = []
+
+        def record(module: nn.Module, *data: object) -> None:
+            given, found = ([it[rows].clone() for it in tree_leaves(part) if _is_batch(it)] for part in data)
+            seen.append((module, given, found))
+
+        handle = register_module_forward_hook(record)
+        for pixels in (self._dim, others):
+            trainer.logits(trainer.parameters, pixels)
+        handle.remove()
+        names = {module: name for name, module in trainer.module.named_modules()}
+        half = len(seen) // 2
+        for (module, given, found), (_, taken, other) in zip(seen[:half], seen[half:], strict=True):
+            if all(map(torch.equal, given, taken)) and not all(map(torch.equal, found, other)):
+                return f"{type(module).__name__} {names[module]!r}" if names[module] else type(module).__name__
+        return "the model"
 
     def _build(self) -> nn.Module:
         return build(*self._model, 0, "trial", service=self._service)
@@ -139,6 +159,10 @@ class Trial:
         return ClientData(self._full[images], labels, np.arange(len(labels), dtype=np.int32)[None])
 
 
+def _is_batch(value: object) -> bool:
+    return isinstance(value, Tensor) and value.ndim > 0 and len(value) == IMAGES
+
+
 @contextmanager
 def _doing(what: str) -> Iterator[None]:
     try:
@@ -148,68 +172,11 @@ def _doing(what: str) -> Iterator[None]:
 
 
 def _attributes(module: nn.Module) -> dict[str, str]:
-    """Return what its modules hold, by name, besides what torch keeps in every module."""
+    """Return digests of what its modules hold, by name, besides what torch keeps in every module."""
     common = vars(nn.Module())
     return {
-        f"{path}.{name}".lstrip("."): _shown(value)
+        f"{path}.{name}".lstrip("."): recorded(value, otherwise="")["sha256"]
         for path, part in module.named_modules()
         for name, value in vars(part).items()
         if name not in common
     }
-
-
-def _shown(value: object, depth: int = 8) -> str:
-    """Return a text that differs where values do, those in containers and in attributes of plain objects, too."""
-    if isinstance(value, Tensor):
-        return str((value.shape, value.detach().to_dense().tolist()))
-    if isinstance(value, np.ndarray):
-        return str((value.shape, value.tolist()))
-    if isinstance(value, str | bytes | int | float | complex | np.generic):
-        return repr(value)
-    if isinstance(value, Mapping):
-        value = list(value.items())
-    if isinstance(value, list | tuple | set | frozenset) and depth:
-        return str([_shown(it, depth - 1) for it in value])
-    if depth and hasattr(value, "__dict__") and not callable(value) and type(value).__module__.split(".")[0] != "torch":
-        return _shown(vars(value), depth - 1)
-    return type(value).__name__
-
-
-def _culprit(
-    run: Callable[[ReferenceTrainer], object],
-    trainer: ReferenceTrainer,
-    again: Callable[[ReferenceTrainer], object],
-    other: ReferenceTrainer,
-    rows: slice = slice(None),
-) -> str:
-    """Return the first module that gives something else, in those rows, for the same in the second of two runs."""
-
-    def same(one: Sequence[Tensor], two: Sequence[Tensor]) -> bool:
-        of_rows = [(a, b) for a, b in zip(one, two, strict=False) if a.ndim and len(a) in (BATCH, IMAGES)]
-        return all(torch.equal(a[rows], b[rows]) for a, b in of_rows)
-
-    for (name, given, found), (_, taken, other_found) in zip(_seen(run, trainer), _seen(again, other), strict=False):
-        if same(given, taken) and not same(found, other_found):
-            return name
-    return "the model"
-
-
-def _seen(
-    run: Callable[[ReferenceTrainer], object], trainer: ReferenceTrainer
-) -> list[tuple[str, list[Tensor], list[Tensor]]]:
-    """Return what the modules of a model get and give in a run, in the order in which they are done."""
-    seen: list[tuple[str, list[Tensor], list[Tensor]]] = []
-
-    def record(module: nn.Module, *data: object) -> None:
-        given, found = ([it.detach().clone() for it in tree_leaves(part) if isinstance(it, Tensor)] for part in data)
-        seen.append((names[module], given, found))
-
-    names = {
-        it: f"{type(it).__name__} {name!r}" if name else type(it).__name__
-        for name, it in trainer.module.named_modules()
-    }
-    handles = [module.register_forward_hook(record) for module in names]
-    run(trainer)
-    for handle in handles:
-        handle.remove()
-    return seen

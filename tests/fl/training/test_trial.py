@@ -161,21 +161,21 @@ def test_layers_that_write_their_weight_anew_in_each_call_are_allowed() -> None:
         (written(lambda net, x: net.inner(x - x[0])), r"beside it \(Net\)"),
         (
             written(lambda net, x: net.inner(x + torch.tensor(np.random.default_rng().normal(size=36)).float())),
-            r"gives other results each time .*: Net remembers",
+            "remembers something of earlier batches, or draws from a generator of its own",
         ),
         (
             written(
                 lambda net, x: net.inner(x + torch.rand(36, generator=net.own)),
                 lambda net: setattr(net, "own", torch.Generator().manual_seed(1)),
             ),
-            r"gives other results each time .*: Net remembers",
+            "remembers `own` of earlier batches, or draws from a generator of its own",
         ),
         (written(twice, lambda net: setattr(net, "calls", 0)), "remembers `calls` of earlier batches"),
         (written(late, lambda net: setattr(net, "own", SimpleNamespace(calls=[0]))), "remembers `own` of"),
         (written(late_in_evaluation, lambda net: setattr(net, "calls", 0)), "remembers `calls` of earlier batches"),
         (written(carried, lambda net: setattr(net, "state", None)), "remembers `state` of earlier batches"),
         (written(drawn_once, lambda net: setattr(net, "table", None)), "remembers `table` of earlier batches"),
-        (drawn_once_unseen, r"gives other results each time .*: Net remembers"),
+        (drawn_once_unseen, "remembers something of earlier batches, or draws"),
         (written(stale, lambda net: setattr(net, "kept", {})), "remembers `kept` of earlier batches"),
         (written(by_first_images, lambda net: setattr(net, "done", False)), "remembers `done` of earlier batches"),
         (
