@@ -9,7 +9,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
-from des.clock import Microseconds, Pace, departure
+from des.clock import Microseconds, TrainingTimes, departure
 from des.log_records import Kind, Outcome
 from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
 from des.plugin_state import remembered
@@ -30,7 +30,7 @@ class Platform:
         self._population = population
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
-        self._pace = Pace((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
+        self._times = TrainingTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
         self._upload, self._patience = timeline.upload, timeline.patience
         self._ties = draw_key(seed, "ties")
 
@@ -81,7 +81,7 @@ class Platform:
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = self._pace.training(
+        compute = self._times.training(
             current.world.held.some(*places).data_size * epochs, self._population.speed_of[clients]
         )
         samples = current.world.some(*places).data_size

@@ -36,7 +36,7 @@ class Clock(simpy.Environment):
         return self._now
 
 
-class Pace:
+class TrainingTimes:
     """The time that training takes at given speeds."""
 
     def __init__(self, speeds: Iterable[tuple[float, float]]) -> None:  # [S] seconds per sample, and the speed

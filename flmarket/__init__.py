@@ -5,6 +5,7 @@
 Importing the package is cheap; torch and pandas are imported by the functions that need them.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -80,53 +81,33 @@ __all__ = [
     "vector_env",
 ]
 
-_ELSEWHERE = {
-    "NO_CORE": "des.allocation",
-    "Asks": "des.mechanism",
-    "BatchFailed": "scenarios.running.batch",
-    "Behaviour": "des.behaviour",
-    "Book": "des.mechanism",
-    "Clearing": "des.mechanism",
-    "Feedback": "des.observation",
-    "Fork": "flmarket.analysis.what_if.fork",
-    "InputError": "flmarket.core.errors",
-    "MLflow": "flmarket.trackers",
-    "Mechanism": "des.mechanism",
-    "Observation": "des.observation",
-    "Offer": "des.observation",
-    "Outcomes": "des.behaviour",
-    "PluginError": "flmarket.core.plugins",
-    "Policy": "learning.policy",
-    "PolicyContext": "learning.policy",
-    "Results": "flmarket.analysis.dataframes",
-    "RunError": "flmarket.core.errors",
-    "Scenario": "scenarios.file.schema",
-    "ScenarioError": "scenarios.file.problems",
-    "Setting": "des.behaviour",
-    "Status": "des.observation",
-    "TensorBoard": "flmarket.trackers",
-    "Tracker": "scenarios.running.observer",
-    "WandB": "flmarket.trackers",
-    "allocate": "des.allocation",
-    "behaviour": "des.behaviour",
-    "dataset": "fl.data.registry",
-    "fill_budget": "learning.client_selection.selection",
-    "fork": "flmarket._fork",
-    "load": "flmarket.api",
-    "load_plugin": "scenarios.plugin_files",
-    "mechanism": "des.mechanism",
-    "model": "fl.training.models",
-    "parallel_env": "flmarket.api",
-    "policy": "learning.policy",
-    "policy_from": "learning.environments.agent_policy",
-    "read": "flmarket.api",
-    "run": "flmarket.api",
-    "service_env": "flmarket.api",
-    "spaces": "flmarket.api",
-    "train": "flmarket.api",
-    "vector_env": "flmarket.api",
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "des.allocation": ("NO_CORE", "allocate"),
+    "des.behaviour": ("Behaviour", "Outcomes", "Setting", "behaviour"),
+    "des.mechanism": ("Asks", "Book", "Clearing", "Mechanism", "mechanism"),
+    "des.observation": ("Feedback", "Observation", "Offer", "Status"),
+    "fl.data.registry": ("dataset",),
+    "fl.training.models": ("model",),
+    "flmarket._fork": ("fork",),
+    "flmarket.analysis.dataframes": ("Results",),
+    "flmarket.analysis.what_if.fork": ("Fork",),
+    "flmarket.api": ("load", "parallel_env", "read", "run", "service_env", "spaces", "train", "vector_env"),
+    "flmarket.core.errors": ("InputError", "RunError"),
+    "flmarket.core.plugins": ("PluginError",),
+    "flmarket.trackers": ("MLflow", "TensorBoard", "WandB"),
+    "learning.client_selection.selection": ("fill_budget",),
+    "learning.environments.agent_policy": ("policy_from",),
+    "learning.policy": ("Policy", "PolicyContext", "policy"),
+    "scenarios.file.problems": ("ScenarioError",),
+    "scenarios.file.schema": ("Scenario",),
+    "scenarios.plugin_files": ("load_plugin",),
+    "scenarios.running.batch": ("BatchFailed",),
+    "scenarios.running.observer": ("Tracker",),
 }
-"""The module of each name; it is imported when it is first used. The imports above and ``__all__`` name the same."""
+"""The names of each module, as the imports above and ``__all__`` have them."""
+
+_ELSEWHERE = {name: module for module, names in _NAMES.items() for name in names}
+"""The module of each name; it is imported when it is first used."""
 
 
 def __getattr__(name: str) -> Any:

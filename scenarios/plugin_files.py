@@ -206,17 +206,16 @@ def require_loaded(records: Records, where: str) -> None:
         if _registered(thing) is not None:
             continue
         kind, _, name = thing.rpartition(" ")
-        if _is_file(record):
-            problem = f"uses {kind} {name!r} of the plug-in file {record['file']}; load it with --plugin FILE"
+        if record["file"].endswith(".py"):
+            source = f"the plug-in file {record['file']}; load it with --plugin FILE"
         elif "package" in record:
-            problem = f"uses {kind} {name!r} of the package {record['file']}; install it"
+            source = f"the package {record['file']}; install it"
         else:
-            problem = (
-                f"{kind} {name!r} was defined in a notebook or script ({record['file']}), so this run can be "
-                "played again only there; to repeat runs from the command line, put the definition into a file, "
-                "load it with --plugin FILE, and play a new run"
+            source = (
+                f"a notebook or script ({record['file']}), so this run can be played again only there; put the "
+                "definition into a file, load that with --plugin FILE, and play a new run"
             )
-        raise PluginError(f"{where}: {problem}")
+        raise PluginError(f"{where}: uses {kind} {name!r} of {source}")
 
 
 def require_same_plugins(records: Records, where: str) -> None:
@@ -225,19 +224,9 @@ def require_same_plugins(records: Records, where: str) -> None:
     for thing, record in records.items():
         found = _registered(thing)
         if found is None or _record(found)["sha256"] != record["sha256"]:
-            kind, _, name = thing.rpartition(" ")
-            if "package" in record:
-                raise PluginError(
-                    f"{where}: was played with other files of {record['file']}, which defines {kind} {name!r}"
-                )
-            if not _is_file(record):
-                raise PluginError(
-                    f"{where}: was played with another definition of {kind} {name!r}, from a notebook or script "
-                    f"({record['file']}); restore that definition, or run again with --fresh"
-                )
             raise PluginError(
-                f"{where}: was played with a different version of {record['file']}, which defines {kind} {name!r}; "
-                f"load the file whose SHA-256 is {record['sha256'][:16]}... with --plugin FILE"
+                f"{where}: was played with {_version(thing, record)}; what was played has the SHA-256 "
+                f"{record['sha256'][:16]}..."
             )
 
 
@@ -252,13 +241,13 @@ def other_version(thing: str) -> str:
         return (
             f"{kind} {name!r}, which may be another one now (what defines it cannot be read: {why}; put it into a file)"
         )
+    return _version(thing, record)
+
+
+def _version(thing: str, record: Mapping[str, str]) -> str:
+    kind, _, name = thing.rpartition(" ")
     file = f"{record['file']}, which defines " if record else ""
     return f"a different version of {file}{kind} {name!r}"
-
-
-def _is_file(record: Mapping[str, str]) -> bool:
-    """Return whether this records a plug-in file, not the module of a notebook's or a script's definition."""
-    return record["file"].endswith(".py")
 
 
 def _record(found: Registration) -> dict[str, str]:

@@ -17,7 +17,7 @@ from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
 from flmarket.core.counting import counted
 from flmarket.core.words import in_python
-from scenarios.logs.finding import incomplete, unfinished
+from scenarios.logs.finding import find_runs, incomplete, unfinished
 
 LINE = 120
 """Characters of a line in which a summary shows itself as text."""
@@ -57,9 +57,9 @@ class Results:
             UserWarning: runs are left out, as they are not complete; or runs of one scenario were trained in different
                 arithmetic, or played by different versions.
         """
-        places = [Path(source) for source in sources]
-        self.runs: list[RunResult] = read(places)
-        self.failed: dict[Path, str] = unfinished(places)
+        found = find_runs(Path(source) for source in sources)
+        self.runs: list[RunResult] = read(found)
+        self.failed: dict[Path, str] = unfinished(found)
         for text in (*incomplete(self.failed), *mixed(self.runs)):
             warnings.warn(text, stacklevel=3)
 

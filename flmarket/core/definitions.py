@@ -19,7 +19,7 @@ from flmarket.core.plugin_errors import describe, is_own
 _PLAIN = int | float | complex | str | bytes | None
 
 
-class UnreadableError(Exception):
+class NoDigestError(Exception):
     """What defines something cannot be read; the message says why."""
 
 
@@ -31,7 +31,7 @@ def recorded(*things: object, otherwise: str) -> dict[str, str]:
     """Return what is recorded of things: their digest, or another one, and why they cannot be read."""
     try:
         return {"sha256": digest(*things)}
-    except UnreadableError as error:
+    except NoDigestError as error:
         return {"sha256": otherwise, "unreadable": str(error)}
 
 
@@ -46,14 +46,14 @@ def digest(*things: object) -> str:
       of them would hold, whatever the order of sets.
 
     Raises:
-        UnreadableError: something was typed at a prompt, or is an open file, say.
+        NoDigestError: something was typed at a prompt, or is an open file, say.
     """
     try:
         parts = list(_all({}, *things))
-    except UnreadableError:
+    except NoDigestError:
         raise
     except Exception as error:
-        raise UnreadableError(describe(error)) from error
+        raise NoDigestError(describe(error)) from error
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8) + part)

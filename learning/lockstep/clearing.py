@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.clock import NEVER, Pace, departure
+from des.clock import NEVER, TrainingTimes, departure
 from des.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
@@ -59,7 +59,7 @@ class Clearings:
         self._departure = np.zeros((count, 2), dtype=np.uint32)
         people = [it.population for it in kinds.markets]
         rates = [(it.timeline.seconds_per_sample, it.population.speeds.tolist()) for it in kinds.markets]
-        self._pace = Pace((seconds, speed) for seconds, speeds in rates for speed in speeds)
+        self._times = TrainingTimes((seconds, speed) for seconds, speeds in rates for speed in speeds)
         begin = np.cumsum([0, *(len(speeds) for _, speeds in rates)])  # where the speeds of each kind begin
         self._rate = kinds.per_client([it.departure_rate for it in people], absent=0.0)  # [B, C]
         self._patience = np.array([it.timeline.patience for it in markets])
@@ -129,7 +129,7 @@ class Clearings:
     def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:
         """Return whether the update of each client would arrive: it keeps the deadline, and does not leave."""
         b, c = offers.market, offers.client
-        whole = self._pace.training(size * self._epochs[b, offers.service], self._speed[b, c]) + self._upload[b]
+        whole = self._times.training(size * self._epochs[b, offers.service], self._speed[b, c]) + self._upload[b]
         leaves, part = uniforms(self._departure[b], number[b], 0, c)
         limit = self._patience[b]
         departing = leaves < self._rate[b, c]

@@ -2,10 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 
 from flmarket.core.counting import counted
@@ -20,39 +19,37 @@ RUN = re.compile(r"seed-[0-9]+")
 
 
 def require_directory(place: Path) -> None:
-    """Raise an InputError if a place is not a directory: a run's, or one with runs below it.
-
-    Pages write ``...`` for what differs from run to run, and readers copy it. Where it stands for something, the error
-    says what.
-    """
-    if place.is_dir():
-        return
-    if place.exists():
+    """Raise an InputError if a place is not a directory: a run's, or one with runs below it."""
+    if place.exists() and not place.is_dir():
         raise InputError(f"{place}: is a file; name the directory of a run, or a folder with runs in it")
-    meant: list[Path] = []
-    if "..." in str(place):
-        pattern = re.sub(r"\.{3,}", "*", escape(str(place.relative_to(place.anchor))))  # not "**", which is recursive
-        meant = sorted(path for path in Path(place.anchor).glob(pattern) if path.is_dir())
-    raise InputError(f"{place}: no such directory" + (f"; did you mean {meant[0]}?" if meant else ""))
+    if not place.exists():
+        raise InputError(f"{place}: no such directory")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRuns:
     """The runs among and below some folders, in the order of their paths. Each is there once, whatever its names."""
 
+    sources: Sequence[Path]  # the folders
     ended: list[RunDirectory]  # complete or failed
     begun: list[RunDirectory]  # and not ended
     announced: list[RunDirectory]  # that a batch has not begun
     unreadable: list[str]  # a sentence for each folder that may not be read: there may be runs in it
 
 
-def find_runs(sources: Iterable[Path]) -> Found:
+Sources = Iterable[Path] | FoundRuns
+"""Directories of runs, or with runs below them; or the runs that were found there before."""
+
+
+def find_runs(sources: Sources) -> FoundRuns:
     """Return the runs among and below the given directories."""
-    sources, found = list(sources), Found([], [], [], [])
-    for source in sources:
+    if isinstance(sources, FoundRuns):
+        return sources
+    found = FoundRuns([*sources], [], [], [], [])
+    for source in found.sources:
         require_directory(source)
     try:
-        walked = list(walk(sources, lambda error: found.unreadable.append(_unreadable(error))))
+        walked = list(walk(found.sources, lambda error: found.unreadable.append(_unreadable(error))))
     except OSError as error:
         raise InputError(_unreadable(error)) from error
     for here, _, files in sorted(walked):
@@ -68,14 +65,13 @@ def _unreadable(error: OSError) -> str:
 
 
 def complete_runs(
-    sources: Iterable[Path],  # the directories
+    sources: Sources,
     # called with a sentence for each run that is left out because a file of it is not what it was when the run ended,
     # or that may be in a folder that cannot be read. None: the first such run is an error.
     damaged: Callable[[str], None] | None = None,
 ) -> list[RunDirectory]:
     """Return the complete runs among and below the given directories, in the order of their paths."""
-    sources, runs = list(sources), []
-    found = find_runs(sources)
+    found, runs = find_runs(sources), []
     problems = list(found.unreadable)
     if problems and damaged is None:
         raise InputError(problems[0])
@@ -95,14 +91,14 @@ def complete_runs(
         unfinished = [*found.ended, *found.begun]
         first = f"; not complete: {unfinished[0].path}: {unfinished[0].unfinished()}" if unfinished else ""
         more = f"; {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        raise InputError(f"no complete run in {', '.join(map(str, sources))}{first}{more}")
+        raise InputError(f"no complete run in {', '.join(map(str, found.sources))}{first}{more}")
     if damaged is not None:
         for problem in problems:
             damaged(f"left out: {problem}")
     return runs
 
 
-def unfinished(sources: Iterable[Path]) -> dict[Path, str]:
+def unfinished(sources: Sources) -> dict[Path, str]:
     """Return why runs among and below the given directories have no results: they failed, or have not ended or begun.
 
     Damaged runs are not among them: ``complete_runs`` names those.

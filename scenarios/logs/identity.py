@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -92,13 +92,8 @@ def _misnamed(run: RunDirectory, meta: Mapping[str, Any], name: str) -> Iterator
 def _unhashed(text: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the scenario that a hash is of, as TOML would have it, and the digests of files, by name."""
     scenario, _, inputs = text.partition("\0")
-    return _without_none(json.loads(scenario)), json.loads(inputs)
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(item) for key, item in value.items() if item is not None}
-    return [_without_none(item) for item in value] if isinstance(value, list) else value
+    without_none = partial(filter, lambda item: item[1] is not None)  # TOML has no null
+    return json.loads(scenario, object_pairs_hook=lambda items: dict(without_none(items))), json.loads(inputs)
 
 
 @lru_cache(maxsize=64)

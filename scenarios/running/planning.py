@@ -85,13 +85,12 @@ def plan(
     note: Callable[[str], None] = lambda _: None,  # called with what the user should know
 ) -> list[Run]:
     """Return every run of a batch, each once: what is named twice is played once."""
-    scenarios, policies, seeds = list(scenarios), list(policies), _seeds(seeds)
+    scenarios, policies, seeds = list(scenarios), dict.fromkeys(policies), dict.fromkeys(_seeds(seeds))
     if not scenarios:
         raise InputError("no scenario is given; name at least one")
     runs: dict[Path, Run] = {}
-    named: dict[Path, tuple[int, int]] = {}  # which scenario, and which point of it, asks for a run first
-    again: dict[Path, str] = {}
-    for place_in_batch, scenario in enumerate(scenarios):
+    again: dict[str, None] = {}
+    for scenario in scenarios:
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             text = hashed(point.scenario, inputs_of(point.scenario, shelf))
@@ -105,14 +104,10 @@ def plan(
                 for seed in seeds:
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, None, inputs, text)
-                    first = runs.setdefault(place.path, run)
-                    if named.setdefault(place.path, (place_in_batch, place_in_sweep)) != (
-                        place_in_batch,
-                        place_in_sweep,
-                    ):
-                        again[place.path] = first.label
+                    if runs.setdefault(place.path, run) is not run:
+                        again[run.label] = None
     if again:
-        note(f"named more than once, and played once: {', '.join(again.values())}")
+        note(f"named more than once, and played once: {', '.join(again)}")
     return _distinguished(list(runs.values()))
 
 

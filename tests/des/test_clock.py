@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from des.clock import Pace
+from des.clock import TrainingTimes
 from des.log_records import Outcome
 from des.observation import Offer
 from des.timeline import Timeline
@@ -73,8 +73,8 @@ def test_training_times_are_rounded_half_even_however_large_their_parts_are() ->
     work, place = np.meshgrid([1, 2, 3, 5, 1_000_000_000], np.arange(len(rates)))
     exact = [Fraction(repr(seconds)) * 10**6 / Fraction(repr(speed)) for seconds, speed in rates]
     wanted = [round(int(n) * exact[at]) for n, at in zip(work.ravel(), place.ravel(), strict=True)]
-    assert Pace(rates).training(work.ravel(), place.ravel()).tolist() == wanted
-    assert Pace([(5e-7, 1.0)] * 3).training(np.array([1, 3, 5]), np.arange(3)).tolist() == [0, 2, 2]
+    assert TrainingTimes(rates).training(work.ravel(), place.ravel()).tolist() == wanted
+    assert TrainingTimes([(5e-7, 1.0)] * 3).training(np.array([1, 3, 5]), np.arange(3)).tolist() == [0, 2, 2]
 
 
 @pytest.mark.parametrize("key", ["upload_seconds", "slot", "deadline"])

@@ -311,7 +311,7 @@ def test_an_edit_of_an_installed_package_is_another_version(
     _package_record.cache_clear()
     package_digest.cache_clear()
     assert due([run], fresh="changed") == ([run], [])
-    with pytest.raises(PluginError, match=r"was played with other files of acme 1\.5, which defines"):
+    with pytest.raises(PluginError, match=r"was played with a different version of acme 1\.5, which defines"):
         rerun(run.directory, shelf)
 
 
@@ -384,9 +384,8 @@ def test_a_policy_of_a_notebook_is_missed_by_its_name() -> None:
     with pytest.raises(InputError) as caught:
         require_loaded({"policy markup": {"file": "__main__", "sha256": "0"}}, "run 7")
     assert str(caught.value) == (
-        "run 7: policy 'markup' was defined in a notebook or script (__main__), so this run can be played again only "
-        "there; to repeat runs from the command line, put the definition into a file, load it with --plugin FILE, and "
-        "play a new run"
+        "run 7: uses policy 'markup' of a notebook or script (__main__), so this run can be played again only there; "
+        "put the definition into a file, load that with --plugin FILE, and play a new run"
     )
 
 

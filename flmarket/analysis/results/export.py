@@ -9,7 +9,15 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from flmarket.analysis.log_frames import TableName, UnreadableError, having, in_units, read_table, write_frame, written
+from flmarket.analysis.log_frames import (
+    TableName,
+    UnreadableTableError,
+    having,
+    in_units,
+    read_table,
+    write_frame,
+    written,
+)
 from flmarket.analysis.results.setting import settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
@@ -17,14 +25,14 @@ from flmarket.core.files import asked_for, replacing
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import META, RunDirectory
-from scenarios.logs.finding import complete_runs
+from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.outside import require_outside_runs
 
 KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 
 
 def export(
-    sources: Sequence[Path],  # run directories, or directories with runs at any depth below them
+    sources: Sources,
     target: IO[str] | Path,  # an open text file, or one to write, which is replaced only when the new one is complete
     table: TableName = "rounds",  # the table to write
     notify: Callable[[str], None] = lambda _: None,  # called with a line if some runs do not have the table
@@ -51,7 +59,7 @@ def export(
 
 
 def export_parquet(
-    sources: Sequence[Path],
+    sources: Sources,
     path: Path,
     table: TableName = "rounds",
     notify: Callable[[str], None] = lambda _: None,
@@ -106,7 +114,9 @@ def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[st
         row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
         row += [values.get(name, np.nan) for name in names]
         if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
-            raise UnreadableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
+            raise UnreadableTableError(
+                f"{run.path / META}: cannot be read: a name or a swept value has control characters"
+            )
         rows.append(row)
     clients = {folder: setting.scenario.clients for folder, setting in settings.items()}
     grouped = any(it.groups for it in clients.values())

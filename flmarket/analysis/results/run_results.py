@@ -26,7 +26,7 @@ from scenarios.file.differences import covers, flattened, values_text
 from scenarios.file.interventions import market_of
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.finding import complete_runs
+from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.mixtures import mixed_arithmetic, mixed_players, mixed_versions
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
@@ -181,7 +181,7 @@ class RunResult:
         return found
 
 
-def read(sources: Iterable[Path], damaged: Callable[[str], None] | None = None) -> list[RunResult]:
+def read(sources: Sources, damaged: Callable[[str], None] | None = None) -> list[RunResult]:
     """Read all complete runs below the sources, by scenario, sweep point (as the scenario lists them), policy and seed.
 
     Damaged runs are an error, or passed to ``damaged``; see ``complete_runs``.

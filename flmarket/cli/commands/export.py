@@ -30,17 +30,17 @@ def export(
     docs/logs.md describes the columns.
     """
     from flmarket.analysis.results.export import export, export_parquet
-    from scenarios.logs.finding import incomplete, unfinished
+    from scenarios.logs.finding import find_runs, incomplete, unfinished
 
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
-    damaged: list[str] = []
+    found, damaged = find_runs(runs), list[str]()
     if parquet is not None:
-        count = export_parquet(runs, parquet, table, note, damaged.append)
+        count = export_parquet(found, parquet, table, note, damaged.append)
     else:
         if str(csv) == "-":
             hide()  # the rows say enough
-        count = export(runs, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
+        count = export(found, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
-    missing(incomplete(unfinished(runs)), damaged)
+    missing(incomplete(unfinished(found)), damaged)

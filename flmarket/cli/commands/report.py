@@ -75,7 +75,7 @@ def report(
     from flmarket.analysis.results.report import make_report
     from flmarket.analysis.results.run_results import mixed, read, remarks, without_forks
     from flmarket.core.files import asked_for
-    from scenarios.logs.finding import incomplete, unfinished
+    from scenarios.logs.finding import find_runs, incomplete, unfinished
     from scenarios.logs.outside import require_folder_place, require_place
 
     if bounds_csv is not None:
@@ -84,8 +84,8 @@ def report(
         require_folder_place(figures)
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin)  # tables mark privileged policies
-    damaged: list[str] = []
-    found = everything = read(runs, damaged.append)
+    there, damaged = find_runs(runs), list[str]()
+    found = everything = read(there, damaged.append)
     if not forks:
         found = without_forks(everything, runs)
     if left := len(everything) - len(found):
@@ -100,7 +100,7 @@ def report(
             with asked_for(bounds_csv) as file:
                 write_frame(limits.table(found), file)
             note(f"{bounds_csv}: what services got and could have had, by round")
-    without = unfinished(runs)
+    without = unfinished(there)
     measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(found))
     made = make_report(found, baseline, measures, notes, by, without)
     made = replace(made, shown=table or ())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flmarket.core.definitions import UnreadableError, digest, recorded
+from flmarket.core.definitions import NoDigestError, digest, recorded
 
 SHARE = 0.5
 WEIGHTS = {"w": np.ones(3)}
@@ -107,12 +107,12 @@ def test_networks_are_their_structure_and_their_tensors() -> None:
 
 
 def test_what_cannot_be_read_has_no_digest_and_says_why() -> None:
-    with pytest.raises(UnreadableError, match="cannot pickle"):
+    with pytest.raises(NoDigestError, match="cannot pickle"):
         digest(closure(Lock()))
     for file in ("<stdin>", "<string>"):  # at a prompt, and of python -c
         typed: dict[str, Any] = {"__name__": "__main__"}
         exec(compile("def act(x): return x", file, "exec"), typed)  # noqa: S102 - as Python does
-        with pytest.raises(UnreadableError, match="could not get source code"):
+        with pytest.raises(NoDigestError, match="could not get source code"):
             digest(typed["act"])
         assert recorded(typed["act"], otherwise="once") == {
             "sha256": "once",

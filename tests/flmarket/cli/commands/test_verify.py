@@ -116,9 +116,8 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
     needed = "uses policy 'hermit' of the plug-in file mine.py; load it with --plugin FILE"
     assert f"{hermit}: not played again: {needed}\n" in done.stdout
     assert (
-        f"{miser}: not played again: policy 'miser' was defined in a notebook or script ({__name__}), so this run can "
-        "be played again only there; to repeat runs from the command line, put the definition into a file, load it "
-        "with --plugin FILE, and play a new run\n"
+        f"{miser}: not played again: uses policy 'miser' of a notebook or script ({__name__}), so this run can be "
+        "played again only there; put the definition into a file, load that with --plugin FILE, and play a new run\n"
     ) in done.stdout
     assert done.stderr == "3 of 3 runs are valid; 2 could not be checked in full\n"
 
