@@ -47,13 +47,13 @@ class PluginFile:
 
     path: str  # as the user named it
     text: str
-    imports: Mapping[str, str] = field(compare=False)  # the digests of what it imports, as they were when it was read
+    # The digests of what it imports. None before it is loaded: it may add the folder of that to ``sys.path`` first.
+    imports: Mapping[str, str] | None = field(default=None, compare=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "PluginFile":
         try:
-            text = Path(path).read_bytes().decode()
-            return cls(str(path), text, imported(text))
+            return cls(str(path), Path(path).read_bytes().decode())
         except FileNotFoundError:
             raise PluginError(f"{path}: no such file; a plug-in is a Python file") from None
         except OSError as error:
@@ -80,7 +80,7 @@ class PluginFile:
         """
         if self in loaded():
             return
-        module = ModuleType(f"flmarket_plugin_{self.sha256[:16]}")
+        module = ModuleType(f"flmarket_plugin_{hashlib.sha256(self.text.encode()).hexdigest()[:16]}")
         module.__file__ = self.path
         with ExitStack() as stack:
             for registry in REGISTRIES:
@@ -95,8 +95,10 @@ class PluginFile:
                 reason = str(error) if isinstance(error, InputError) else describe(error)
                 raise PluginError(f"{self._place(error)}: {reason}") from error
             here = imported(self.text)
-            if changed := sorted(name for name in {*here, *self.imports} if here.get(name) != self.imports.get(name)):
+            planned = here if self.imports is None else self.imports
+            if changed := sorted(name for name in {*here, *planned} if here.get(name) != planned.get(name)):
                 raise PluginError(f"{self.path}: {changed[0]}, which it imports, {_ELSEWHERE}")
+            object.__setattr__(self, "imports", here)
             if self not in loaded():
                 raise PluginError(
                     f"{self.path}: registers nothing; put @policy(NAME) or another decorator on what it defines"

@@ -7,7 +7,9 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -96,6 +98,8 @@ def _parts(thing: Any, seen: Seen) -> Iterator[bytes]:
         case _ if torch is not None and isinstance(thing, torch.nn.Module):
             kinds = dict.fromkeys(type(part) for part in thing.modules())
             yield from _all(seen, *kinds, repr(thing), dict(thing.state_dict()))
+        case _ if callable(thing) and hasattr(thing, "__wrapped__"):  # by functools.cache, say
+            yield from _all(seen, thing.__wrapped__)
         case _:
             seen[id(thing)] = len(seen), thing
             yield from _all(seen, type(thing), thing.__reduce_ex__(4))
@@ -107,18 +111,24 @@ def _code(thing: Any, seen: Seen) -> Iterator[bytes]:
     if not _own(thing):
         yield from _imports(modules([thing.__module__ or ""]), seen)
         return
-    source = inspect.getsource(thing)
-    yield source.encode()
-    package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
-    yield from _imports(imported(source, package), seen)
-    functions = [thing]
     if isinstance(thing, type):
         members = {name: it for name, it in vars(thing).items() if not name.startswith(("__", "_abc_"))}
-        functions = [it for it in map(_function, members.values()) if it is not None]
         values = {name: it for name, it in members.items() if not hasattr(type(it), "__get__")}
-        yield from _all(seen, thing.__bases__, values)
-    for function in functions:
-        yield from _all(seen, function.__defaults__, function.__kwdefaults__, _around(function))
+        text = _text(thing)  # there is none of what type() made: then it is its members alone
+        functions = [it for member in vars(thing).values() for it in _functions(member)]
+        # Of methods that Python wrote, such as those of a data class, the text of the class is all there is.
+        yield from _all(seen, text, thing.__bases__, values, [it for it in functions if not text or _text(it)])
+    else:
+        text = inspect.getsource(thing)
+        yield from _all(seen, text, thing.__defaults__, thing.__kwdefaults__, _around(thing))
+    package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
+    yield from _imports(imported(text, package), seen)
+
+
+def _text(thing: Any) -> str:
+    with suppress(OSError, TypeError):
+        return inspect.getsource(thing)
+    return ""
 
 
 def _imports(found: dict[str, str], seen: Seen) -> Iterator[bytes]:
@@ -131,13 +141,21 @@ def _own(thing: Any) -> bool:
     if isinstance(thing, FunctionType) and is_own(thing.__code__.co_filename):
         return True
     file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    return thing.__module__ == "__main__" or (file is not None and is_own(file))
+    if thing.__module__ == "__main__" or (file is not None and is_own(file)):
+        return True
+    if not isinstance(thing, type):
+        return False
+    # One that type() made says that it is of the module abc, say.
+    return any(map(_own, (*thing.__bases__, *chain.from_iterable(map(_functions, vars(thing).values())))))
 
 
-def _function(member: Any) -> FunctionType | None:
-    """Return the function in a method, class method, static method or property; None for other members of a class."""
-    found = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-    return found if isinstance(found, FunctionType) else None
+def _functions(member: object) -> Iterator[FunctionType]:
+    """Yield the functions in a method, property or other descriptor of a class."""
+    if isinstance(member, FunctionType):
+        yield member
+    elif hasattr(type(member), "__get__"):
+        for name in ("__wrapped__", "func", "fget", "fset", "fdel"):
+            yield from _functions(getattr(member, name, None))
 
 
 def _around(function: FunctionType) -> dict[str, Any]:

@@ -281,6 +281,27 @@ def test_an_edit_of_what_a_plugin_file_imports_is_another_version(
     assert due(runs, fresh="changed") == (runs, [])
 
 
+def test_a_plugin_file_may_say_itself_where_what_it_imports_is(
+    one_service: str, write: Write, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "lab").mkdir()
+    helper = write("MARKUP = 0.5\n", "lab/shares.py")
+    add = f"import sys\n    sys.path.insert(0, {str(helper.parent)!r})\n    from shares import"
+    load_plugin(spender := write(IMPORTING.replace("from helper import", add)))
+    runs = plan([parse(one_service)], ["big-spender"], [0], tmp_path / "runs", shelf)
+    assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
+    sent = packed(runs[0].scenario)
+    POLICIES._registered.clear()  # as in another process
+    unpack(sent)
+    assert due(runs) == ([], runs)
+    helper.write_text("MARKUP = 1.0\n")
+    POLICIES._registered.clear()
+    monkeypatch.delitem(sys.modules, "shares")
+    load_plugin(spender)
+    assert due(runs, fresh="changed") == (runs, [])
+
+
 def test_an_edit_of_an_installed_package_is_another_version(
     one_service: str,
     install_package: Callable[..., None],

@@ -1,8 +1,10 @@
 """Digests of definitions: another one for whatever could make a difference, and the same for the same."""
 
 import sys
+from abc import ABCMeta
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial, partialmethod, singledispatchmethod
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -59,6 +61,75 @@ def test_what_is_used_from_around_counts_also_where_a_helper_or_a_base_class_use
     assert digest(thing) == before
     monkeypatch.setitem(globals(), "SHARE", 0.6)
     assert digest(thing) != before
+
+
+@cache
+def kept() -> float:
+    return SHARE
+
+
+class Odd:
+    def __init__(self) -> None:
+        self.weight = SHARE
+
+    value = partialmethod(lambda self, share, x: x * share, 0.5)
+
+
+class Cached:
+    @cached_property
+    def weight(self) -> float:
+        return SHARE
+
+
+class Single:
+    @singledispatchmethod
+    def weight(self, x: object) -> float:
+        return SHARE
+
+
+class Settable:
+    @property
+    def weight(self) -> float:
+        return 1.0
+
+    @weight.setter
+    def weight(self, weight: float) -> None:
+        self.kept = weight * SHARE
+
+
+@pytest.mark.parametrize("thing", [kept, lambda: kept(), Odd, Cached, Single, Settable])
+def test_what_is_used_counts_in_constructors_and_in_what_decorators_wrap(
+    thing: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = digest(thing)
+    assert digest(thing) == before
+    monkeypatch.setitem(globals(), "SHARE", 0.6)
+    assert digest(thing) != before
+
+
+def test_methods_that_a_class_is_given_later_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest(Agent)
+    monkeypatch.setattr(Base, "value", lambda self, x: x)
+    given = digest(Agent)
+    monkeypatch.setattr(Base, "value", lambda self, x: 2 * x)
+    assert len({before, given, digest(Agent)}) == 3
+
+
+def test_a_class_that_type_made_is_its_members() -> None:
+    def made(share: float) -> type:
+        return ABCMeta("Made", (Base,), {"share": share})  # it says that it is of the module abc
+
+    assert digest(made(0.7)) == digest(made(0.7)) != digest(made(0.8))
+
+
+@dataclass
+class Settings:
+    share: float = SHARE
+    weights: list[float] = field(default_factory=list)
+
+
+def test_what_python_writes_into_a_class_is_no_obstacle() -> None:
+    assert digest(Settings) == digest(Settings)
 
 
 def test_arrays_inside_of_an_inner_function_count(monkeypatch: pytest.MonkeyPatch) -> None:
