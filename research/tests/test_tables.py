@@ -1,5 +1,6 @@
 """Tables of the notebook and of decisions are what their scripts print from the kept results."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -43,6 +44,13 @@ def test_the_tables_of_the_page_are_what_its_command_prints(page: str, command: 
     assert len(rows) > 5
     shown = (ROOT / f"research/notebook/{page}.md").read_text().splitlines()
     assert [row for row in rows if row not in shown] == []
+
+
+def test_other_frameworks_are_as_fast_as_the_readme_says() -> None:
+    """Where that is measured, tests/docs/test_figures.py says."""
+    pages = (ROOT / "research/notebook/peers.md", ROOT / "README.md")
+    notebook, readme = (re.findall(r"^\| (\S+) \|.*\| ([\d.]+)x \|$", page.read_text(), re.M) for page in pages)
+    assert notebook == readme
 
 
 def test_the_curves_of_the_reproduction_are_those_of_its_tables() -> None:

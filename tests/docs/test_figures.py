@@ -2,10 +2,12 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from fl.arrays import FloatArray
 from fl.data.dqi import PUBLISHED, DQIParameters, dqi
 from fl.surrogate.fitted import dqi_fit
 from scenarios.logs.columns import ALL_TABLES
@@ -51,6 +53,49 @@ def shown(tutorial: str) -> list[list[float]]:
 
 def says(tutorial: str, words: str) -> bool:
     return words in " ".join((ROOT / f"docs/tutorials/{tutorial}.md").read_text().split())
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(tutorial: str, axis: str, lines: str) -> list[list[FloatArray]]:
+    """Return the numbers along an axis of all lines in each panel of a tutorial's figure, which its program drew."""
+    comments = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))  # noqa: S314 - our figure
+    figure = ElementTree.parse(ROOT / f"docs/tutorials/{tutorial}.svg", comments)  # noqa: S314
+    panels, ticks = [], []
+    for panel in (group for group in figure.iter(f"{SVG}g") if group.get("id", "").startswith("axes_")):
+        labelled = []
+        for tick in (group for group in panel.iter(f"{SVG}g") if group.get("id", "").startswith(f"{axis}tick_")):
+            place = float(next(tick.iter(f"{SVG}use")).get(axis))
+            labelled += [(place, float(label.text)) for label in tick.iter(ElementTree.Comment)]
+        ticks = labelled or ticks  # panels that share an axis have its labels in the first one
+        (start, least), *_, (end, most) = ticks
+        paths = [next(group.iter(f"{SVG}path")).get("d") for group in panel if group.get("id", "").startswith(lines)]
+        points = [np.array(re.findall(r"[ML] ([\d.]+) ([\d.]+)", path), dtype=float) for path in paths]
+        places = [along[:, "xy".index(axis)] for along in points]
+        panels.append([least + (most - least) * (place - start) / (end - start) for place in places])
+    return panels
+
+
+def test_the_answer_on_adaptive_clients_is_that_of_its_figure() -> None:
+    panels = drawn("interests", "y", "line2d_")
+    ends = "{:.0f}, {:.0f} and {:.0f} %".format(*(adaptive[-1] for adaptive, _ in panels))
+    assert says("interests", f"the lines still rise at the end ({ends})")
+    first = max((adaptive - random)[:5].mean() for adaptive, random in panels)  # of ten rounds each
+    assert says("interests", f"at most {first:.1f} in the first fifty")
+
+
+def test_the_table_on_pacing_is_that_of_its_figure() -> None:
+    for row, (greedy, paced) in zip(shown("changing"), drawn("changing", "y", "line2d_"), strict=True):
+        gained = paced - greedy
+        last, last_ten, _, mean = row
+        assert [gained[-1], gained[-10:].mean(), gained.mean()] == pytest.approx([last, last_ten, mean], abs=0.006)
+
+
+def test_the_table_on_mechanisms_is_that_of_its_figure() -> None:
+    [intervals] = drawn("mechanisms", "x", "LineCollection_")
+    middles = [interval.mean() for interval in reversed(intervals)]
+    assert middles == pytest.approx([row[1] for row in shown("mechanisms")], abs=0.051)
 
 
 def test_the_answer_on_adaptive_clients_is_that_of_its_table() -> None:
