@@ -1,9 +1,15 @@
-"""The values in which scenarios of one name differ, which name them in tables, in reports and on the screens."""
+"""What a scenario is called among others: by the values in which it differs, and a fork by its interventions.
+
+The one place that decides this, for batches, tables, reports and screens.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self, TypeVar
 
+from learning.policy import AS_CONFIGURED
+from scenarios.file.schema import Intervention, Scenario
 from scenarios.file.toml_text import value_text
 
 Key = TypeVar("Key", bound=Hashable)
@@ -12,6 +18,52 @@ MOST = 3  # values that a name holds; scenarios that differ in more are named by
 
 _APART = frozenset({"name", "description", "interventions"})
 _POLICY = frozenset({"policy", "policy_options", "checkpoint"})
+
+
+class ScenarioValues(NamedTuple):
+    """What tells a scenario from others of its name."""
+
+    name: str
+    values: Mapping[str, Any]  # ``flattened``
+    interventions: Sequence[Intervention] = ()
+    sweep: Mapping[str, Any] = {}  # values of its sweep point by key, which name it even if no other point is there
+
+    @classmethod
+    def of(cls, scenario: Scenario, policy: str, sweep: Mapping[str, Any] = {}) -> Self:
+        values = naming_values(flattened(scenario.model_dump(mode="json")), policy)
+        return cls(scenario.name, values, scenario.interventions, sweep)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioName:
+    """What a scenario is called besides its name, among those that it is shown with."""
+
+    values: Mapping[str, Any]  # the sweep's, and those that distinguish it, by key
+    changes: tuple[str, ...]  # the interventions that not all have that are like it in all else, in words
+    alone: bool = True  # whether this tells it from all others of its name; otherwise its hash must
+
+    @property
+    def text(self) -> str:
+        """All this in words; empty for one that has nothing which the others do not have."""
+        return ", ".join([*([values_text(self.values)] if self.values else []), *self.changes])
+
+
+def names_among(scenarios: Mapping[Key, ScenarioValues]) -> dict[Key, ScenarioName]:
+    """Return what each of these scenarios is called among the others."""
+    points: dict[tuple[str, str], dict[Key, ScenarioValues]] = defaultdict(dict)
+    for key, scenario in scenarios.items():
+        points[scenario.name, values_text(scenario.sweep)][key] = scenario
+    names: dict[Key, ScenarioName] = {}
+    for twins in points.values():
+        distinguishing = _distinguishing({key: twin.values for key, twin in twins.items()})
+        for same in _alike({key: without_policies(twin.values) for key, twin in twins.items()}):
+            rivals = [twins[key].interventions for key in same]
+            for key, changes in zip(same, rivals, strict=True):
+                own = [change for change in changes if not all(change in rival for rival in rivals)]
+                values = {**twins[key].sweep, **distinguishing.get(key, {})}
+                names[key] = ScenarioName(values, tuple(map(_change_text, own)))
+    counts = Counter((scenarios[key].name, name.text) for key, name in names.items())
+    return {key: replace(name, alone=counts[scenarios[key].name, name.text] == 1) for key, name in names.items()}
 
 
 def flattened(scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +95,12 @@ def without_policies(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if not _is_policy(key)}
 
 
-def distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
+def naming_values(values: Mapping[str, Any], policy: str) -> Mapping[str, Any]:
+    """Return flattened values that name a run: who plays is among them only if no policy was asked for."""
+    return values if policy == AS_CONFIGURED else without_policies(values)
+
+
+def _distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
     """Return for each scenario, flattened, the values in which it differs from others; nothing if they are too many.
 
     Policies are among them only where nothing else differs: runs are named after theirs.
@@ -59,7 +116,7 @@ def distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, dict
     }
 
 
-def alike(scenarios: Mapping[Key, Mapping[str, Any]]) -> Iterator[list[Key]]:
+def _alike(scenarios: Mapping[Key, Mapping[str, Any]]) -> Iterator[list[Key]]:
     """Yield groups of scenarios, flattened, that have the same values."""
     found: dict[str, list[Key]] = defaultdict(list)
     for place, values in scenarios.items():
@@ -72,11 +129,8 @@ def values_text(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={_text(value)}" for key, value in values.items())
 
 
-def distinguished(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, str]:
-    """Return ``distinguishing`` in words, for the scenarios that these words name alone."""
-    found = {place: values_text(values) for place, values in distinguishing(scenarios).items()}
-    counts = Counter(found.values())
-    return {place: words for place, words in found.items() if words and counts[words] == 1}
+def _change_text(change: Intervention) -> str:
+    return f"{change.key} = {value_text(change.value)} from round {change.round}"
 
 
 def _is_policy(key: str) -> bool:

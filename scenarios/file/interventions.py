@@ -5,7 +5,7 @@ of the keys that a service has for it; that of ``market.mechanism`` is a name, o
 What such a value does not name has its default: the options of the policy or mechanism before are not kept.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,6 @@ from scenarios.file.overrides import AddressError, address
 from scenarios.file.policy_choice import parted
 from scenarios.file.problems import Finding, Path, number, quoted, shown
 from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Table
-from scenarios.file.toml_text import value_text
 from scenarios.file.wording import findings
 
 CORES, OFFLINE, MECHANISM = "clients.cores", "clients.offline", "market.mechanism"
@@ -86,16 +85,6 @@ def market_of(data: Mapping[str, Any]) -> str:
     """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
     services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
     return repr({key: value for key, value in data.items() if key != "interventions"} | {"services": services})
-
-
-def intervention_words(
-    changes: Sequence[Intervention],  # the fork's
-    others: Iterable[Sequence[Intervention]],  # those of all runs that are compared, its own among them or not
-) -> list[str]:
-    """Return what a fork is called among the runs that it is compared with: its changes that not all of them have."""
-    rest = list(others)
-    own = [change for change in changes if not all(change in other for other in rest)]
-    return [f"{change.key} = {value_text(change.value)} from round {change.round}" for change in own]
 
 
 def _after(scenario: Scenario, change: Intervention) -> Scenario:

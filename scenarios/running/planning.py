@@ -14,7 +14,7 @@ from flmarket.core.home import expanded
 from flmarket.core.plugins import PluginError
 from learning.policy import ALL, AS_CONFIGURED, POLICIES
 from scenarios.build import Shelf, agents_of, inputs_of
-from scenarios.file.differences import distinguished, flattened
+from scenarios.file.differences import ScenarioName, ScenarioValues, names_among
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest_of, hashed, points, with_policy, with_values
@@ -108,26 +108,24 @@ def plan(
                         again[run.label] = None
     if again:
         note(f"named more than once, and played once: {', '.join(again)}")
-    return _distinguished(list(runs.values()))
+    return _with_names(list(runs.values()))
 
 
-def _distinguished(runs: Sequence[Run]) -> list[Run]:
+def _with_names(runs: Sequence[Run]) -> list[Run]:
     """Name runs by what their scenarios differ in, or else by the hash, where these would be called the same."""
-    scenarios: dict[str, dict[str, Scenario]] = defaultdict(dict)
+    groups: dict[str, dict[str, Run]] = defaultdict(dict)
     for run in runs:
-        scenarios[run.group][run.digest] = run.scenario
-    words = {
-        group: distinguished({place: flattened(it.model_dump(mode="json")) for place, it in twins.items()})
-        for group, twins in scenarios.items()
+        groups[run.group][run.digest] = run
+    names = {
+        group: names_among({digest: ScenarioValues.of(run.scenario, run.policy) for digest, run in twins.items()})
+        for group, twins in groups.items()
         if len(twins) > 1
     }
-    return [
-        replace(run, name=_name(run, words[run.group].get(run.digest))) if run.group in words else run for run in runs
-    ]
+    return [replace(run, name=_name(run, names[run.group][run.digest])) if run.group in names else run for run in runs]
 
 
-def _name(run: Run, values: str | None) -> str:
-    return f"{run.scenario.name} {values}" if values else f"{run.scenario.name}-{run.digest}"
+def _name(run: Run, among: ScenarioName) -> str:
+    return f"{run.scenario.name} {among.text}".rstrip() if among.alone else f"{run.scenario.name}-{run.digest}"
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -32,6 +32,7 @@ from scenarios.build import (
     recorded_of,
 )
 from scenarios.file.availability import trace_of
+from scenarios.file.differences import values_text
 from scenarios.file.partition import digests as partition_digests
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, regimes_of, settled
@@ -62,8 +63,7 @@ class Run:
     @property
     def group(self) -> str:
         """The name in tables of this run and those that differ from it in the seed alone."""
-        values = "".join(f" {key}={value}" for key, value in self.sweep.items())
-        return f"{self.name or self.scenario.name}{values} ({self.policy})"
+        return " ".join(filter(None, [self.name or self.scenario.name, values_text(self.sweep), f"({self.policy})"]))
 
     @property
     def label(self) -> str:

@@ -14,8 +14,7 @@ from textual.widgets import Static
 from flmarket.core.counting import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
-from tui.state.batch_folder import Look, RunLine, RunsFolder
-from tui.state.batch_groups import ORDERS, Place, RunGroup, grouped, leagues, ordered
+from tui.state.batch_folder import ORDERS, Look, Place, RunGroup, RunLine, RunsFolder, grouped, leagues, ordered
 from tui.state.catalogue import Entry
 from tui.style.colors import tint
 from tui.style.formats import plain

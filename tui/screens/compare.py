@@ -18,9 +18,8 @@ from learning.statistics.intervals import FEWEST
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.state.comparison import Group, common_rounds, compare, groups
+from tui.state.comparison import Group, caveats, common_rounds, compare, groups, intervened, name_of, original
 from tui.state.history import COMPARED
-from tui.state.run_names import caveats, intervened, name_of, original
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain

@@ -1,16 +1,21 @@
-"""A folder of runs as other processes fill it: what is there, how each run stands, how long all of them will take."""
+"""A folder of runs as other processes fill it: what is there, how each run stands, how long all of them will take.
+
+Runs are put in an order, in groups of those that differ in their seed alone, and in leagues of policies.
+"""
 
 import time
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import fmean
+from typing import Any
 
+from flmarket.analysis.results.measures import PERCENT
 from flmarket.core.files import walk
-from scenarios.file.differences import alike, distinguishing, flattened, values_text
-from scenarios.file.interventions import intervention_words
+from learning.statistics.intervals import Interval, mean_interval
+from scenarios.file.differences import ScenarioValues, flattened, names_among, naming_values
 from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
 from scenarios.logs.finding import RUN
@@ -22,13 +27,6 @@ DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SC
 FRESH = 60.0  # seconds after which an empty directory is not waited for, if nothing in the folder is being played
 
 LEAST = 2.0  # seconds of progress before a run has a pace of its own; until then it is that since it began
-
-
-class Values(NamedTuple):
-    """A scenario as its file has it."""
-
-    flat: Mapping[str, Any]  # flattened
-    interventions: Sequence[Intervention]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class RunsFolder:
         self._clock = clock
         self._before: dict[Path, Standing] = {}
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
-        self._scenarios: dict[Path, Values] = {}  # of each scenario's folder
+        self._scenarios: dict[Path, ScenarioValues] = {}  # of each scenario's folder
         self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
         self._named = 0  # scenarios when that was last worked out
         self._played = float("-inf")  # when a run was last seen to play
@@ -112,7 +110,7 @@ class RunsFolder:
     def _line(self, found: Standing) -> RunLine:
         folder = found.path.parent.parent
         values, market = self._scenarios.get(folder), self._markets.get(folder, "")
-        rounds = None if values is None else values.flat["rounds"]
+        rounds = None if values is None else values.values["rounds"]
         if found.state is not RunState.RUNNING:
             self._first.pop(found.path, None)
             return RunLine(found, rounds, market=market)
@@ -129,7 +127,7 @@ class RunsFolder:
     def _note_scenario(self, path: Path) -> None:
         """Read the scenario of a run; all runs below one scenario's folder have the same, but for policies."""
         folder = path.parent.parent
-        if folder not in self._scenarios and (found := read_values(path / SCENARIO)) is not None:
+        if folder not in self._scenarios and (found := read_values(path)) is not None:
             self._scenarios[folder] = found
 
     def _name_markets(self) -> None:
@@ -140,24 +138,16 @@ class RunsFolder:
         self._markets = market_names(self._scenarios)
 
 
-def market_names(scenarios: Mapping[Path, Values]) -> dict[Path, str]:
+def market_names(scenarios: Mapping[Path, ScenarioValues]) -> dict[Path, str]:
     """Return what tells scenarios of one name apart, for each folder where values or interventions do."""
-    by_name: dict[str, dict[Path, Values]] = defaultdict(dict)
-    for folder, scenario in scenarios.items():
-        by_name[scenario_name(folder.name)][folder] = scenario
-    names: dict[Path, str] = {}
-    for twins in by_name.values():
-        flat = {folder: twin.flat for folder, twin in twins.items()}
-        differing, words = distinguishing(flat), {}
-        for same in alike(flat):
-            rivals = [twins[folder].interventions for folder in same]
-            for folder, interventions in zip(same, rivals, strict=True):
-                changes = intervention_words(interventions, rivals) or ["original"] * (len(same) > 1)
-                values = differing.get(folder)
-                words[folder] = ", ".join([*([values_text(values)] if values else []), *changes])
-        counts = Counter(words.values())
-        names |= {folder: found for folder, found in words.items() if found and counts[found] == 1}
-    return names
+    names = names_among(scenarios)
+    forked = {scenarios[folder].name for folder, name in names.items() if name.changes}
+    words = {
+        folder: name.text or ("original" if scenarios[folder].name in forked else "")
+        for folder, name in names.items()
+        if name.alone
+    }
+    return {folder: text for folder, text in words.items() if text}
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -175,14 +165,16 @@ def run_directories(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def read_values(path: Path) -> Values | None:
-    """Return a scenario's values; None where it cannot be read, or does not say how many rounds it has."""
+def read_values(path: Path) -> ScenarioValues | None:
+    """Return the values of a run's scenario; None where its file cannot be read, or has no number of rounds."""
     try:
-        found = tomllib.loads(path.read_bytes().decode())
-        values = Values(flattened(found), [Intervention.model_validate(it) for it in found.get("interventions", ())])
+        file = tomllib.loads((path / SCENARIO).read_bytes().decode())
+        changes = [Intervention.model_validate(it) for it in file.get("interventions", ())]
     except (OSError, ValueError, RecursionError):
         return None
-    return values if isinstance(values.flat.get("rounds"), int) else None
+    values = naming_values(flattened(file), path.parent.name)
+    name = scenario_name(path.parent.parent.name)
+    return ScenarioValues(name, values, changes) if isinstance(values.get("rounds"), int) else None
 
 
 def _usual(runs: Iterable[Standing]) -> float | None:
@@ -206,3 +198,117 @@ def time_left(runs: Iterable[RunLine]) -> float | None:
         rate += run.rate or 0.0
         longest = max(longest, run.left or 0.0)
     return max(longest, todo / rate) if rate else None
+
+
+Order = Callable[[RunLine], Any]
+
+
+def _by_name(run: RunLine) -> tuple[Any, ...]:
+    seed = run.standing.seed
+    return run.standing.folder, run.standing.policy, int(seed) if seed.isdigit() else 0, run.standing.path
+
+
+def _by_state(run: RunLine) -> Any:
+    return list(RunState).index(run.standing.state)
+
+
+def _by_left(run: RunLine) -> Any:
+    return run.left is None, run.left or 0.0
+
+
+def _by_accuracy(run: RunLine) -> Any:
+    return -(run.standing.accuracy or 0.0)
+
+
+def _by_change(run: RunLine) -> Any:
+    return -run.standing.changed
+
+
+ORDERS: dict[str, Order] = {
+    "scenario and policy": _by_name,
+    "state": _by_state,
+    "time left": _by_left,
+    "accuracy": _by_accuracy,
+    "last change": _by_change,
+}
+"""The orders of runs, by their names; runs that are equal in one are in the order of the first."""
+
+
+def ordered(runs: Iterable[RunLine], order: str) -> list[RunLine]:
+    return sorted(sorted(runs, key=_by_name), key=ORDERS[order])
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """Runs that differ in their seed alone."""
+
+    runs: tuple[RunLine, ...]  # at least one
+
+    @property
+    def first(self) -> Standing:
+        return self.runs[0].standing
+
+    @property
+    def key(self) -> Path:
+        return self.first.path.parent
+
+    @property
+    def states(self) -> Counter[RunState]:
+        return Counter(run.standing.state for run in self.runs)
+
+    @property
+    def complete(self) -> list[Standing]:
+        return [run.standing for run in self.runs if run.standing.state is RunState.COMPLETE]
+
+    @property
+    def accuracy(self) -> float | None:
+        """The mean final accuracy of the complete runs, %; None if there is none."""
+        found = [run.accuracy for run in self.complete if run.accuracy is not None]
+        return fmean(found) if found else None
+
+    @property
+    def met(self) -> float | None:
+        """The targets that a complete run met, in the mean; None if there is none."""
+        return fmean(run.met for run in self.complete) if self.complete else None
+
+    @property
+    def rounds(self) -> tuple[int, int | None]:
+        """The rounds that were played, and how many all runs have at most; None where that is not known."""
+        todo = [run.standing.round if run.standing.state is RunState.COMPLETE else run.rounds for run in self.runs]
+        known = [rounds for rounds in todo if rounds is not None]
+        return sum(run.standing.round for run in self.runs), sum(known) if len(known) == len(todo) else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until those that play or wait have ended, at most; None where that is not known."""
+        return time_left(self.runs)
+
+
+def grouped(runs: Sequence[RunLine]) -> list[RunGroup]:
+    """Return the groups of runs, in the order of their first runs."""
+    found: dict[Path, list[RunLine]] = {}
+    for run in runs:
+        found.setdefault(run.standing.path.parent, []).append(run)
+    return [RunGroup(tuple(members)) for members in found.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A policy's place among those of a scenario."""
+
+    group: RunGroup  # its runs
+    accuracies: tuple[float, ...]  # the final accuracy of each complete run, %
+    # of their mean; None where there is none yet. It follows from the others, and may have ends that are no numbers.
+    interval: Interval | None = field(compare=False)
+
+
+def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:
+    """Return the league of each scenario, by its folder."""
+    found: dict[Path, list[Place]] = {}
+    for group in grouped(runs):
+        accuracies = tuple(run.accuracy for run in group.complete if run.accuracy is not None)
+        interval = mean_interval(accuracies).within(*PERCENT) if accuracies else None
+        found.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
+    for places in found.values():
+        places.sort(key=lambda place: -(place.interval.estimate if place.interval else 0.0))
+    return found

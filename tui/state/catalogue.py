@@ -197,7 +197,9 @@ def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
     plain = {folder: scenario_name(folder.name) for folder in one}
     names = Counter(plain.values())
     twins = {folder: path for folder, path in one.items() if names[plain[folder]] > 1}
-    markets = market_names({folder: read for folder, path in twins.items() if (read := read_values(path)) is not None})
+    markets = market_names(
+        {folder: read for folder, path in twins.items() if (read := read_values(path.parent)) is not None}
+    )
     return {folder: f"{plain[folder]} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
 
 

@@ -11,6 +11,7 @@ from textual.message import Message
 from des.behaviour import BehaviourError
 from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.checks import played
+from scenarios.file.differences import ScenarioValues
 from scenarios.file.interventions import market_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
@@ -52,6 +53,7 @@ class Session(Watched):
         self.state = RunState.STARTING
         self.speed: float | None = None  # rounds per second at most; None for full speed
         self.scenario: Scenario | None = None  # None until it is known
+        self.values: ScenarioValues | None = None  # what names it among others; None until it is known
         self.world: World | None = None  # None until it is known
         self.directory: Path | None = None  # the run's directory; None until it is known
         self.policy, self.seed, self.hash8 = "", 0, ""
@@ -103,6 +105,7 @@ class Session(Watched):
         self.world = World(found, self.seed, labels)
         self.sweep = sweep
         self.market = market_of(tomllib.loads(dumps(settled(found))))
+        self.values = ScenarioValues.of(found, self.policy)
         self.scenario = found
         self.changed()
 

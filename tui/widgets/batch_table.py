@@ -8,8 +8,7 @@ from rich.text import Text
 
 from flmarket.core.counting import counted, duration
 from scenarios.logs.run_state import RunState
-from tui.state.batch_folder import RunLine
-from tui.state.batch_groups import RunGroup
+from tui.state.batch_folder import RunGroup, RunLine
 from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.columns import Column

@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.geometry import Size
 from textual.widget import Widget
 
-from tui.state.batch_groups import Place
+from tui.state.batch_folder import Place
 from tui.style.colors import series_color, tint
 from tui.style.columns import fit
 from tui.widgets.plot import ACROSS, axis

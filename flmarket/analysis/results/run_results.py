@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from des.behaviour import TRUTHFUL
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.analysis.results.setting import Setting, distinguished, rest_of, settings_of
+from flmarket.analysis.results.setting import Setting, rest_of, settings_of, with_labels
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
-from scenarios.file.differences import covers, flattened, values_text
+from scenarios.file.differences import ScenarioValues, covers, flattened, values_text
 from scenarios.file.interventions import market_of
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
@@ -256,27 +256,28 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
     """
     several = len(by_policy(runs)) > 1
     settings: dict[Path, Setting] = {}
-    flat: dict[Path, dict[str, Any]] = {}
+    others: dict[Path, ScenarioValues] = {}
     found: dict[tuple[Path, str, int], RunResult] = {}
     for run in runs:
         own, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
-        named = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
-        if not named:
+        chosen = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
+        if not chosen:
             raise InputError(f"--by {key}: {run.directory.path} has no such key")
-        label = values_text(named).removeprefix(f"{key}=")
+        label = values_text(chosen).removeprefix(f"{key}=")
         rest = f"{run.policy} {own.scenario.interventions!r} {rest_of(values, [key])}"
         folder = Path(f"{own.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
         sweep = {at: it for at, it in own.sweep.items() if at != key}
         family = f"{own.family}, {run.policy}" if several else own.family
         settings.setdefault(folder, replace(own, folder=folder, sweep=sweep, family=family if sweep else ""))
-        flat.setdefault(folder, {at: it for at, it in values.items() if not covers(key, at)})
-        flat[folder] |= {"policies": run.policy} if several else {}
+        unlike = {at: it for at, it in values.items() if not covers(key, at)}
+        unlike |= {"policies": run.policy} if several else {}
+        others.setdefault(folder, ScenarioValues(own.name, unlike, own.scenario.interventions, sweep))
         other = found.setdefault((folder, label, run.seed), run)
         if other is not run:
             raise InputError(f"--by {key}: {run.directory.path} and {other.directory.path} do not differ in it alone")
-    named_settings = distinguished(settings, flat)
+    settings = with_labels(settings, others)
     return [
-        replace(run, policy=label, setting=replace(named_settings[folder], scenario=run.setting.scenario))
+        replace(run, policy=label, setting=replace(settings[folder], scenario=run.setting.scenario))
         for (folder, label, _), run in found.items()
     ]
 

@@ -12,9 +12,7 @@ import numpy as np
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
 from flmarket.core.printable import printable
-from learning.policy import AS_CONFIGURED
-from scenarios.file.differences import alike, covers, distinguishing, flattened, values_text, without_policies
-from scenarios.file.interventions import intervention_words
+from scenarios.file.differences import ScenarioValues, covers, names_among, values_text, without_policies
 from scenarios.file.overrides import COUNT
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import RunDirectory
@@ -77,15 +75,14 @@ class Setting:
 def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
     """Return the settings of runs, by the folders of their scenarios, with labels that tell them apart."""
     found: dict[Path, Setting] = {}
-    flat: dict[Path, dict[str, Any]] = {}
+    values: dict[Path, ScenarioValues] = {}
     for run in runs:
         folder = run.folder
         if folder not in found:
             meta, scenario = run.meta(), scenario_of(run)
             found[folder] = Setting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
-            values = flattened(scenario.model_dump(mode="json"))
-            flat[folder] = values if meta["policy"] == AS_CONFIGURED else without_policies(values)
-    return distinguished(_of_families(found, flat), flat)
+            values[folder] = ScenarioValues.of(scenario, meta["policy"], meta["sweep"])
+    return with_labels(_of_families(found, values), values)
 
 
 def rest_of(values: Mapping[str, Any], keys: Iterable[str]) -> str:
@@ -102,7 +99,7 @@ def rest_of(values: Mapping[str, Any], keys: Iterable[str]) -> str:
     return repr(sorted(rest.items()))
 
 
-def _of_families(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
+def _of_families(settings: Mapping[Path, Setting], values: Mapping[Path, ScenarioValues]) -> dict[Path, Setting]:
     """Return settings with their families: the points of one sweep differ in nothing but the swept keys."""
     swept: dict[str, set[str]] = defaultdict(set)
     for setting in settings.values():
@@ -110,7 +107,7 @@ def _of_families(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[s
     alike: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for folder, setting in settings.items():
         if setting.sweep:
-            alike[setting.name][rest_of(flat[folder], swept[setting.name])].append(folder)
+            alike[setting.name][rest_of(values[folder].values, swept[setting.name])].append(folder)
     names = {
         folder: name if len(families) == 1 else members[0].name
         for name, families in alike.items()
@@ -120,32 +117,20 @@ def _of_families(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[s
     return {folder: replace(setting, family=names.get(folder, "")) for folder, setting in settings.items()}
 
 
-def distinguished(settings: Mapping[Path, Setting], flat: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Setting]:
-    """Return settings with labels that tell those of one name apart.
-
-    They are named by the values in which they differ, and forks by their changes, too; where that does not tell them
-    apart, by their hash, and if need be by their whole path.
-    """
-    found: dict[Path, Setting] = {}
-    words: dict[Path, list[str]] = {}
-    points: dict[tuple[str, str], list[Path]] = defaultdict(list)
+def with_labels(settings: Mapping[Path, Setting], values: Mapping[Path, ScenarioValues]) -> dict[Path, Setting]:
+    """Return settings with labels that tell those of one name apart: by hash or path where nothing else does."""
+    labelled: dict[Path, Setting] = {}
+    names = names_among(values)
     for folder, setting in settings.items():
-        points[setting.name, values_text(setting.sweep)].append(folder)
-    for folders in points.values():
-        named = distinguishing({folder: flat[folder] for folder in folders})
-        for same in alike({folder: without_policies(flat[folder]) for folder in folders}):
-            rivals = [settings[folder].scenario.interventions for folder in same]
-            words |= {folder: intervention_words(own, rivals) for folder, own in zip(same, rivals, strict=True)}
-        for folder in folders:
-            values = {**settings[folder].sweep, **named.get(folder, {})}
-            label = _label(settings[folder].name, values, words[folder])
-            found[folder] = replace(settings[folder], differing=values, label=label)
-    for name in (lambda folder: folder.name, str):
-        counts = Counter(setting.label for setting in found.values())
-        for folder, setting in found.items():
-            if counts[setting.label] > 1:
-                found[folder] = replace(setting, label=_label(name(folder), setting.sweep, words[folder]))
-    return found
+        among = names[folder]
+        name, told = (setting.name, among.values) if among.alone else (folder.name, setting.sweep)
+        labelled[folder] = replace(setting, differing=among.values, label=_label(name, told, among.changes))
+    counts = Counter(setting.label for setting in labelled.values())
+    for folder, setting in labelled.items():
+        if counts[setting.label] > 1:
+            label = _label(str(folder), setting.sweep, names[folder].changes)
+            labelled[folder] = replace(setting, label=label)
+    return labelled
 
 
 def _label(name: str, values: Mapping[str, Any], changes: Sequence[str]) -> str:

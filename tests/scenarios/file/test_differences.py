@@ -1,8 +1,9 @@
-"""Scenarios of one name are named by the values in which they differ."""
+"""Scenarios of one name are named by the values in which they differ, and forks by their interventions."""
 
 import pytest
 
-from scenarios.file.differences import distinguished, flattened
+from scenarios.file.differences import ScenarioValues, flattened, names_among
+from scenarios.file.schema import Intervention
 
 
 def market(budget: float = 6, cores: int = 1, policy: str = "lcfa", **other: object) -> dict[str, object]:
@@ -32,4 +33,25 @@ def market(budget: float = 6, cores: int = 1, policy: str = "lcfa", **other: obj
     ],
 )  # fmt: skip
 def test_the_values_that_differ(markets: list[dict[str, object]], names: list[str]) -> None:
-    assert list(distinguished(dict(enumerate(markets))).values()) == names
+    among = names_among({place: ScenarioValues("m", values) for place, values in enumerate(markets)})
+    assert [name.text for name in among.values() if name.alone and name.text] == names
+
+
+def test_a_fork_is_named_by_its_interventions_beside_the_values_of_its_market() -> None:
+    later, more = (Intervention(round=n, key="clients.cores", value=n) for n in (3, 4))
+    markets = [(6, ()), (6, (later,)), (6, (later, more)), (7, (later,))]
+    among = names_among({place: ScenarioValues("m", market(n), own) for place, (n, own) in enumerate(markets)})
+    assert [name.text for name in among.values()] == [
+        "services.a.budget=6",
+        "services.a.budget=6, clients.cores = 3 from round 3",
+        "services.a.budget=6, clients.cores = 3 from round 3, clients.cores = 4 from round 4",
+        "services.a.budget=7",
+    ]
+
+
+def test_scenarios_of_other_names_change_nothing_and_a_point_of_a_sweep_is_named_by_its_values_alone() -> None:
+    among = names_among({
+        "swept": ScenarioValues("m", market(6), sweep={"services.a.budget": 6.0}),
+        "other": ScenarioValues("other", market(7)),
+    })  # fmt: skip
+    assert [(name.text, name.alone) for name in among.values()] == [("services.a.budget=6", True), ("", True)]

@@ -21,8 +21,7 @@ from tui.panels.rivalry import RivalryLines
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.state.batch_folder import RunLine
-from tui.state.batch_groups import RunGroup
+from tui.state.batch_folder import RunGroup, RunLine
 from tui.state.catalogue import recent_runs
 from tui.state.comparison import mean_series
 from tui.state.run_standing import standing

@@ -13,8 +13,7 @@ from scenarios.loader import dumps
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from support.runs import RECORDED
-from tui.state.batch_folder import RunsFolder, run_directories
-from tui.state.batch_groups import ORDERS, grouped, ordered
+from tui.state.batch_folder import ORDERS, RunsFolder, grouped, ordered, run_directories
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 

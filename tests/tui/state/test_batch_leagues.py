@@ -9,8 +9,7 @@ from learning.statistics.intervals import mean_interval
 from scenarios.logs.run_state import RunState
 from support.screens import painted
 from tui.app import MarketApp
-from tui.state.batch_folder import RunLine
-from tui.state.batch_groups import Place, leagues
+from tui.state.batch_folder import Place, RunLine, leagues
 from tui.state.run_standing import Standing
 from tui.widgets.league_chart import LeagueChart
 
