@@ -57,7 +57,7 @@ docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strict
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html; it needs no server and no network."
 
-bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about twenty minutes, and put it into docs/performance.md
+bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about twenty minutes, and put it into docs/performance.md and docs/measurements.md
 	$(BIN)/python benchmarks/engine.py --repeat 6 --rounds 2
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/jobs.py --only lr_mnist
@@ -65,7 +65,7 @@ bench: $(VENV)/installed  ## Measure how fast it is, on a quiet machine in about
 	$(BIN)/python benchmarks/lockstep.py
 	$(BIN)/python benchmarks/batch.py --seeds 2
 	$(BIN)/python benchmarks/tui_screens.py --presses 100
-	$(BIN)/python benchmarks/measure.py docs/performance.md
+	$(BIN)/python benchmarks/measure.py
 
 PEERS := .venv-peers
 bench-peers: $(foreach PEER,flower fedlab pfl blazefl,$(PEERS)/$(PEER)/ready)  ## Install other frameworks, each in its own environment, for `make bench`

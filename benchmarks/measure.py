@@ -3,9 +3,10 @@
 Taking turns spreads a disturbance of the machine over all contestants; a ratio of two figures from different runs means
 nothing on a shared machine. What is measured is kept in results/speed.jsonl, a line for each figure and machine, and
 
-    python benchmarks/measure.py docs/performance.md
+    python benchmarks/measure.py
 
-puts it into the page as tables, one for each machine.
+puts the ten figures that matter most into docs/performance.md, and all of them into docs/measurements.md, in a table
+for each machine.
 """
 
 import gc
@@ -33,7 +34,21 @@ from fl.training import fused
 from flmarket.core.cores import usable_cores
 
 RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
+DOCS = Path(__file__).parents[1] / "docs"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+TEN = (
+    "the reference workload, against the plain loop at its best",
+    "the reference workload, flmarket",
+    "the reference workload, against Flower on Ray, by the clock",
+    "the reference workload, against FedLab, by CPU time",
+    "a round of `resnet8`, against plain processes (channels last)",
+    "the market of `paper` on the surrogate, all `random`",
+    "1024 markets as `vector_env`, against the SimPy environment",
+    "a market of 10,000 clients and 50 services, a round",
+    "`flmarket run quickstart --fresh`",
+    "a shown round, 20 x 3",
+)
+"""What most users will want to know first."""
 Figure = dict[str, Any]
 
 
@@ -123,7 +138,7 @@ def machine() -> dict[str, Any]:
 
 
 class Report:
-    """Keeps the figures of a script, and prints them as ``docs/performance.md`` has them."""
+    """Keeps the figures of a script, and prints them as ``docs/measurements.md`` has them."""
 
     def __init__(self, *, save: bool) -> None:
         self._machine, self._save = machine(), save
@@ -169,12 +184,30 @@ def place(figure: Figure) -> str:
 def row(figure: Figure) -> str:
     """Return a figure's line of the page's table."""
     where = figure["machine"]
-    found = f"{_text(figure['value'])} {figure['unit']}".strip()
-    if figure["low"] is not None:
-        found += f" [{_text(figure['low'])}, {_text(figure['high'])}]"
     begun, ended = where["load"][0], where["load_at_end"][0]
     made = f"{where['time'][:10]}, {where['git']}, load {min(begun, ended):.0f} to {max(begun, ended):.0f}"
-    return f"| {figure['what']} | {found} | {figure['n']} | {made} | `{figure['command']}` |"
+    return f"| {figure['what']} | {estimate(figure)} | {figure['n']} | {made} | `{figure['command']}` |"
+
+
+def estimate(figure: Figure) -> str:
+    """Return a figure's value with its unit and interval."""
+    text = f"{_text(figure['value'])} {figure['unit']}".strip()
+    if figure["low"] is not None:
+        text += f" [{_text(figure['low'])}, {_text(figure['high'])}]"
+    return text
+
+
+def ten(figures: list[Figure]) -> str:
+    """Return the table of the figures that matter most, a column for each machine."""
+    by_machine: dict[str, dict[str, str]] = {}
+    for figure in figures:
+        if figure["what"] in TEN:
+            by_machine.setdefault(place(figure), {})[figure["what"]] = estimate(figure)
+    names = [name.removesuffix(", Linux x86_64") for name in by_machine]
+    lines = [f"| what | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
+    for what in TEN:
+        lines.append(f"| {what} | {' | '.join(cells.get(what, '') for cells in by_machine.values())} |")
+    return "\n".join(lines)
 
 
 def tables(figures: list[Figure]) -> str:
@@ -211,7 +244,12 @@ def _revision() -> str | None:
     return git("describe", "--always").stdout.strip() + "-dirty" * bool(changed) or None
 
 
-if __name__ == "__main__":
-    page = Path(sys.argv[1])
+def renewed(page: Path, content: str) -> str:
+    """Return a page's text with what stands between its two marks replaced."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{tables(kept())}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    return f"{before}{BEGIN}\n\n{content}\n\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    for name, content in (("performance.md", ten(kept())), ("measurements.md", tables(kept()))):
+        (DOCS / name).write_text(renewed(DOCS / name, content), encoding="utf-8")

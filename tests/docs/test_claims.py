@@ -13,7 +13,7 @@ from support.pages import parse
 bench = benchmark("claims")
 BRACES, Claim, claims, compare = bench.BRACES, bench.Claim, bench.claims, bench.compare
 ROOT = Path(__file__).resolve().parents[2]
-PERFORMANCE = ROOT / "docs/performance.md"
+DOCS = ROOT / "docs"
 BOOK = sorted((ROOT / "docs").rglob("*.md"))
 WITHOUT = {
     "docs/decisions/algorithm1.md": "differences of the trial, whose tables research/tests/test_tables.py holds",
@@ -70,14 +70,16 @@ def test_every_figure_in_prose_has_a_source(page: Path) -> None:
 
 
 def test_the_tables_on_speed_are_those_of_the_stored_results() -> None:
-    """If this fails: python benchmarks/measure.py docs/performance.md"""
+    """If this fails: python benchmarks/measure.py"""
     measure = benchmark("measure")
-    assert f"{measure.BEGIN}\n\n{measure.tables(measure.kept())}\n\n{measure.END}" in PERFORMANCE.read_text()
+    for page, content in (("performance.md", measure.ten), ("measurements.md", measure.tables)):
+        assert measure.renewed(DOCS / page, content(measure.kept())) == (DOCS / page).read_text()
+    assert {figure["what"] for figure in measure.kept()} >= set(measure.TEN)
 
 
 def test_what_pages_say_of_speed_agrees_with_the_tables() -> None:
     """Those of `make bench`, whose rows the commands print as they stand in the page."""
-    rows, checked = PERFORMANCE.read_text(), 0
+    rows, checked = (DOCS / "measurements.md").read_text(), 0
     for name, claim in claims().items():
         if claim.prints[0].startswith("| the reference workload"):
             checked += 1

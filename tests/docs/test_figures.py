@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_speed_ups_in_the_readme_were_measured_on_one_machine() -> None:
     rows = re.findall(r"^\| (\S+) \|.*\| ([\d.]+)x \|$", (ROOT / "README.md").read_text(), re.M)
     assert [name for name, _ in rows] == ["Flower", "pfl-research", "FedLab", "BlazeFL"]
-    sections = re.split(r"^### ", (ROOT / "docs/performance.md").read_text(), flags=re.M)
+    sections = re.split(r"^### ", (ROOT / "docs/measurements.md").read_text(), flags=re.M)
     [measured] = [
         found
         for text in sections
