@@ -12,7 +12,6 @@ from flmarket.api import require_no_plugin_file
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
-from flmarket.core.words import in_python, pythonic
 from scenarios.running.options import Place, PlayOptions
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ class Forks(PlayOptions):
     progress: Annotated[bool, Doc("Report progress on stderr.")] = True
 
 
-@in_python()
 @told_by(Forks)
 def fork(forks: Forks) -> "list[Fork]":
     """Continue a run from one of its rounds with something changed; return each fork with its original.
@@ -65,4 +63,4 @@ def fork(forks: Forks) -> "list[Fork]":
     with suppress(TypeError):  # no integer; ``play`` says which ones there are
         round_ = index(round_)  # NumPy's are welcome
     out = None if forks.out is None else expanded(forks.out)
-    return play(expanded(forks.run), round_, named, forks, out, progress=forks.progress, words=pythonic)
+    return play(expanded(forks.run), round_, named, forks, out, progress=forks.progress)

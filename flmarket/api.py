@@ -17,7 +17,6 @@ from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.home import expanded
 from flmarket.core.names import unknown
-from flmarket.core.words import in_python, pythonic
 from scenarios.running.options import Place, RunOptions, TrainOptions, threads
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from scenarios.running.observer import Tracker
 
 
-@in_python()
 def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenario":
     """Read and check a scenario.
 
@@ -74,7 +72,6 @@ class Batch(RunOptions):
     ] = ()
 
 
-@in_python()
 @told_by(Batch)
 def run(batch: Batch) -> "Results":
     """Run scenarios, and return what their runs came to.
@@ -106,7 +103,6 @@ def run(batch: Batch) -> "Results":
             batch,
             progress=batch.progress,
             failures=batch.progress,
-            words=pythonic,
             trackers=batch.trackers,
         )
     except KeyboardInterrupt as error:
@@ -115,7 +111,6 @@ def run(batch: Batch) -> "Results":
     return Results([run.directory.path for run in played.complete])
 
 
-@in_python()
 def read(*sources: Place) -> "Results":
     """Return the complete runs among and below the given directories.
 
@@ -148,7 +143,6 @@ class Agent(TrainOptions):
     ] = None
 
 
-@in_python()
 @told_by(Agent)
 def train(agent: Agent) -> Path:
     """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
@@ -174,7 +168,6 @@ def train(agent: Agent) -> Path:
     return path
 
 
-@in_python()
 def parallel_env(
     scenario: "Place | Scenario",
     seed: int = 0,
@@ -208,7 +201,6 @@ def parallel_env(
     return MarketEnv(factory, seed=seed, flat=flat, padded=padded, gamma=gamma, payment_limit=payment_limit)
 
 
-@in_python()
 def service_env(
     scenario: "Place | Scenario",
     service: str,
@@ -250,7 +242,6 @@ def service_env(
     )
 
 
-@in_python()
 def spaces(
     scenario: "Place | Scenario", service: str, *, flat: bool = True, payment_limit: float = 2.0
 ) -> "FlatCodec | DictCodec":
@@ -279,7 +270,6 @@ def spaces(
     return (FlatCodec if flat else DictCodec)(observed_bounds(market, service), payment_limit)
 
 
-@in_python()
 def vector_env(
     scenarios: "Place | Scenario | Sequence[Place | Scenario]",
     markets: int = 256,

@@ -119,7 +119,7 @@ def kind_of(text: str) -> Callable[..., Tracker]:
     """
     name, _, _ = text.partition("=")
     if name not in TRACKERS:
-        raise InputError(f"--track {text}: {unknown('tracker', name, TRACKERS)}")
+        raise InputError(unknown("tracker", name, TRACKERS))
     return TRACKERS[name]
 
 
@@ -131,7 +131,7 @@ def named(text: str) -> Tracker:
     except InputError:
         raise
     except Exception as error:  # theirs, such as a server that cannot be reached
-        raise InputError(f"--track {text}: {describe(error)}") from error
+        raise InputError(f"tracker {text!r}: {describe(error)}") from error
 
 
 def _configuration(run: Run) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fl.backends import BACKENDS
 from fl.training.regime import Regime
+from flmarket.core.errors import InputError
 from flmarket.core.files import BYTE_ORDER_MARK
 from flmarket.core.names import unknown_plugin
 from scenarios.builtin import builtin_names, builtin_path, builtin_text
@@ -209,11 +210,11 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
             scenario sweeps what it would replace.
         PluginError: the package that registers the policy is broken.
     """
-    option = f"--policy {policy}"
+    option = f"policy {policy!r}"
     known = (catalogue or installed()).policies
     name = re.split("[(:]", policy)[0]
     if name not in known:
-        raise ScenarioError([Problem(option, None, "", unknown_plugin("policy", name, known))])
+        raise InputError(unknown_plugin("policy", name, known))
     choice = PolicyChoice.parse(policy)
     conflicts: list[tuple[str, str]] = []
 
@@ -237,7 +238,7 @@ def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: 
     swept = [key for key in _varied(scenario) if key in values]
     if not swept and all(flat.get(key) == value for key, value in values.items()):
         return scenario
-    option = " ".join(f"--{key.rpartition('.')[2]} {value}" for key, value in values.items())
+    option = ", ".join(f"{key}={value}" for key, value in values.items())
 
     def change(data: dict[str, Any]) -> None:
         for key, value in values.items():

@@ -209,13 +209,13 @@ def require_loaded(records: Records, where: str) -> None:
             continue
         kind, _, name = thing.rpartition(" ")
         if record["file"].endswith(".py"):
-            source = f"the plug-in file {record['file']}; load it with --plugin FILE"
+            source = f"the plug-in file {record['file']}; load that file"
         elif "package" in record:
             source = f"the package {record['file']}; install it"
         else:
             source = (
                 f"a notebook or script ({record['file']}), so this run can be played again only there; put the "
-                "definition into a file, load that with --plugin FILE, and play a new run"
+                "definition into a file, load that as a plug-in file, and play a new run"
             )
         raise PluginError(f"{where}: uses {kind} {name!r} of {source}")
 

@@ -56,7 +56,7 @@ PRICE = 0.025  # money per image. Policies see prices relative to each other, so
 def drawn(seed: int, count: int, backend: str = "surrogate") -> list[Scenario]:
     """Return markets 0 to ``count`` - 1 of a seed; a longer list begins like a shorter one."""
     if backend not in (curves := [name for name, it in BACKENDS.items() if not it.trains]):
-        raise InputError(f"--backend {backend}: drawn markets have learning curves; choose {' or '.join(curves)}")
+        raise InputError(f"backend {backend!r}: drawn markets have learning curves; choose {' or '.join(curves)}")
     return [draw(seed, index, backend) for index in range(count)]
 
 

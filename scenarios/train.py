@@ -92,7 +92,7 @@ class Training:
 
     @property
     def choices(self) -> dict[str, PolicyChoice]:
-        return {rival: PolicyChoice.parse(rival, "--rivals") for rival in self.rivals if rival != ITSELF}
+        return {rival: PolicyChoice.parse(rival, "rival") for rival in self.rivals if rival != ITSELF}
 
     @property
     def trains_models(self) -> bool:
@@ -115,9 +115,9 @@ def plan_training(
     if len(scenarios) > 1 and policy != "mahdrl":
         raise InputError(f"policy {policy!r} can only be trained in one market; with several, train mahdrl")
     if ITSELF in rivals and policy != "mahdrl":
-        raise InputError(f"--rivals {ITSELF}: only mahdrl keeps what it was; leave it out for {policy}")
+        raise InputError(f"rival {ITSELF!r}: only mahdrl keeps what it was; leave it out for {policy}")
     if set(rivals) == {ITSELF}:
-        raise InputError(f"--rivals {ITSELF}: at first there is no earlier self; name another rival, too")
+        raise InputError(f"rival {ITSELF!r}: at first there is no earlier self; name another rival, too")
     plan = Plan(
         episodes=episodes,
         epsilon_episodes=max(1, min(100, episodes // 2) if len(scenarios) == 1 else episodes // 4),
@@ -127,14 +127,14 @@ def plan_training(
     training = Training(tuple(scenarios), policy, settings, plan, options.rotate, tuple(rivals), command)
     for rival, choice in training.choices.items():
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
-            raise InputError(f"--rivals {rival}: policy {choice.name!r} takes no checkpoint")
+            raise InputError(f"rival {rival!r}: policy {choice.name!r} takes no checkpoint")
     return training
 
 
 def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
     """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
     if out.name in ("", ".."):
-        raise InputError(f"--out {str(out)!r}: must name a file, NAME{TENSORS}")
+        raise InputError(f"out {str(out)!r}: must name a file, NAME{TENSORS}")
     stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
     found = stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
     require_outside_runs(found)
@@ -146,11 +146,12 @@ def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
     known = get_type_hints(kind, include_extras=True)
     for name, value in options.items():
         if name not in known:
-            raise InputError(f"--option {name}: unknown hyper-parameter of {policy}{suggest(name, known)}")
+            raise InputError(f"unknown hyper-parameter {name!r} of {policy}{suggest(name, known)}")
         try:
             TypeAdapter(known[name]).validate_python(value, strict=True)
         except ValidationError as error:
-            raise InputError(f"--option {name}: {error.errors()[0]['msg'].lower()}, not {value!r}") from error
+            problem = error.errors()[0]["msg"].replace("Input should be ", "must be ")
+            raise InputError(f"{name} = {value!r}: {problem}") from error
     return kind(**options)
 
 
@@ -207,13 +208,13 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, AgentSettings]:
         return paper.PaperLearner(training.learners[0], shapes[0], seed, chosen), chosen
     settings: MahdrlSettings = settings_of(MahdrlSettings, training.options, training.policy)
     if settings.curve and not settings.context:
-        raise InputError("--option curve=true: a learning curve is part of what an agent sees with context=true")
+        raise InputError("the hyper-parameter curve needs context: a learning curve is part of what an agent then sees")
     if settings.hindsight and training.trains_models:
         raise InputError(
-            "--option hindsight=true: needs learning curves, and this trains models; add --backend noiseless"
+            "the hyper-parameter hindsight needs learning curves, and this trains models; choose the backend noiseless"
         )
     if settings.hindsight and (ignored := training.options.keys() & {"horizon", "scale"}):
-        raise InputError(f"--option hindsight=true: credit comes from learning curves alone; leave out {min(ignored)}")
+        raise InputError(f"with hindsight, credit comes from learning curves alone; leave out {min(ignored)}")
     new = MahdrlLearner(training.learners, shapes, seed, settings, selves=ITSELF in training.rivals)
     return new, settings
 
@@ -248,7 +249,7 @@ def _require_free(out: Path) -> None:
     try:
         for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
             if (there := out.with_suffix(suffix)).exists():
-                raise InputError(f"{there}: already exists; continue with --resume, or choose another --out")
+                raise InputError(f"{there}: already exists; continue with the option resume, or choose another file")
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from error
 
@@ -262,11 +263,11 @@ def _require_playable(training: Training) -> None:
         if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
             raise InputError(
                 f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "
-                "choose another mechanism, with --set market.mechanism=NAME"
+                "choose another one for market.mechanism"
             )
     learn = zip(training.scenarios, training.learners, strict=True)
     if training.rivals and not training.rotate and all(len(names) == len(it.services) for it, names in learn):
-        raise InputError("--rivals: all services learn, so there are no rivals; add --rotate")
+        raise InputError("all services learn, so there are no rivals; add the option rotate")
 
 
 def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:

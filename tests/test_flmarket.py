@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import flmarket
 from flmarket.core.extras import install_command
 
-OWN = " (flmarket.load_plugin(FILE) loads your own)"
+OWN = " (for one of your own, load its plug-in file)"
 
 ROOT = Path(__file__).parents[1]
 QUICK = {"training.backend": "surrogate", "rounds": 5}
@@ -245,7 +245,7 @@ def test_a_wrong_call_names_the_function(call: Callable[[], object], problem: st
         ),
         (
             lambda: flmarket.load("quickstart", [("rounds", 3)]),  # type: ignore[arg-type]
-            "--set ('rounds', 3): is not a dotted key such as clients.cores",
+            "('rounds', 3): is not a dotted key such as clients.cores",
         ),
         (
             lambda: flmarket.parallel_env(3),  # type: ignore[arg-type]
@@ -400,9 +400,7 @@ def test_two_classes_of_one_name_cannot_play_side_by_side(tmp_path: Path) -> Non
     same = make(0.1)
     assert len(flmarket.run(scenario, [same, same], [0, 0], out=tmp_path / "1", progress=False)) == 1
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1  # the cell is run again
-    with pytest.raises(
-        flmarket.InputError, match="run again with fresh_changed=True to start over, or choose another out="
-    ):
+    with pytest.raises(flmarket.InputError, match="start over with the option fresh-changed, or choose another folder"):
         flmarket.run(scenario, make(0.5), out=tmp_path / "2", progress=False)
     assert len(flmarket.run(scenario, make(0.9), out=tmp_path / "2", progress=False)) == 1
 
@@ -445,12 +443,13 @@ def test_mistakes_in_a_training_are_named_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_skipped_is_reported_in_pythons_words(
-    results: flmarket.Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_skipped_is_reported(results: flmarket.Results, capsys: pytest.CaptureFixture[str]) -> None:
     out = results.paths[0].parents[2]
     flmarket.run(flmarket.load("quickstart", QUICK), "random", out=out)
-    assert "quickstart (random) seed 0: already complete, skipped (fresh=True runs it again)" in capsys.readouterr().err
+    assert (
+        "quickstart (random) seed 0: already complete, skipped (the option fresh plays it again)"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("missing", ["pettingzoo", "gymnasium"])

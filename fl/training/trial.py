@@ -32,8 +32,8 @@ IMAGES, BATCH = 5, 3
 _SCALING = 1 / 128, -1.0
 _KEY, _EARLIER = stream_key(0, "trial"), stream_key(0, "trial", "earlier")
 _UNREPEATABLE = (
-    "remembers {} of earlier batches, or draws from a generator of its own, so that results would depend on --workers; "
-    "let each call start anew, and draw from torch's generator"
+    "remembers {} of earlier batches, or draws from a generator of its own, so that results would depend on the number "
+    "of workers; let each call start anew, and draw from torch's generator"
 )
 _BESIDE = (
     "judges an image by those beside it ({}), so that accuracy would depend on their order; use GroupNorm or LayerNorm "

@@ -16,7 +16,6 @@ from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
 from flmarket.core.counting import counted
-from flmarket.core.words import in_python
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 
 LINE = 120
@@ -46,7 +45,6 @@ class Results:
     ``failed`` says of each run below the sources that has no results why: it failed, or has not ended or begun.
     """
 
-    @in_python()
     def __init__(self, sources: Sequence[Path | str]) -> None:
         """Find the complete runs among and below the sources.
 
@@ -104,7 +102,6 @@ class Results:
         """The runs' directories."""
         return [run.directory.path for run in self.runs]
 
-    @in_python()
     def summary(self, *, intervals: bool = False) -> pd.DataFrame:
         """Return the mean of each measure over seeds, one row for each scenario, policy and service.
 
@@ -131,7 +128,6 @@ class Results:
         measures = [name for it in MEASURES for name in _ends(it.name)[: 3 if intervals else 1]]
         return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *measures])
 
-    @in_python()
     def compare(self, baseline: str, *, by: str | None = None) -> pd.DataFrame:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
 
@@ -158,7 +154,6 @@ class Results:
         columns = [*names, "pairs", *ends, "probability_of_improvement", "p_holm"]
         return Summary(rows, columns=columns).set_index(names)
 
-    @in_python()
     def plot(self, what: str = "accuracy", *, by: str | None = None, ax: Any = None) -> Any:
         """Return a matplotlib figure of a quantity by round: one panel for each service, one curve for each policy.
 

@@ -12,6 +12,7 @@ import typer
 
 from flmarket.core.declared import Declared, declared
 from flmarket.core.errors import InputError
+from flmarket.core.printable import printable
 from flmarket.core.tracking import hide
 from scenarios.running.options import Place
 from scenarios.running.seeds import parse_seeds
@@ -153,8 +154,7 @@ def load_all(
     """Load all scenarios, so that the problems of all files are shown at once."""
     from scenarios.loader import Problem, ScenarioError, load
 
-    options = {f"--set {key}={it}": f"--{key.rpartition('.')[2]} {it}" for key, it in (values or {}).items()}
-    overrides = [*assignments, *(option.removeprefix("--set ") for option in options)]
+    overrides = [*assignments, *(f"{key}={it}" for key, it in (values or {}).items())]
     scenarios: list[Scenario] = []
     problems: list[Problem] = []
     for source in sources:
@@ -162,9 +162,7 @@ def load_all(
             scenarios.append(load(source, overrides, catalogue=catalogue))
         except ScenarioError as error:
             for problem in error.problems:
-                if problem.file in options:
-                    problem = replace(problem, file=options[problem.file], key="")
-                if len(sources) > 1 and problem.file.startswith("--"):
+                if len(sources) > 1 and problem.file in map(printable, overrides):
                     problem = replace(problem, message=f"{problem.message} (in {source})")
                 problems.append(problem)
     if problems:

@@ -1,21 +1,15 @@
-"""The two kinds of error that a user can meet. Anything else that escapes is a defect of flmarket."""
+"""The two kinds of error that a user can meet. Anything else that escapes is a defect of flmarket.
 
-from collections.abc import Callable
-
-
-class _UsersError(Exception):
-    """The base of both errors: their message is all that a user sees."""
-
-    def reword(self, words: Callable[[str], str]) -> None:
-        """Put the message into other words; see ``flmarket.core.words``."""
-        self.args = tuple(words(part) if isinstance(part, str) else part for part in self.args)
+The same message is read in the shell, in Python and on the screens, so it names a thing ("baseline 'x'") or an option
+("the option fresh") in words that are understood in all three.
+"""
 
 
-class InputError(_UsersError):
+class InputError(Exception):
     """A request cannot be carried out as it stands; the message says what is wrong and what to do. Exit status 2."""
 
 
-class RunError(_UsersError):
+class RunError(Exception):
     """A run failed; the message says for which service, in which round, and why. Exit status 1."""
 
 

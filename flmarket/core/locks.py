@@ -46,7 +46,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder with --out") from error
+        raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder") from error
     try:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)

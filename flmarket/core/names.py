@@ -64,4 +64,4 @@ def unknown(kind: str, name: str, known: Collection[str]) -> str:
 
 def unknown_plugin(kind: str, name: str, known: Collection[str]) -> str:
     """Return the message for an unknown name of what users can add: as ``unknown``, and how to load their own."""
-    return f"{unknown(kind, name, known)} (--plugin FILE loads your own)"
+    return f"{unknown(kind, name, known)} (for one of your own, load its plug-in file)"

@@ -233,12 +233,12 @@ def resumed(
             if key not in GROWS and now.get(key) != before.get(key):
                 raise CheckpointError(
                     f"{path}: was trained with {part}.{key} = {before.get(key)!r}, not {now.get(key)!r}; "
-                    "train into another --out"
+                    "train into another file"
                 )
     try:
         restore(tensors)
     except (LookupError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path}: is no state of such a training: {error}; train into another --out") from error
+        raise CheckpointError(f"{path}: is no state of such a training: {error}; train into another file") from error
     return description
 
 
@@ -295,7 +295,7 @@ class GrowingTable:
             if not lock(self._file.fileno()):
                 self._file.close()
                 raise CheckpointError(
-                    f"{path}: another process is training into it; wait for its end, or choose another --out"
+                    f"{path}: another process is training into it; wait for its end, or choose another file"
                 )
             self._file.truncate(self._length(done))
             self._text = io.TextIOWrapper(self._file, encoding="utf-8", newline="")
@@ -335,7 +335,7 @@ class GrowingTable:
             self._file.close()
             raise CheckpointError(
                 f"{self._path}: has no row of episode {done}, after which the last state was saved; restore it, or "
-                "train into another --out"
+                "train into another file"
             )
         return length
 
@@ -344,7 +344,7 @@ class GrowingTable:
         try:
             yield
         except OSError as error:
-            remedy = "; make room, then continue with --resume" if is_full(error) else ""
+            remedy = "; make room, then continue with the option resume" if is_full(error) else ""
             raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}{remedy}") from error
 
 
@@ -396,13 +396,13 @@ class Board:
         self,
         folder: Path,  # for this training alone; TensorBoard shows it by its path
     ) -> None:
-        require_extra("tensorboard", "--tensorboard", "TensorBoard", "tensorboard")
+        require_extra("tensorboard", "a log for TensorBoard", "TensorBoard", "tensorboard")
         from torch.utils.tensorboard import SummaryWriter
 
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"--tensorboard: {folder}: cannot be written: {error.strerror}") from error
+            raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
         self._folder, self._kind = folder, SummaryWriter
         self._writer: Any = None
 

@@ -184,11 +184,11 @@ def train(
         if plan.episodes < done:
             raise CheckpointError(
                 f"{agent_files.folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
-                "raise --episodes"
+                "raise the number of episodes"
             )
     elif resume and out.exists():
         raise CheckpointError(
-            f"{out}: already exists, but {agent_files.folder_of(out)} has no state to resume from; choose another --out"
+            f"{out}: already exists, but {agent_files.folder_of(out)} has no state to resume from; choose another file"
         )
     with agent_files.log_of(out, done) as log, agent_files.preferences_of(out, done) as preferences:
         agent_files.record_plan(out, {**identity, "about": about})

@@ -69,7 +69,7 @@ def calibrate_dqi(
         if found["r2_means"] < POOR:
             report(
                 f"{name}: warning: a poor fit: R^2 of the means is {found['r2_means']:.2f}, below {POOR}; "
-                "train for more --epochs, or measure more --repetitions, before you rely on it"
+                "train for more epochs, or measure more repetitions, before you rely on it"
             )
         values = " | ".join(f"{value:.4g}" for value in made.parameters.values())
         rows.append(
@@ -97,7 +97,7 @@ class PointLog:
             for row in list(csv.reader(whole.splitlines()))[1:]:
                 self.known[tuple(row[:_KEYS])] = Point(int(row[7]), float(row[10]), float(row[11]))
         except (OSError, ValueError, IndexError) as error:
-            raise InputError(f"{path}: cannot be used: {error}; choose another --out") from error
+            raise InputError(f"{path}: cannot be used: {error}; choose another folder") from error
         if whole != text or not path.exists():  # a line that a kill cut off would swallow the next one
             with asked_for(path) as file:
                 file.write(whole)

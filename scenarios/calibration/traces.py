@@ -146,7 +146,7 @@ def read(path: Path, key: dict[str, object]) -> list[Trace] | None:
         found = [Trace(**entry) for entry in content["traces"]]
         return found if content["key"] == key else None
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another --out") from error
+        raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another folder") from error
 
 
 def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf) -> list[Trace]:

@@ -115,7 +115,7 @@ def apply(
     problems = []
     given = overrides.items() if isinstance(overrides, Mapping) else ((text, None) for text in overrides)
     for override, python in given:
-        option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else f"--set {override}")
+        option = printable(f"{override} = {python!r}" if isinstance(overrides, Mapping) else str(override))
         try:
             key, value = _set_by(override, python, mapping=isinstance(overrides, Mapping))
             options |= dict.fromkeys(_set(data, key, value), option)

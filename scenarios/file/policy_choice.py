@@ -34,28 +34,26 @@ class PolicyChoice:
     digest: str | None = None  # of what it has learned, where that is known; else its file is read
 
     @classmethod
-    def parse(cls, text: str, option: str = "--policy") -> "PolicyChoice":
-        """Read ``NAME``, with ``(key=value, ...)`` or ``:CHECKPOINT`` or both; ``option`` is named in messages."""
+    def parse(cls, text: str, what: str = "policy") -> "PolicyChoice":
+        """Read ``NAME``, with ``(key=value, ...)`` or ``:CHECKPOINT`` or both; ``what`` it is in messages."""
         found = _WRITTEN.fullmatch(text)
         name, checkpoint = parted(f"{found[1]}{found[3] or ''}" if found else text)
         if checkpoint is None and ":" in (found[3] or "" if found else text):
-            raise InputError(f"{option} {text}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
+            raise InputError(f"{what} {text!r}: the path of a checkpoint must follow the colon: NAME:CHECKPOINT")
         if name.endswith(".py") and checkpoint:
-            raise InputError(
-                f"{option} {text}: a plug-in file is named by itself: --plugin {name} {option} {checkpoint}"
-            )
+            raise InputError(f"{what} {text!r}: load the plug-in file {name} first, then name {checkpoint} alone")
         if "(" in name:
-            raise InputError(f"{option} {text}: options stand between parentheses: {name.partition('(')[0]}(KEY=VALUE)")
+            raise InputError(f"{what} {text!r}: options stand between parentheses: {name.partition('(')[0]}(KEY=VALUE)")
         if "," in name:
-            raise InputError(f"{option} {text}: give {option} once for each")
+            raise InputError(f"{what} {text!r}: name each by itself")
         POLICIES.load(name)
-        options = [*_options(found[2] or "", f"{option} {text}")] if found else []
+        options = [*_options(found[2] or "", f"{what} {text!r}")] if found else []
         if twice := [key for place, (key, _) in enumerate(options) if key in dict(options[:place])]:
-            raise InputError(f"{option} {text}: the option {twice[0]!r} is given twice; leave one out")
+            raise InputError(f"{what} {text!r}: the option {twice[0]!r} is given twice; leave one out")
         choice = cls(name, checkpoint, dict(options))
         for key, problem in option_problems(POLICIES.load(name), choice.options, given=1):
             if key in choice.options:
-                raise InputError(f"{option} {text}: policy {name!r} {problem}")
+                raise InputError(f"{what} {text!r}: policy {name!r} {problem}")
         return choice
 
     @classmethod

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flmarket.core.errors import InputError
@@ -39,7 +39,7 @@ class Problem:
     """One problem of a scenario; ``str()`` is the line that users see.
 
     Attributes:
-        file: the scenario file as the user named it, or the option that is at fault (``--set clients.cores=x``).
+        file: the scenario file as the user named it, or what was asked for besides (``clients.cores=x``).
         line: in the file, from 1; None where there is none.
         key: dotted, services by name (``services.mnist.budget``); empty where no key is at fault.
         message: what is wrong.
@@ -52,8 +52,8 @@ class Problem:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        # An option that sets the key has named it already.
-        named = not self.key or self.file.startswith((f"--set {self.key}=", f"{self.key} = "))
+        # What sets the key has named it already.
+        named = not self.key or self.file.startswith((f"{self.key}=", f"{self.key} = "))
         return printable(f"{place}: {self.message}" if named else f"{place}: {self.key}: {self.message}")
 
 
@@ -70,12 +70,6 @@ class ScenarioError(InputError):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
-
-    def reword(self, words: Callable[[str], str]) -> None:
-        """See ``flmarket.core.errors``."""
-        self.problems = self.args = tuple(
-            replace(problem, file=words(problem.file), message=words(problem.message)) for problem in self.problems
-        )
 
 
 def key_text(path: Path, data: Mapping[str, Any]) -> str:

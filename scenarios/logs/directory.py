@@ -27,10 +27,10 @@ META = "meta.json"
 SCENARIO = "scenario.toml"
 LOG = "run.log"
 CHECKPOINT = "checkpoint"
-FRESH = "choose another --out, or run again with --fresh to start over"
+FRESH = "choose another folder, or start over with the option fresh"
 AGAIN = "to play this run again, remove its directory and give its `flmarket run` command once more"
 NOT_A_RUN = "not a run directory; a run directory has a scenario.toml and the tables"
-PLAY_CHANGED = "run again with --fresh-changed to start over, or choose another --out"
+PLAY_CHANGED = "start over with the option fresh-changed, or choose another folder"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
 _MAYBE = CLIENTS.path(Path()).name  # one more, which only runs have whose clients are not truthful
@@ -100,7 +100,7 @@ class RunDirectory:
         if foreign := sorted(present - _FILES):
             raise RunDirectoryError(
                 f"{self.path}: contains {foreign[0]!r}, which is not a file of a run; move it away, or choose another "
-                "--out"
+                "folder"
             )
         return present
 
@@ -183,7 +183,7 @@ class RunDirectory:
         if fresh and state is RunState.COMPLETE:
             self._clear()
         elif state is RunState.COMPLETE:
-            raise RunDirectoryError(f"{self.path}: contains a complete run; run again with --fresh to start over")
+            raise RunDirectoryError(f"{self.path}: contains a complete run; start over with the option fresh")
         elif state is not RunState.WAITING and self._begun(scenario):
             return
         try:

@@ -67,7 +67,7 @@ def mixed_players(runs: Metas) -> list[str]:
             found[scenario, meta["hash"], meta["policy"]][thing].add(digest)
     return [
         f"runs of {scenario!r} with {policy!r} were played with different versions of {', '.join(mixed)}, so their "
-        "means are those of no single policy; play them again with --fresh-changed"
+        "means are those of no single policy; play them again with the option fresh-changed"
         for (scenario, _, policy), things in found.items()
         if (mixed := [thing for thing, digests in things.items() if len(digests) > 1])
     ]
@@ -79,7 +79,7 @@ def skipped_versions(runs: Metas) -> list[str]:
     others = _shares((scenario, then) for scenario, meta in runs if (then := played_by(meta)) != here)
     return [
         f"complete runs of {scenario!r} were played by another version of flmarket, and are skipped: "
-        f"{'; '.join(found)}. This is {here}, whose results may differ; --fresh plays them again ({PAGE})"
+        f"{'; '.join(found)}. This is {here}, whose results may differ; the option fresh plays them again ({PAGE})"
         for scenario, found in others.items()
     ]
 

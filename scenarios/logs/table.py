@@ -129,7 +129,8 @@ class Table:
         """Raise TableError if a file's first line is not this table's."""
         if tuple(header) != self.names:
             raise TableError(
-                f"{path}: does not have the columns of {self.name}.csv (docs/logs.md); run the scenario with --fresh"
+                f"{path}: does not have the columns of {self.name}.csv (docs/logs.md); "
+                "start the run over with the option fresh"
             )
 
     def _rows(self, report: RoundReport) -> Iterator[list[object]]:

@@ -1,6 +1,6 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -53,7 +53,6 @@ def play_batch(
     *,
     progress: bool = True,  # report progress and notes
     failures: bool = True,  # report failures when they happen; what is raised in the end names them in any case
-    words: Callable[[str], str] = str,  # puts reports into the reader's words; see ``flmarket.core.words``
     first: Process | None = None,  # see ``run_all``
     trackers: Sequence[Tracker] = (),  # follow the runs that are played
 ) -> BatchResult:
@@ -70,7 +69,7 @@ def play_batch(
             from scenarios.running.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
-        observer = stack.enter_context(reporter(quiet=not progress, silent=not failures, words=words))
+        observer = stack.enter_context(reporter(quiet=not progress, silent=not failures))
         about = notes({run.digest: run.scenario for run in runs}.values(), shelf)
         for note in (*left_out, *about) if progress else ():
             observer.note(note)

@@ -26,7 +26,7 @@ from flmarket.core.plugin_errors import method
 from learning.policy import Policy
 from scenarios.build import Setup
 from scenarios.logs.columns import ALL_TABLES, tables_of
-from scenarios.logs.directory import PLAY_CHANGED, ChangedError, RunDirectoryError
+from scenarios.logs.directory import FRESH, PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.plugin_files import other_version
@@ -125,7 +125,7 @@ def candidates(folder: Path, identity: Mapping[str, Any]) -> Iterator[Checkpoint
         for key, value in identity.items():
             if (other := checkpoint.identity.get(key)) != value:
                 changed = key in ("agents", "plugins")
-                remedy = PLAY_CHANGED if changed else "run again with --fresh, or choose another --out"
+                remedy = PLAY_CHANGED if changed else FRESH
                 raise (ChangedError if changed else RunDirectoryError)(
                     f"{folder.parent}: contains an interrupted run with {_difference(key, other, value)}, so its "
                     f"results could not be the same; {remedy}"
@@ -162,12 +162,11 @@ def resume(
         try:
             checkpoint.apply(setup)
         except DamagedError as error:
-            raise RunDirectoryError(f"{folder}: {error}; run again with --fresh to start over") from error
+            raise RunDirectoryError(f"{folder}: {error}; start over with the option fresh") from error
         return tables, checkpoint
     if _complete(folder):
         raise RunDirectoryError(
-            f"{folder}: every checkpoint, or a table that belongs to it, is damaged; "
-            "run again with --fresh to start over"
+            f"{folder}: every checkpoint, or a table that belongs to it, is damaged; start over with the option fresh"
         )
     for table in ALL_TABLES:  # of a run that was interrupted before its first checkpoint
         (folder.parent / f"{table}.csv").unlink(missing_ok=True)

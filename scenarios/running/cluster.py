@@ -119,7 +119,7 @@ class Cluster:
             try:
                 self._ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
-                raise InputError(f"--ray-address {address}: the cluster cannot be reached: {error}") from error
+                raise InputError(f"the Ray cluster {address} cannot be reached: {error}") from error
             finally:
                 if threading.current_thread() is threading.main_thread():
                     signal.signal(signal.SIGTERM, ours)  # Ray has set its own
@@ -206,5 +206,5 @@ class Cluster:
 
 
 def _import_ray() -> ModuleType:
-    require_extra("ray", "--engine ray", "Ray", "ray")
+    require_extra("ray", "the engine ray", "Ray", "ray")
     return import_module("ray")

@@ -59,14 +59,14 @@ class RunOptions(PlayOptions):
     def __post_init__(self) -> None:
         check(self, RunOptions)
         if self.fresh and self.fresh_changed:
-            raise InputError("choose one of --fresh, which starts all runs over, and --fresh-changed")
+            raise InputError("choose one of the options fresh, which starts all runs over, and fresh-changed")
         if self.part is not None and not 1 <= self._part[0] <= self._part[1]:
-            raise InputError(f"--part {self.part!r}: must be K/N with K from 1 to N, such as 3/16")
+            raise InputError(f"part {self.part!r}: must be K/N with K from 1 to N, such as 3/16")
         if self.ray_address is not None and self.engine != "ray":
-            raise InputError("only --engine ray takes a --ray-address")
+            raise InputError("only the engine ray takes the address of a Ray cluster")
         if self.decision_timeout is not None and self.engine == "ray":
             raise InputError(
-                "--engine ray takes no --decision-timeout: a task cannot end a policy that hangs; play with --jobs, "
+                "the engine ray takes no decision timeout: a task cannot end a policy that hangs; play here, "
                 "or cancel the task"
             )
 
@@ -120,7 +120,7 @@ class TrainOptions:
     def __post_init__(self) -> None:
         check(self, TrainOptions)
         if self.together != 1 and not self.rotate:
-            raise InputError("--together is the number of services that learn in the same turn; add --rotate")
+            raise InputError("together is the number of services that learn in the same turn; add the option rotate")
 
 
 def threads(jobs: int, wanted: int | None) -> int:

@@ -19,7 +19,7 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest_of, hashed, points, with_policy, with_values
 from scenarios.logs.columns import tables_in
-from scenarios.logs.directory import META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import FRESH, META, PLAY_CHANGED, ChangedError, Fresh, RunDirectory, RunDirectoryError
 from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
@@ -70,7 +70,7 @@ def planned(
     changed = [with_values(it, options.values) for it in scenarios]
     runs = plan(changed, policies, seeds, expanded(options.out), shelf, note)
     if not runs[options.which]:
-        raise InputError(f"--part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
+        raise InputError(f"part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]
 
 
@@ -183,8 +183,7 @@ def _require_same(run: Run, agents: Mapping[str, str], plugins: Mapping[str, Map
     for key, wanted in (("hash", run.digest), ("policy", run.policy), ("seed", run.seed)):
         if meta[key] != wanted:
             raise RunDirectoryError(
-                f"{directory.path / META}: belongs to a run with {key} {meta[key]!r}, not {wanted!r}; "
-                "choose another --out, or run again with --fresh"
+                f"{directory.path / META}: belongs to a run with {key} {meta[key]!r}, not {wanted!r}; {FRESH}"
             )
     require_itself(directory, run.hashed)
     if meta["agents"] != agents:

@@ -22,7 +22,7 @@ from scenarios.running.processes import Process, Processes
 from scenarios.running.runner import Run
 from scenarios.running.worker import order, trial
 
-_ENDING = "; --decision-timeout SECONDS ends such a run"
+_ENDING = "; a decision timeout would end such a run"
 
 
 class WorkerDied(RunError):  # noqa: N818 - it names what happened

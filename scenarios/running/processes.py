@@ -124,7 +124,7 @@ class Process:
         code = self._end()
         note, words = self._read_last_words()
         if (where := _overrun(words)) is not None:
-            return f"{where}{note}, did not return in time (--decision-timeout)"
+            return f"{where}{note}, did not return within the decision timeout"
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         return f"its process {how}{note}" + (f"; last words: {words[-_LAST_WORDS:]}" if words else "")
 

@@ -1,7 +1,7 @@
 """The progress of a batch, reported on stderr: bars on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -18,26 +18,21 @@ from scenarios.running.runner import Run
 
 
 @contextmanager
-def reporter(*, quiet: bool, silent: bool = False, words: Callable[[str], str] = str) -> "Iterator[Reporter]":
-    """Return what reports a batch on stderr: if quiet, notes and failures alone; if silent, nothing.
-
-    ``words`` rewords a line for the command line or for Python; see ``flmarket.core.words``.
-    """
+def reporter(*, quiet: bool, silent: bool = False) -> "Iterator[Reporter]":
+    """Return what reports a batch on stderr: if quiet, notes and failures alone; if silent, nothing."""
     console = SafeConsole(stderr=True, quiet=silent)
     live = console.is_terminal or console.is_jupyter
     with ExitStack() as stack:
         if not quiet:
             stack.enter_context(shown(live=live))
-        yield Reporter(console, stack, words, quiet=quiet, live=live)
+        yield Reporter(console, stack, quiet=quiet, live=live)
 
 
 class Reporter:
     """Says what is played and what fails, and counts the rounds of each run and of all."""
 
-    def __init__(
-        self, console: Console, stack: ExitStack, words: Callable[[str], str] = str, *, quiet: bool, live: bool
-    ) -> None:
-        self._console, self._stack, self._words = console, stack, words
+    def __init__(self, console: Console, stack: ExitStack, *, quiet: bool, live: bool) -> None:
+        self._console, self._stack = console, stack
         self._quiet, self._live = quiet, live
         self._begun: dict[Path, tuple[float, ExitStack, Step]] = {}
         self._done: dict[Path, int] = {}
@@ -79,7 +74,7 @@ class Reporter:
 
     def skipped(self, run: Run) -> None:
         """Write that a run was already complete."""
-        self._progress(f"{run.label}: already complete, skipped (--fresh runs it again)")
+        self._progress(f"{run.label}: already complete, skipped (the option fresh plays it again)")
 
     def failed(self, run: Run, error: Exception) -> None:
         """Report at once what failed and where the log is."""
@@ -107,7 +102,7 @@ class Reporter:
             self._line(text)
 
     def _line(self, text: str, style: str = "") -> None:
-        self._console.print(self._words(text), style=style, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _expected(runs: Sequence[Run], jobs: int) -> float | None:

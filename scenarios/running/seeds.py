@@ -15,12 +15,12 @@ def parse_seeds(text: str) -> list[int]:
     if re.fullmatch(r"\d{1,6}", text.strip()):
         count = int(text)
         if count < 1:
-            raise InputError("--seeds 0 asks for no run; a single number N means seeds 0 to N-1")
+            raise InputError("seeds: 0 asks for no run; a single number N means seeds 0 to N-1")
         return list(range(count))
     try:
         return listed_seeds(text)
     except InputError as error:
-        raise InputError(f"--seeds {text!r}: {error}") from None
+        raise InputError(f"seeds {text!r}: {error}") from None
 
 
 def listed_seeds(text: str) -> list[int]:

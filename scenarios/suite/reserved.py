@@ -14,7 +14,7 @@ def require_outside(scenarios: Iterable[Scenario]) -> None:
         if name := reserved.get(_market(scenario)):
             raise InputError(
                 f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
-                "none may be trained on it; train in markets of your own, or in drawn ones (--draw)"
+                "none may be trained on it; train in markets of your own, or in drawn ones"
             )
 
 

@@ -98,7 +98,7 @@ def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
     with pytest.raises(UnknownPluginError) as caught:
         load(asked)
     message = str(caught.value)
-    assert message == f"unknown policy {asked!r}; {hint} (--plugin FILE loads your own)"
+    assert message == f"unknown policy {asked!r}; {hint} (for one of your own, load its plug-in file)"
     assert isinstance(caught.value, InputError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
 

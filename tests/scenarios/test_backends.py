@@ -20,7 +20,7 @@ def test_a_scenario_chooses_among_them_and_gets_the_first_if_it_names_none() -> 
     with pytest.raises(ScenarioError) as caught:
         load("quickstart", ["training.backend=reel"])
     assert str(caught.value) == (
-        "--set training.backend=reel: must be 'real', 'surrogate' or 'noiseless', not \"reel\"; did you mean 'real'?"
+        "training.backend=reel: must be 'real', 'surrogate' or 'noiseless', not \"reel\"; did you mean 'real'?"
     )
 
 

@@ -51,7 +51,7 @@ def test_truthful_clients_are_the_default_and_leave_the_hash_as_it_is(two_servic
 @pytest.mark.parametrize(
     ("table", "line", "problem"),
     [
-        (['kind = "adaptve"'], 2, "kind: unknown behaviour 'adaptve'; did you mean 'adaptive'? (--plugin FILE loads "),
+        (['kind = "adaptve"'], 2, "kind: unknown behaviour 'adaptve'; did you mean 'adaptive'? (for one of "),
         (['kind = "markup"', "options = { shares = 1 }"], 3, "options.shares: behaviour 'markup' takes no option "),
         (
             ['kind = "markup"', "options = { share = -1 }"],

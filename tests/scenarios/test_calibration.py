@@ -79,6 +79,6 @@ def test_points_that_were_measured_are_known_again_but_for_a_line_that_was_cut_o
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_text("one line without an end")
-    with pytest.raises(InputError, match="it does not hold calibration points; choose another --out"):
+    with pytest.raises(InputError, match="it does not hold calibration points; choose another folder"):
         PointLog(path)
     assert path.read_text() == "one line without an end"

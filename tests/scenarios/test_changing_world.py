@@ -86,7 +86,7 @@ def test_what_is_shown_of_a_service_that_has_not_arrived(good: Path) -> None:
 def test_impossible_worlds_are_refused(setting: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as error:
         parse(CHANGING, overrides=[setting])
-    assert str(error.value) == f"--set {setting}: {problem}"
+    assert str(error.value) == f"{setting}: {problem}"
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
         due(runs)
     assert str(caught.value) == (
         f"{runs[0].directory.path / META}: belongs to a run with a different version of mine.py, which defines "
-        "policy 'big-spender'; run again with --fresh-changed to start over, or choose another --out"
+        "policy 'big-spender'; start over with the option fresh-changed, or choose another folder"
     )
     assert due(runs, fresh="changed") == (runs[:1], runs[1:])
     assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
@@ -251,7 +251,7 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     with pytest.raises(PluginError) as refused:
         rerun(runs[0].directory, shelf)
     assert str(refused.value) == (
-        f"{runs[0].directory.path}: uses policy 'big-spender' of the plug-in file mine.py; load it with --plugin FILE"
+        f"{runs[0].directory.path}: uses policy 'big-spender' of the plug-in file mine.py; load that file"
     )
 
 
@@ -386,8 +386,8 @@ def test_a_run_is_not_resumed_with_another_text(
         execute(run, shelf, workers=0)
     assert str(caught.value) == (
         f"{run.directory.path}: contains an interrupted run with a different version of mine.py, which defines policy "
-        "'big-spender', so its results could not be the same; run again with --fresh-changed to start over, or choose "
-        "another --out"
+        "'big-spender', so its results could not be the same; start over with the option fresh-changed, or choose "
+        "another folder"
     )
     log = run.directory.path / "run.log"
     assert log.read_text().endswith(f"ERROR failed: {caught.value}\n")  # without a traceback
@@ -406,7 +406,7 @@ def test_a_policy_of_a_notebook_is_missed_by_its_name() -> None:
         require_loaded({"policy markup": {"file": "__main__", "sha256": "0"}}, "run 7")
     assert str(caught.value) == (
         "run 7: uses policy 'markup' of a notebook or script (__main__), so this run can be played again only there; "
-        "put the definition into a file, load that with --plugin FILE, and play a new run"
+        "put the definition into a file, load that as a plug-in file, and play a new run"
     )
 
 

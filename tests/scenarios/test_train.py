@@ -107,10 +107,10 @@ def test_credit_in_hindsight_and_what_is_known_resume_to_the_same_bytes(tmp_path
         (
             {"hindsight": True},
             ["training.backend=real"],
-            "needs learning curves, and this trains models; add --backend",
+            "needs learning curves, and this trains models; choose the",
         ),
         ({"hindsight": True, "horizon": 10}, [], "credit comes from learning curves alone; leave out horizon"),
-        ({"curve": True}, [], "a learning curve is part of what an agent sees with context=true"),
+        ({"curve": True}, [], "the hyper-parameter curve needs context"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, overrides, problem):
@@ -119,7 +119,7 @@ def test_options_that_do_not_go_together_are_refused(options, overrides, problem
 
 
 def test_another_training_is_not_resumed(out):
-    with pytest.raises(InputError, match="already exists; continue with --resume, or choose another --out"):
+    with pytest.raises(InputError, match="already exists; continue with the option resume, or choose another file"):
         run(small(), 0, out, Shelf())
     with pytest.raises(InputError, match=r"trained with plan.seed = 0, not 4"):
         run(small(), 4, out, Shelf(), resume=True)
@@ -176,8 +176,8 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("rivals", "changes", "problem"),
     [
-        (["itself"], {}, "--rivals itself: at first there is no earlier self; name another rival, too"),
-        (["itself", "hqfa"], {"policy": "mahdrl-paper"}, "--rivals itself: only mahdrl keeps what it was"),
+        (["itself"], {}, "rival 'itself': at first there is no earlier self; name another rival, too"),
+        (["itself", "hqfa"], {"policy": "mahdrl-paper"}, "rival 'itself': only mahdrl keeps what it was"),
     ],
 )
 def test_itself_as_a_rival_is_refused_where_there_is_no_earlier_self(tmp_path, rivals, changes, problem):
@@ -261,14 +261,14 @@ def test_a_log_that_does_not_reach_the_last_state_is_not_continued(out):
 
 
 def test_rivals_that_nobody_would_play_are_refused(tmp_path):
-    with pytest.raises(InputError, match="all services learn, so there are no rivals; add --rotate"):
+    with pytest.raises(InputError, match="all services learn, so there are no rivals; add the option rotate"):
         run(small(rivals=("hqfa",)), 0, tmp_path / "agent.safetensors", Shelf())
 
 
 def test_nothing_is_written_over(tmp_path):
     (tmp_path / "results.csv").write_text("mine")
     with pytest.raises(
-        InputError, match=r"results\.csv: already exists; continue with --resume, or choose another --out"
+        InputError, match=r"results\.csv: already exists; continue with the option resume, or choose another file"
     ):
         run(small(), 0, tmp_path / "results.safetensors", Shelf())
     assert (tmp_path / "results.csv").read_text() == "mine"
@@ -279,7 +279,7 @@ def test_an_agent_without_states_is_not_trained_over(out):
     before = out.read_bytes()
     with pytest.raises(
         CheckpointError,
-        match=r"agent\.safetensors: already exists, but .* has no state to resume from; choose another --out",
+        match=r"agent\.safetensors: already exists, but .* has no state to resume from; choose another file",
     ):
         run(small(), 0, out, Shelf(), resume=True)
     assert out.read_bytes() == before
@@ -290,7 +290,9 @@ def test_a_training_can_be_made_longer_but_not_shorter(out):
     run(small(plan=longer), 0, out, Shelf(), resume=True)
     described = json.loads(out.with_suffix(".json").read_text())
     assert (described["plan"]["episodes"], described["plan"]["epsilon_episodes"]) == (8, 3)
-    with pytest.raises(CheckpointError, match="8 episodes have been played already, more than 6; raise --episodes"):
+    with pytest.raises(
+        CheckpointError, match="8 episodes have been played already, more than 6; raise the number of episodes"
+    ):
         run(small(), 0, out, Shelf(), resume=True)
 
 
@@ -364,7 +366,7 @@ def test_a_mechanism_that_learners_cannot_play_is_refused_before_anything_is_wri
         run(small(f"market.mechanism={name}", *options), 0, tmp_path / "agent.safetensors", Shelf())
     assert str(caught.value) == (
         f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; choose another "
-        "mechanism, with --set market.mechanism=NAME"
+        "one for market.mechanism"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -447,11 +449,11 @@ def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
         (["paper", "--draw-seed", "3"], "--draw-seed 3: says which markets are drawn; add --draw N"),
         (
             ["--draw", "2", "--backend", "real"],
-            "--backend real: drawn markets have learning curves; choose surrogate or",
+            "backend 'real': drawn markets have learning curves; choose surrogate or",
         ),
         (
             ["--draw", "2", "--backend", "noisless"],
-            "--backend noisless: drawn markets have learning curves; choose surrogate or",
+            "backend 'noisless': drawn markets have learning curves; choose surrogate or",
         ),
     ):
         refused = flmarket("train", *words, "--out", str(tmp_path / "agent"))
@@ -491,7 +493,7 @@ def test_two_trainings_into_one_file_are_refused(tmp_path):
         log = out.with_suffix(".csv")
         assert second.returncode == 2
         assert second.stderr == (
-            f"{log}: another process is training into it; wait for its end, or choose another --out\n"
+            f"{log}: another process is training into it; wait for its end, or choose another file\n"
         )
         assert log.read_bytes().startswith(before)
     finally:
@@ -508,8 +510,8 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
     assert learned_rivals(training) == {f"mahdrl:{agent}": POLICIES.load("mahdrl").agent_digest(str(agent))}
     assert learned_rivals(training) != learned_rivals(small(rotate=True, rivals=("mahdrl",)))
     for rival, problem in (
-        (f"lcfa:{agent}", f"--rivals lcfa:{agent}: policy 'lcfa' takes no checkpoint"),
-        ("mahdrl:", "--rivals mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
+        (f"lcfa:{agent}", f"rival 'lcfa:{agent}': policy 'lcfa' takes no checkpoint"),
+        ("mahdrl:", "rival 'mahdrl:': the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
     ):
         with pytest.raises(InputError) as caught:
             plan_training(training.scenarios, TrainOptions(rotate=True, rivals=[rival]))

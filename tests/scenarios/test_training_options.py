@@ -24,13 +24,13 @@ def test_hyper_parameters_are_checked():
     with pytest.raises(InputError, match="--option batch: is given twice; leave one out"):
         parse_options(["batch=16", "scale=2", "batch = 8"])
     wrong = [
-        ({"lot": 1}, "--option lot: unknown hyper-parameter of mahdrl; did you mean 'lots'?"),
-        ({"x": 1}, "--option x: unknown hyper-parameter of mahdrl; choose from payments, budget, context"),
-        ({"lots": 1}, "lots: input should be a valid boolean, not 1"),
-        ({"batch": 0}, "batch: input should be greater than or equal to 1, not 0"),
-        ({"learning_rate": float("inf")}, "learning_rate: input should be a finite number"),
-        ({"average": 0.0}, "average: input should be greater than 0"),
-        ({"payments": "much"}, "payments: input should be 'plan' or 'bid', not 'much'"),
+        ({"lot": 1}, "unknown hyper-parameter 'lot' of mahdrl; did you mean 'lots'?"),
+        ({"x": 1}, "unknown hyper-parameter 'x' of mahdrl; choose from payments, budget, context"),
+        ({"lots": 1}, "lots = 1: must be a valid boolean"),
+        ({"batch": 0}, "batch = 0: must be greater than or equal to 1"),
+        ({"learning_rate": float("inf")}, "learning_rate = inf: must be a finite number"),
+        ({"average": 0.0}, "average = 0.0: must be greater than 0"),
+        ({"payments": "much"}, "payments = 'much': must be 'plan' or 'bid'"),
     ]
     for options, message in wrong:
         with pytest.raises(InputError, match=message):

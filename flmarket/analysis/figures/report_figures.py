@@ -45,7 +45,7 @@ def figures(
     found = [it for it in drawable if not shown or any(text in it.name for text in shown)]
     if not found:
         names = ", ".join(it.name for it in drawable)
-        raise InputError(f"--figure {', '.join(shown)}: no figure is called so; choose from {names}")
+        raise InputError(f"{', '.join(shown)}: no figure is called so; choose from {names}")
     return found
 
 

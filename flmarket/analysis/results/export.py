@@ -69,7 +69,7 @@ def export_parquet(
 
     A swept key has numbers or booleans if all of its values are, else the text that it has in CSV.
     """
-    require_extra("parquet", "--parquet", "pyarrow", "pyarrow")
+    require_extra("parquet", "a Parquet file", "pyarrow", "pyarrow")
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -143,7 +143,7 @@ def tables(report: Report) -> Iterator[Part]:
             yield part
     if report.shown and not found:
         titles = dict.fromkeys(part.title for part in _tables(report))
-        raise InputError(f"--table {', '.join(report.shown)}: no table is called so; choose from {'; '.join(titles)}")
+        raise InputError(f"{', '.join(report.shown)}: no table is called so; choose from {'; '.join(titles)}")
 
 
 def _tables(report: Report) -> Iterator[Part]:

@@ -224,7 +224,7 @@ def make_report(
     }
     known = sorted({group.policy for group in groups.values()})
     if baseline is not None and baseline not in known:
-        raise InputError(f"--baseline {baseline}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
+        raise InputError(f"baseline {baseline!r}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
     tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
     sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)  # by family and policy
     for (folder, policy), group in groups.items():
@@ -235,7 +235,7 @@ def make_report(
         if group.setting.sweep:
             sweeps[group.setting.family, policy].append(group)
     if baseline is not None and not tables:
-        raise InputError(f"--baseline {baseline}: no other {by or 'policy'} was run with the same scenario and seed")
+        raise InputError(f"baseline {baseline!r}: no other {by or 'policy'} was run with the same scenario and seed")
     judged = [measure for measure in measures if measure.better]
     points = [
         [row for other in others for row in differences(other, first, judged, MARKET)]

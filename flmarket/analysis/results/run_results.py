@@ -262,7 +262,7 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
         own, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
         chosen = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
         if not chosen:
-            raise InputError(f"--by {key}: {run.directory.path} has no such key")
+            raise InputError(f"{run.directory.path}: has no key {key!r} to compare by")
         label = values_text(chosen).removeprefix(f"{key}=")
         rest = f"{run.policy} {own.scenario.interventions!r} {rest_of(values, [key])}"
         folder = Path(f"{own.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
@@ -274,7 +274,7 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
         others.setdefault(folder, ScenarioValues(own.name, unlike, own.scenario.interventions, sweep))
         other = found.setdefault((folder, label, run.seed), run)
         if other is not run:
-            raise InputError(f"--by {key}: {run.directory.path} and {other.directory.path} do not differ in it alone")
+            raise InputError(f"{run.directory.path} and {other.directory.path} do not differ in {key} alone")
     settings = with_labels(settings, others)
     return [
         replace(run, policy=label, setting=replace(settings[folder], scenario=run.setting.scenario))

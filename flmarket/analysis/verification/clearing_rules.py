@@ -44,7 +44,7 @@ def clearing(logs: Logs) -> Iterator[Finding]:
 def not_cleared(scenario: Scenario) -> list[str]:
     """Return in words the mechanisms whose rounds cannot be cleared again, as they are not here."""
     used = [it for it in mechanisms_over_time(scenario) if it.mechanism != DEFAULT and _created(it) is None]
-    return [f"who is served and paid what, as mechanism {it.mechanism!r} is unknown: --plugin FILE" for it in used]
+    return [f"who is served and paid what, as mechanism {it.mechanism!r} is unknown: load its file" for it in used]
 
 
 def _created(rules: Market) -> Mechanism | None:

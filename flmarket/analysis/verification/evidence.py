@@ -239,7 +239,7 @@ class Logs:
             yield "that scenario.toml is that of the run's hash, as an earlier version did not record what this is of"
         if self.behaviour is None:
             kind = self.scenario.clients.behaviour.kind
-            yield f"data sizes, EMDs, DQI and bids, as behaviour {kind!r} is not here, or is another one: --plugin FILE"
+            yield f"data sizes, EMDs, DQI and bids, as behaviour {kind!r} is not here, or is another one: load its file"
         if self.other_fits:
             yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"
         exact = self.exact_accuracy.reshape(-1, len(self.places))

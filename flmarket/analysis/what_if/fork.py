@@ -5,7 +5,7 @@ second ``flmarket run`` of its scenario.toml work as for any other. It starts fr
 is one from before its round, and its rounds before that are compared with the run's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,7 +143,6 @@ def fork(
     out: Path | None = None,
     *,
     progress: bool = True,
-    words: Callable[[str], str] = str,
 ) -> list[Fork]:
     """Play forks of a run, and compare each with it.
 
@@ -154,7 +153,6 @@ def fork(
         options: how they are played.
         out: the folder of the forks; that of the run if not given.
         progress: report progress on stderr.
-        words: see ``scenarios.running.batch.play_batch``.
 
     Raises:
         InputError: the run, the round or a change cannot be used; or the run cannot be continued here.
@@ -178,7 +176,7 @@ def fork(
     for run in todo:
         begin_fork(original.run, run, round_ - 1, shelf)
     batch = RunOptions(out=out, jobs=options.jobs, workers=options.workers)
-    play_batch(scenarios, policies, [seed], batch, progress=progress, words=words)
+    play_batch(scenarios, policies, [seed], batch, progress=progress)
     return [_compared(original, run, round_, changes) for run, changes in zip(runs, wishes, strict=True)]
 
 

@@ -19,7 +19,7 @@ from scenarios.logs.outside import require_folder_place
 
 COLUMNS = ["visitor", "resident", "seat", "seed", "auc"]
 
-ELSEWHERE = "choose another folder with --out"
+ELSEWHERE = "choose another folder"
 
 
 class Record:

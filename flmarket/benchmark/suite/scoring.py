@@ -104,7 +104,7 @@ def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
         if len(own) > 1 and (None in agents or len(agents) < len(own)):
             raise InputError(
                 f"method {method!r} has {len(own)} submissions that are not of different agents; "
-                "name what differs with --method, or leave out what is the same"
+                "give what differs the name of another method, or leave out what is the same"
             )
     return methods
 

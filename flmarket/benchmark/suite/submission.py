@@ -83,7 +83,7 @@ def continued(path: Path, submission: Submission, suite: Suite) -> Submission:
     if replace(there, results={}) != replace(submission, results={}):
         raise InputError(
             f"{path}: was played by another policy, agent, plug-in or version of flmarket, or under another "
-            "--method; start over with --fresh, or choose another --out"
+            "method's name; start over with the option fresh, or choose another file"
         )
     return there.with_results(submission.results)
 

@@ -39,7 +39,7 @@ def test_how_it_was_called_is_how_it_says_to_call_it(flmarket: Flmarket, monkeyp
         ("quickstart", "flmarket run quickstart"),
         ("mine.toml", "flmarket run mine.toml"),
         ("run quickstart --seed 7,8", "--seeds takes several, such as 7,8"),
-        ("run quickstart --policy random,hqfa", "--policy random,hqfa: give --policy once for each"),
+        ("run quickstart --policy random,hqfa", "policy 'random,hqfa': name each by itself"),
     ],
 )
 def test_what_is_nearly_right_is_answered_with_what_is(typed: str, told: str, flmarket: Flmarket) -> None:

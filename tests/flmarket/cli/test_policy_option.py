@@ -47,6 +47,6 @@ def test_wishes_that_conflict_end_with_2(folder: Path) -> None:
     done = flmarket("run", "market.toml", *wishes, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "--policy mahdrl:mine.safetensors: services.alpha.checkpoint: --set "
+        "policy 'mahdrl:mine.safetensors': services.alpha.checkpoint: "
         "services.alpha.checkpoint=other.safetensors asks for another checkpoint; leave one of them out\n"
     )

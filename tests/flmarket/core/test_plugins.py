@@ -42,11 +42,14 @@ def test_names_of_all_three_places(colours: Registry[str], install: Install) -> 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("digit", "unknown colour 'digit'; did you mean 'digits'? (--plugin FILE loads your own)"),
-        ("HEX", "unknown colour 'HEX'; did you mean 'hex'? (--plugin FILE loads your own)"),
-        ("zzz", "unknown colour 'zzz'; choose from digits, hex (--plugin FILE loads your own)"),
-        ("z" * 100, f"unknown colour '{'z' * 57}...'; choose from digits, hex (--plugin FILE loads your own)"),
-        ("a\nb", r"unknown colour 'a\nb'; choose from digits, hex (--plugin FILE loads your own)"),
+        ("digit", "unknown colour 'digit'; did you mean 'digits'? (for one of your own, load its plug-in file)"),
+        ("HEX", "unknown colour 'HEX'; did you mean 'hex'? (for one of your own, load its plug-in file)"),
+        ("zzz", "unknown colour 'zzz'; choose from digits, hex (for one of your own, load its plug-in file)"),
+        (
+            "z" * 100,
+            f"unknown colour '{'z' * 57}...'; choose from digits, hex (for one of your own, load its plug-in file)",
+        ),
+        ("a\nb", r"unknown colour 'a\nb'; choose from digits, hex (for one of your own, load its plug-in file)"),
     ],
 )
 def test_an_unknown_name(colours: Registry[str], asked: str, message: str) -> None:

@@ -158,7 +158,7 @@ def test_a_board_that_cannot_be_written(tmp_path):
     pytest.importorskip("tensorboard", reason=NO_BOARD)
     taken = tmp_path / "file"
     taken.write_text("")
-    with pytest.raises(InputError, match=r"--tensorboard: .*file: cannot be written"):
+    with pytest.raises(InputError, match=r"file: cannot be written"):
         Board(taken)
 
 
@@ -172,7 +172,9 @@ def test_only_a_full_disk_asks_for_room(tmp_path, monkeypatch):
 
     with GrowingTable(tmp_path / "log.csv", ["episode"]) as log:
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match=r"No space left on device; make room, then continue with --resume$"):
+        with pytest.raises(
+            InputError, match=r"No space left on device; make room, then continue with the option resume$"
+        ):
             log.sync()
 
 

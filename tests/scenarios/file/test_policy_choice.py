@@ -16,7 +16,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_values
 from scenarios.running.planning import plan
 
-OWN = " (--plugin FILE loads your own)"
+OWN = " (for one of your own, load its plug-in file)"
 
 
 @pytest.fixture
@@ -63,24 +63,24 @@ def test_what_a_file_says_for_another_policy_gives_way(two_services: str) -> Non
         (
             "mahdrl:a.st",
             "services.alpha.checkpoint=b.st",
-            "services.alpha.checkpoint: --set services.alpha.checkpoint=b.st asks for another checkpoint; leave one of "
+            "services.alpha.checkpoint: services.alpha.checkpoint=b.st asks for another checkpoint; leave one of "
             "them out",
         ),
         (
             "random",
             "services.alpha.checkpoint=b.st",
-            "services.alpha.checkpoint: policy 'random' takes no checkpoint, but --set services.alpha.checkpoint=b.st "
+            "services.alpha.checkpoint: policy 'random' takes no checkpoint, but services.alpha.checkpoint=b.st "
             "gives it one",
         ),
         (
             "lcfa",
             "services.alpha.policy=hqfa",
-            "services.alpha.policy: --set services.alpha.policy=hqfa asks for another policy; leave one of them out",
+            "services.alpha.policy: services.alpha.policy=hqfa asks for another policy; leave one of them out",
         ),
         (
             "lcfa",
             "services.alpha.policy_options.exploration=1",
-            "services.alpha.policy_options.exploration: policy 'lcfa' takes no option 'exploration', but --set "
+            "services.alpha.policy_options.exploration: policy 'lcfa' takes no option 'exploration', but "
             "services.alpha.policy_options.exploration=1 sets it",
         ),
     ],
@@ -88,7 +88,7 @@ def test_what_a_file_says_for_another_policy_gives_way(two_services: str) -> Non
 def test_two_wishes_that_conflict_are_both_named(two_services: str, chosen: str, said: str, conflict: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         with_policy(parse(two_services, overrides=[said]), chosen)
-    assert str(caught.value) == f"--policy {chosen}: {conflict}"
+    assert str(caught.value) == f"policy {chosen!r}: {conflict}"
 
 
 def test_the_same_wish_twice_is_no_conflict(two_services: str) -> None:
@@ -102,15 +102,15 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     with pytest.raises(ScenarioError) as caught:
         plan([parse(text)], ["random"], [0], tmp_path, Shelf())
     conflict = "the sweep's value 'hqfa' asks for another policy; leave one of them out"
-    assert str(caught.value) == f"--policy random: services.alpha.policy: {conflict}"
+    assert str(caught.value) == f"policy 'random': services.alpha.policy: {conflict}"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("random:a.st", "--policy random:a.st: policy 'random' takes no checkpoint"),
-        ("mahdrl:", "--policy mahdrl:: the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
-        ("mahdrk:a.st", "--policy mahdrk:a.st: unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN),
+        ("random:a.st", "policy 'random:a.st': policy 'random' takes no checkpoint"),
+        ("mahdrl:", "policy 'mahdrl:': the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
+        ("mahdrk:a.st", "unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN),
     ],
 )
 def test_what_is_no_choice(two_services: str, text: str, message: str) -> None:
@@ -167,11 +167,11 @@ def test_how_a_value_was_given_does_not_make_another_scenario(two_services: str)
     assert not written.explicit
 
 
-@pytest.mark.parametrize("option", ["--policy", "--rivals"])
-def test_a_plug_in_file_has_an_option_of_its_own(option: str) -> None:
-    message = f"{option} mine.py:late: a plug-in file is named by itself: --plugin mine.py {option} late"
+@pytest.mark.parametrize("what", ["policy", "rival"])
+def test_a_plug_in_file_is_loaded_by_itself(what: str) -> None:
+    message = f"{what} 'mine.py:late': load the plug-in file mine.py first, then name late alone"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        PolicyChoice.parse("mine.py:late", option)
+        PolicyChoice.parse("mine.py:late", what)
 
 
 def test_options_are_given_with_the_name_and_come_before_those_of_the_file(two_services: str) -> None:
@@ -234,5 +234,5 @@ def test_options_that_cannot_be_are_refused(choice: str, said: str) -> None:
 def test_options_that_contradict_set_name_both(two_services: str) -> None:
     text = two_services.replace('policy = "random"', 'policy = "fmore"')
     scenario = parse(text, overrides=["services.alpha.policy_options.weight=2"])
-    with pytest.raises(ScenarioError, match=r"--set services\.alpha\.policy_options\.weight=2 asks for another value"):
+    with pytest.raises(ScenarioError, match=r"services\.alpha\.policy_options\.weight=2 asks for another value"):
         with_policy(scenario, "fmore(weight=4)")

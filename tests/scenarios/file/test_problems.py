@@ -5,7 +5,7 @@ import pytest
 from scenarios.file.checks import Catalogue
 from scenarios.loader import ScenarioError, parse
 
-OWN = " (--plugin FILE loads your own)"
+OWN = " (for one of your own, load its plug-in file)"
 TOP = "name, description, rounds, dqi, clients, data, market, training, timeline, services, sweep, runs, interventions"
 
 # (case, text in the good scenario, what it becomes, the problems)

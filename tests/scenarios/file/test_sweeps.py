@@ -103,7 +103,8 @@ def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) ->
          "5,000 images are more than the 1,437 training images of digits"),
         ('"services.mnist.policy" = ["lcfa", "best"]',
          '37: sweep.services.mnist.policy: with services.mnist.policy="best": '
-         "unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first (--plugin FILE loads your own)"),
+         "unknown policy 'best'; choose from random, lcfa, hqfa, greedy, d-first "
+         "(for one of your own, load its plug-in file)"),
         # Makes the fault of another key.
         ('"services.mnist.dataset" = ["mnist", "pair"]',
          '37: sweep.services.mnist.dataset: with services.mnist.dataset="pair": training.eval_samples: '
@@ -132,7 +133,7 @@ def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catal
         "clients.cores=3, rounds=5",
     ]
     assert problems(text, catalogue, "clients.cores=3") == [
-        "--set clients.cores=3: is swept by this scenario: set sweep.clients.cores=[...] instead"
+        "clients.cores=3: is swept by this scenario: set sweep.clients.cores=[...] instead"
     ]
 
 

@@ -57,7 +57,9 @@ def test_a_line_with_another_number_of_values_is_no_row() -> None:
     "header", [[name for name in OFFERS.names if name != "paid"], [*OFFERS.names, "mood"], ["a", "b"], [""]]
 )
 def test_other_columns_are_refused(header: list[str], tmp_path: Path) -> None:
-    problem = "offers.csv: does not have the columns of offers.csv (docs/logs.md); run the scenario with --fresh"
+    problem = (
+        "offers.csv: does not have the columns of offers.csv (docs/logs.md); start the run over with the option fresh"
+    )
     (tmp_path / "offers.csv").write_text(",".join(header) + "\n")
     with pytest.raises(TableError) as error:
         OFFERS.check(tmp_path)

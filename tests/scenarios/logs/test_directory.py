@@ -33,7 +33,7 @@ def test_a_run_is_complete_only_when_its_meta_file_says_so(tmp_path: Path) -> No
 def test_an_unfinished_run_is_started_over_only_when_asked(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run")
     run.prepare("old")
-    with pytest.raises(RunDirectoryError, match="--fresh"):
+    with pytest.raises(RunDirectoryError, match="start over with the option fresh"):
         run.prepare("new")
     assert (run.path / "scenario.toml").read_text() == "old"
     run.prepare("new", fresh=True)

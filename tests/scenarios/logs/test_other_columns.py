@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Run:
 
 def problem(run: Run) -> str:
     path = run.directory.path / "offers.csv"
-    return f"{path}: does not have the columns of offers.csv (docs/logs.md); run the scenario with --fresh"
+    return f"{path}: does not have the columns of offers.csv (docs/logs.md); start the run over with the option fresh"
 
 
 def parquet(run: Run, folder: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_run_whose_tables_were_changed_is_refused_and_left_alone(
     before = tables()
     with pytest.raises(
         RunDirectoryError,
-        match=r"every checkpoint, or a table that belongs to it, is damaged; run again with --fresh to start over",
+        match=r"every checkpoint, or a table that belongs to it, is damaged; start over with the option fresh",
     ):
         execute(run, shelf, workers=0)
     assert tables() == before

@@ -86,7 +86,7 @@ def test_an_array_of_tasks_of_which_one_is_killed_and_started_again_comes_to_the
 
 @pytest.mark.parametrize("part", ["", "0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
 def test_what_is_no_part_is_refused(part: str) -> None:
-    with pytest.raises(InputError, match=re.escape(f"--part {part!r}: must be K/N with K from 1 to N, such as 3/16")):
+    with pytest.raises(InputError, match=re.escape(f"part {part!r}: must be K/N with K from 1 to N, such as 3/16")):
         RunOptions(part=part)
 
 
@@ -96,4 +96,4 @@ def test_on_the_command_line(one_service: str, tmp_path: Path) -> None:
     listed = flmarket(*command, "2/2", cwd=tmp_path).stdout
     assert re.findall(r"seed (\d)", listed) == ["1", "3"]
     refused = flmarket(*command, "6/6", cwd=tmp_path)
-    assert (refused.returncode, refused.stderr) == (2, "--part 6/6: the batch has no more than 5 runs\n")
+    assert (refused.returncode, refused.stderr) == (2, "part 6/6: the batch has no more than 5 runs\n")

@@ -22,7 +22,7 @@ def test_a_backend_and_rounds_take_the_place_of_the_scenarios(one_service: str, 
     options = RunOptions(out=tmp_path, backend="surrogate", rounds=2)
     [run] = planned([load("quickstart")], [], [0], options, Shelf())
     assert (run.scenario.training.backend, run.scenario.rounds) == ("surrogate", 2)
-    with pytest.raises(InputError, match="--backend none: must be 'real'"):
+    with pytest.raises(InputError, match=r"training\.backend=none: must be 'real'"):
         planned([parse(one_service)], [], [0], RunOptions(backend="none"), Shelf())
 
 
@@ -40,7 +40,7 @@ def test_options_are_applied_before_the_scenario_is_checked_which_is_done_once(
     assert len(flmarket.run("late.toml", rounds=5, backend="surrogate", progress=False).runs) == 1
     with pytest.raises(InputError, match=r"late\.toml:\d+: services\.alpha\.arrival: must be at most the 4"):
         load_all(["late.toml"], [], {"rounds": 4})
-    with pytest.raises(InputError, match=r"--rounds 4: services\.alpha\.arrival: must be at most the 4 rounds, not 5"):
+    with pytest.raises(InputError, match=r"rounds=4: services\.alpha\.arrival: must be at most the 4 rounds, not 5"):
         planned([scenario], [], [0], RunOptions(rounds=4), Shelf())
 
 

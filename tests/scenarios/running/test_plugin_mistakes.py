@@ -175,7 +175,7 @@ def test_a_policy_that_hangs_is_ended_by_the_decision_timeout(name: str, line: i
     done = shell.process(*command, "--decision-timeout", LONG, cwd=folder)
     assert done.returncode == 1
     where = f"mine.py:{line}, in {name.replace('-', '_')} (service alpha, round 2),"
-    assert f"small ({name}) seed 0: failed: {where} did not return in time (--decision-timeout) (log: " in done.stderr
+    assert f"small ({name}) seed 0: failed: {where} did not return within the decision timeout (log: " in done.stderr
     assert run_directory(folder, "random").state is RunState.COMPLETE
 
 
@@ -266,7 +266,7 @@ def test_ray_refuses_the_decision_timeout(folder: Path) -> None:
     done = shell.flmarket("run", "market.toml", "--engine", "ray", "--decision-timeout", "5", cwd=folder)
     assert done.returncode == 2
     assert done.stderr == (
-        "--engine ray takes no --decision-timeout: a task cannot end a policy that hangs; play with --jobs, or "
+        "the engine ray takes no decision timeout: a task cannot end a policy that hangs; play here, or "
         "cancel the task\n"
     )
 

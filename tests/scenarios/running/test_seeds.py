@@ -26,7 +26,7 @@ from scenarios.running.seeds import listed_seeds, parse_seeds
 )
 def test_seeds(text: str, seeds: list[int] | None) -> None:
     if seeds is None:
-        with pytest.raises(InputError, match="--seeds"):
+        with pytest.raises(InputError, match="seeds"):
             parse_seeds(text)
     else:
         assert parse_seeds(text) == seeds

@@ -80,5 +80,5 @@ def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_
     forgotten = replay(run.directory.path)
     assert forgotten.state is RunState.UNREADABLE
     assert forgotten.error == (
-        f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load it with --plugin FILE"
+        f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load that file"
     )

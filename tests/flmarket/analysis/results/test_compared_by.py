@@ -71,8 +71,8 @@ def test_sweeps_under_a_comparison_keep_the_policies_apart(mechanisms: flmarket.
 @pytest.mark.parametrize(
     ("baseline", "by", "message"),
     [
-        ("vcg", "market.mechanism", "--baseline vcg: no run has that market.mechanism; choose from pay-as-offered, "),
-        ("1", "market.mechanisms", "--by market.mechanisms: .* has no such key"),
+        ("vcg", "market.mechanism", "baseline 'vcg': no run has that market.mechanism; choose from pay-as-offered, "),
+        ("1", "market.mechanisms", "has no key 'market.mechanisms' to compare by"),
         ("1", "services.*.dataset", "no such key|no run has that"),
     ],
 )

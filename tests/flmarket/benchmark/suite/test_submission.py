@@ -60,5 +60,7 @@ def test_results_of_another_process_are_kept_but_not_those_of_something_else(
     keep(path, replace(played, results={other: 0.5}), small)
     assert read(path, small).results == {**played.results, other: 0.5}
     for key, value in {"method": "mine", "agent": "0" * 64, "flmarket": "0.1", "policy": "hqfa"}.items():
-        with pytest.raises(InputError, match=r"was played by another policy, .*; start over with --fresh, or choose"):
+        with pytest.raises(
+            InputError, match=r"was played by another policy, .*; start over with the option fresh, or choose"
+        ):
             continued(path, replace(played, **{key: value}), small)

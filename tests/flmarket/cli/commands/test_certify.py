@@ -56,7 +56,7 @@ def test_options_and_a_mechanism_of_your_own(flmarket: Callable[..., Done], tmp_
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["vgc"], "unknown mechanism 'vgc'; did you mean 'vcg'? (--plugin FILE loads your own)"),
+        (["vgc"], "unknown mechanism 'vgc'; did you mean 'vcg'? (for one of your own, load its plug-in file)"),
         (["vcg", "--option", "sid=1"], "mechanism 'vcg' takes no option 'sid'; did you mean 'side'?"),
         (["vcg", "--option", "side"], "--option side: must be KEY=VALUE"),
         (["vcg", "--option", "side=[1"], "--option side=[1: the value is not valid TOML"),

@@ -202,7 +202,7 @@ def test_a_run_whose_plug_in_is_missing_is_refused(tmp_path: Path, flmarket: Flm
     fork = ("fork", str(made), "--round", "3", "--set", "services.alpha.policy=hqfa")
     done = flmarket(*fork, cwd=tmp_path)
     assert done.returncode == 2
-    assert "load it with --plugin FILE" in done.stderr
+    assert "load that file" in done.stderr
     done = flmarket(*fork, "--plugin", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     fork_run = forks_in(tmp_path / "runs")[-1]

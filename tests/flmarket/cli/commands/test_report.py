@@ -248,7 +248,7 @@ def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path, 
     assert "small" in done.stdout  # what it is of
     unknown = flmarket("report", "runs", "--table", "beta", cwd=batch)
     assert unknown.returncode == 2
-    assert "--table beta: no table is called so; choose from Whole market; Service alpha" in unknown.stderr
+    assert "beta: no table is called so; choose from Whole market; Service alpha" in unknown.stderr
 
 
 def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
@@ -256,7 +256,7 @@ def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path, flmarket
     assert done.returncode == 0, done.stderr
     assert [path.stem.rpartition("-")[2] for path in tmp_path.iterdir()] == ["cost"] * 3
     unknown = flmarket("report", "runs", "--figures", str(tmp_path), "--figure", "pie", cwd=batch)
-    assert (unknown.returncode, "--figure pie: no figure is called so; choose from small-" in unknown.stderr) == (
+    assert (unknown.returncode, "pie: no figure is called so; choose from small-" in unknown.stderr) == (
         2,
         True,
     )

@@ -60,7 +60,7 @@ def test_what_is_there_is_not_played_again_unless_it_has_changed(
     (tmp_path / "mine.py").write_text(BIG_SPENDER + "# changed\n")
     changed = flmarket(*MINE, *FEW, cwd=tmp_path)
     assert changed.returncode == 2
-    assert "start over with --fresh" in changed.stderr
+    assert "start over with the option fresh" in changed.stderr
     fresh = flmarket(*MINE, *FEW, "--fresh", cwd=tmp_path)
     assert fresh.returncode == 0
     assert fresh.stdout == again.stdout
@@ -135,7 +135,7 @@ def test_what_cannot_be_one_method_is_not_played(
         (["hqfa", "--seeds", "6"], "--seeds 6: a count is 1 to 5; a seed of its own is --seed 7101"),
         (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for several policies; name a folder"),
         (["hqfa", "--markets", "alone", "--mode", "visitor"], "nothing to play: a market with one service has no vis"),
-        (["mine.py:It"], "policy mine.py:It: a plug-in file is named by itself: --plugin mine.py"),
+        (["mine.py:It"], "policy 'mine.py:It': load the plug-in file mine.py first, then name It alone"),
         (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
         (["mahdrl:", "--seed", "7101"], "the path of a checkpoint must follow the colon"),
     ],

@@ -14,7 +14,7 @@ from support.shell import CLI
 def test_learning_together_needs_turns(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = flmarket("train", "paper", "--out", "agent", "--together", "2")
     assert done.returncode == 2
-    assert "--together is the number of services that learn in the same turn; add --rotate" in done.stderr
+    assert "together is the number of services that learn in the same turn; add the option rotate" in done.stderr
 
 
 def test_it_says_when_there_is_nothing_to_resume(
@@ -44,8 +44,8 @@ def test_a_training_that_fails_does_not_end_the_others(
     done = flmarket(*brief, "--seeds", "3", "--out", "agent", "--quiet", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        "agent-seed0.csv: already exists; continue with --resume, or choose another --out\n"
-        "agent-seed2.csv: already exists; continue with --resume, or choose another --out\n"
+        "agent-seed0.csv: already exists; continue with the option resume, or choose another file\n"
+        "agent-seed2.csv: already exists; continue with the option resume, or choose another file\n"
     )
     assert [path.name for path in tmp_path.glob("*.safetensors")] == ["agent-seed1.safetensors"]
 
@@ -57,7 +57,7 @@ def test_what_is_wrong_with_all_trainings_is_told_once(
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
     done = flmarket(*brief, "--rivals", "hqfa", "--seeds", "3", "--out", "agent", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "--rivals: all services learn, so there are no rivals; add --rotate\n"
+    assert done.stderr == "all services learn, so there are no rivals; add the option rotate\n"
 
 
 @pytest.mark.slow

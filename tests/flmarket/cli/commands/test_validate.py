@@ -55,5 +55,5 @@ def test_a_wrong_option_names_each_scenario_that_it_is_wrong_for(flmarket: Flmar
     done = flmarket("validate", "quickstart", "paper", "--set", "clients.core=1")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        f"--set clients.core=1: unknown key; did you mean 'cores'? (in {name})" for name in ("quickstart", "paper")
+        f"clients.core=1: unknown key; did you mean 'cores'? (in {name})" for name in ("quickstart", "paper")
     ]

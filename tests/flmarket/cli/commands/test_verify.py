@@ -113,11 +113,11 @@ def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
     assert done.stdout.count(": valid: 4 rounds, ") == 3
     assert done.stdout.count("same bytes again") == 1
     assert f"{random}: valid: 4 rounds, " in done.stdout
-    needed = "uses policy 'hermit' of the plug-in file mine.py; load it with --plugin FILE"
+    needed = "uses policy 'hermit' of the plug-in file mine.py; load that file"
     assert f"{hermit}: not played again: {needed}\n" in done.stdout
     assert (
         f"{miser}: not played again: uses policy 'miser' of a notebook or script ({__name__}), so this run can be "
-        "played again only there; put the definition into a file, load that with --plugin FILE, and play a new run\n"
+        "played again only there; put the definition into a file, load that as a plug-in file, and play a new run\n"
     ) in done.stdout
     assert done.stderr == "3 of 3 runs are valid; 2 could not be checked in full\n"
 
@@ -151,6 +151,6 @@ def test_a_mechanism_that_is_not_here_is_named(one_service: str, tmp_path: Path,
     done = flmarket("verify", "runs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout.endswith(
-        ": not checked: who is served and paid what, as mechanism 'mine' is unknown: --plugin FILE\n"
+        ": not checked: who is served and paid what, as mechanism 'mine' is unknown: load its file\n"
     )
     assert flmarket("verify", "runs", *mine, cwd=tmp_path).stdout.endswith(" paid\n")
