@@ -7,7 +7,7 @@ import numpy as np
 
 from des.money import Micro, MicroArray
 from des.observation import Observation
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import FloatArray, IntArray
 from learning.client_selection.selection import ranked
 
 LARGE = 1_000
@@ -19,8 +19,8 @@ class _Stage:
     """The sets that are kept after an item."""
 
     item: int  # its index
-    origin: IntArray  # [kept] the set of the stage before that each set continues
-    taken: BoolArray  # [kept] whether the set holds the item
+    before: int  # the sets before it
+    kept: IntArray  # [kept] the place of each set among those before it, then these with the item
 
 
 def best_set(
@@ -43,7 +43,8 @@ def knapsack(
 
     After each item, a set is kept if no set of the same or a lower price matches its value (Nemhauser and Ullmann,
     "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
-    micro-unit, and in practice few are: prices are sums of few different bids. Of equally valuable sets the cheapest is
+    micro-unit, and in practice few are: prices are sums of few different bids, and sets that cannot become the best are
+    left out (``_relaxed``). Of equally valuable sets the cheapest is
     returned, and of equal items the first are taken.
     """
     if prices.shape != values.shape or prices.ndim != 1:
@@ -55,23 +56,55 @@ def knapsack(
     cost, worth = np.zeros(1, dtype=np.int64), np.zeros(1)
     stages: list[_Stage] = []
     items = np.flatnonzero((values > 0) & (prices <= budget))
-    for item in items.tolist() if len(items) < LARGE else _worth_a_look(items, prices, values, budget):
+    if len(items) >= LARGE:
+        items = np.array(_worth_a_look(items, prices, values, budget), dtype=np.int64)
+    rate, slack = _relaxed(prices[items], values[items], budget)
+    least = -slack  # of what a set is worth beyond its cost at that rate
+    for item, price, value in zip(items.tolist(), prices[items].tolist(), values[items].tolist(), strict=True):
+        gain = value - rate * price
+        if gain < -slack:
+            continue
+        least += max(gain, 0.0)
         before = len(cost)  # ascending, so that the item fits into the first sets
-        fits = int(cost.searchsorted(budget - prices[item], "right"))
-        cost = np.concatenate([cost, cost[:fits] + prices[item]])
-        worth = np.concatenate([worth, worth[:fits] + values[item]])
+        fits = int(cost.searchsorted(budget - price, "right"))
+        if gain > slack:
+            cost, worth = cost[:fits] + price, worth[:fits] + value
+            stages.append(_Stage(item, before, np.arange(before, before + fits)))
+            continue
+        cost = np.concatenate([cost, cost[:fits] + price])
+        worth = np.concatenate([worth, worth[:fits] + value])
         order = np.lexsort((-worth, cost))
-        ranked_worth = worth[order]
-        best = np.maximum.accumulate(ranked_worth)
-        kept = order[np.concatenate([[True], ranked_worth[1:] > best[:-1]])]
+        cost, worth = cost[order], worth[order]
+        kept = worth - rate * cost >= least
+        kept[1:] &= worth[1:] > np.maximum.accumulate(worth)[:-1]
         cost, worth = cost[kept], worth[kept]
-        stages.append(_Stage(item, kept % before, kept >= before))
-    position, chosen = len(cost) - 1, []  # dearer sets are kept only for a higher value: the last one is the best
+        stages.append(_Stage(item, before, order[kept]))
+    position, chosen = int(worth.argmax()), []  # the cheapest of the best
     for stage in reversed(stages):
-        if stage.taken[position]:
+        position = int(stage.kept[position])
+        if position >= stage.before:
             chosen.append(stage.item)
-        position = int(stage.origin[position])
+            position -= stage.before
     return np.array(chosen[::-1], dtype=np.int64)
+
+
+def _relaxed(prices: MicroArray, values: FloatArray, budget: Micro) -> tuple[float, float]:
+    """Return what money is worth where items can be bought in parts, and the most that the best set can lose to that.
+
+    At any rate at which money has a value, the budget's and all that items are worth beyond their prices is a bound of
+    every set; with an item that is worth less, or without one that is worth more, it falls by the difference. A set is
+    left out once it has fallen below what the items of the highest value for money are worth together.
+    """
+    rates = values / np.maximum(prices, 1)
+    left, reached, rate = budget, 0.0, 0.0
+    for place in (-rates).argsort().tolist():
+        if prices[place] <= left:
+            left -= int(prices[place])
+            reached += float(values[place])
+        else:
+            rate = max(rate, float(rates[place]))
+    bound = rate * budget + float(np.maximum(values - rate * prices, 0.0).sum())
+    return rate, bound - reached + 1e-9 * bound  # rounding leaves out nothing
 
 
 def _worth_a_look(items: IntArray, prices: MicroArray, values: FloatArray, budget: Micro) -> list[int]:

@@ -21,6 +21,7 @@ from learning.policies.oracle import BestResponse, critical_prices
 from learning.policy import Policy
 from learning.seats import seat
 from support.evaluation import compare
+from support.tiers import examples
 
 # ---- knapsack
 
@@ -49,6 +50,24 @@ def test_the_knapsack_is_exact(problem):
     chosen = knapsack(prices, values, budget)
     assert len(set(chosen.tolist())) == len(chosen)
     assert (-values[chosen].sum(), prices[chosen].sum()) == brute_force(prices, values, budget)
+
+
+PRICES, VALUES = st.sampled_from([0, 1, 999_999, MICRO, 2 * MICRO]), st.sampled_from([0.1, 0.25, 0.3, 1 / 3, 0.8])
+
+
+@given(st.lists(st.tuples(PRICES, VALUES), max_size=12), st.integers(0, 12))
+@examples(100)
+def test_no_set_that_is_left_out_early_would_have_been_returned(items, budget):
+    """Against the same without a bound: of equally valuable sets, too, the same one is returned."""
+    sets = [(0, 0.0, ())]
+    for place, (price, value) in enumerate(items):
+        more = [(cost + price, worth + value, (*own, place)) for cost, worth, own in sets]
+        merged, sets = sorted([*sets, *more], key=lambda it: (it[0], -it[1])), []
+        for it in merged:
+            if it[0] <= budget * MICRO and (not sets or it[1] > sets[-1][1]):
+                sets.append(it)
+    prices, values = np.array([it[0] for it in items], dtype=np.int64), np.array([it[1] for it in items])
+    assert tuple(knapsack(prices, values, budget * MICRO).tolist()) == sets[-1][2]
 
 
 def test_a_large_market_is_solved():
