@@ -14,6 +14,7 @@ from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
 from fl.training.jobs import Federation
 from fl.training.regime import Device, Kernel, Regime
+from fl.training.tasks import Task
 from fl.training.trainers import Engine, require_device
 
 if TYPE_CHECKING:
@@ -102,7 +103,6 @@ class RealTraining(Backend):
 
     def federation(self, spec: FederationSpec) -> Federation:
         from fl.training.federation import RealFederation
-        from fl.training.tasks import Task
 
         tasks = [
             Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples, spec.validation) for it in spec.tasks

@@ -26,6 +26,7 @@ from textual.scrollbar import ScrollBar
 
 from flmarket.core.counting import counted
 from flmarket.core.crash import defect
+from tui.screens.dialog import QuitDialog
 from tui.screens.home import HomeScreen
 from tui.screens.search_line import Listing, SearchLine, place, seek
 from tui.settings import Memory, SettingsError
@@ -379,7 +380,6 @@ class MarketApp(App[None]):
         if not running:
             self.exit()
             return
-        from tui.screens.quit_dialog import QuitDialog
 
         def quit_if(sure: bool | None) -> None:
             if sure:

@@ -178,5 +178,5 @@ def _attributes(module: nn.Module) -> dict[str, str]:
         f"{path}.{name}".lstrip("."): recorded(value, otherwise="")["sha256"]
         for path, part in module.named_modules()
         for name, value in vars(part).items()
-        if name not in common
+        if name not in common and not callable(value)
     }

@@ -26,6 +26,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.installation import require_one_place, version
 from flmarket.core.printable import printable_lines
 from flmarket.core.tracking import shown
+from scenarios.running.options import RunOptions
 
 UsageError: Any = typer.BadParameter.__bases__[0]
 """The exceptions that Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
@@ -155,7 +156,6 @@ def _given(arguments: Sequence[str]) -> Sequence[str]:
 def _no_runs(command: str) -> str:
     """Return what a command that was given no runs wants, and the runs that are there."""
     from scenarios.logs.finding import find_runs
-    from scenarios.running.options import RunOptions
 
     out = Path(RunOptions.out)
     found = len(find_runs([out]).ended) if out.is_dir() else 0

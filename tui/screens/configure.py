@@ -24,8 +24,9 @@ from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
+from tui.screens.dialog import Question
 from tui.screens.navigation import Navigator
-from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import read_scenario
 from tui.style.columns import end_of
 from tui.style.key_bindings import named
@@ -356,7 +357,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             if sure:
                 self.app.pop_screen()
 
-        self.app.push_screen(DiscardDialog(), leave)
+        self.app.push_screen(Question("[b]The changes are not saved.[/b]", "Discard them"), leave)
 
 
 def _concerns(problem: str, key: str) -> bool:

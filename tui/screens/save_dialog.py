@@ -1,4 +1,4 @@
-"""The dialogs for saving a scenario as a new file, and for leaving without saving."""
+"""The dialog for saving a scenario as a new file."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Button, Input, Static
 
-from tui.screens.dialog import Box, Dialog, Question
+from tui.screens.dialog import Box, Dialog
 
 
 class SaveDialog(Dialog[Path]):
@@ -34,10 +34,3 @@ class SaveDialog(Dialog[Path]):
             self.show_problem(f"{path.name} already exists; press Save again to replace it")
         else:
             self.dismiss(path)
-
-
-class DiscardDialog(Question):
-    """Asks whether to discard changes."""
-
-    def __init__(self) -> None:
-        super().__init__("[b]The changes are not saved.[/b]", "Discard them")

@@ -54,11 +54,10 @@ class Certificate:
         clients = counted(shape.clients, "client") if shape.clients else "2 to 5 clients"
         cores = counted(shape.cores, "core") if shape.cores else "1 to 2 cores"
         budgets = "budgets that can bind" if shape.budgets else "budgets that never bind"
+        scope = f", {plan.scope}" if plan.rounds > 1 else ""
         return (
             f"{name}: {counted(plan.markets, 'market')} with {services}, {clients}, {cores} and {budgets}; "
-            f"seed {plan.seed}, at most {plan.tries:,} misreports for each party"
-            + f", {plan.scope}"
-            * (plan.rounds > 1)
+            f"seed {plan.seed}, at most {plan.tries:,} misreports for each party{scope}"
         )
 
     def rows(self) -> Iterator[tuple[str, str, str]]:

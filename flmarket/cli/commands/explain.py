@@ -8,6 +8,7 @@ import typer
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import program, result
 from flmarket.cli.launch import on_the_screen, run_directory
+from flmarket.core.files import asked_for
 
 
 def explain(
@@ -23,7 +24,6 @@ def explain(
     from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.verification.evidence import Logs
     from flmarket.analysis.what_if.explain import Explanation
-    from flmarket.core.files import asked_for
     from scenarios.logs.directory import RunDirectory
     from scenarios.logs.outside import require_place
 

@@ -9,6 +9,7 @@ from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for
 from scenarios.running.options import PlayOptions
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ def fork(
 
     from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.what_if.fork import fork as play
-    from flmarket.core.files import asked_for
     from scenarios.logs.outside import require_place
 
     load_plugins(plugin)

@@ -13,6 +13,8 @@ from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import draw, missing, note, result, silenced, stdout
 from flmarket.cli.launch import on_the_screen
 from flmarket.core.counting import counted
+from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,10 +76,13 @@ def report(
     from flmarket.analysis.results.page import html_page
     from flmarket.analysis.results.report import make_report
     from flmarket.analysis.results.run_results import mixed, read, remarks, without_forks
-    from flmarket.core.files import asked_for
     from scenarios.logs.finding import find_runs, incomplete, unfinished
     from scenarios.logs.outside import require_folder_place, require_place
 
+    if table and style == "csv":
+        raise InputError("--table: a CSV has the rows of all tables; choose another --format")
+    if figure and figures is None and style != "html":
+        raise InputError("--figure: there are no figures without --figures FOLDER or --format html")
     if bounds_csv is not None:
         require_place(bounds_csv)
     if figures is not None:

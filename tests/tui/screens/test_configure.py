@@ -18,7 +18,8 @@ from support.screens import painted, until
 from tui.app import MarketApp
 from tui.editing.document import ScenarioDocument
 from tui.screens.configure import PANES, ConfigureScreen
-from tui.screens.save_dialog import DiscardDialog, SaveDialog
+from tui.screens.dialog import Question
+from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import own_files, read_scenario
 from tui.widgets.form_field import Choice, FieldRow
 
@@ -158,7 +159,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await edited_form(app, pilot, small)
         await pilot.press("escape")
-        assert isinstance(app.screen, DiscardDialog)
+        assert isinstance(app.screen, Question)
         await pilot.press("n")
         assert app.screen is screen
         await pilot.press("ctrl+s")

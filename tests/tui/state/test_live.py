@@ -23,8 +23,8 @@ from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
+from tui.screens.dialog import QuitDialog
 from tui.screens.market import MarketScreen
-from tui.screens.quit_dialog import QuitDialog
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Session
 from tui.widgets.compare_table import CompareTable

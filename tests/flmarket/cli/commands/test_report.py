@@ -251,6 +251,13 @@ def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path, 
     assert "beta: no table is called so; choose from Whole market; Service alpha" in unknown.stderr
 
 
+@pytest.mark.parametrize("choice", [("--format", "csv", "--table", "alpha"), ("--figure", "cost")])
+def test_a_choice_among_what_is_not_made_is_refused(choice: tuple[str, ...], batch: Path, flmarket: Flmarket) -> None:
+    done = flmarket("report", "runs", *choice, cwd=batch)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{choice[-2]}: ")
+
+
 def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
     done = flmarket("report", "runs", "--figures", str(tmp_path), "--figure", "cost", cwd=batch)
     assert done.returncode == 0, done.stderr
