@@ -41,9 +41,11 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
         elif not dataset.official:
             found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
     found += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
-    for scenario in scenarios:
-        if none := without_images(scenario):
-            found.append(f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds")
+    found += dict.fromkeys(
+        f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds"
+        for scenario in scenarios
+        if (none := without_images(scenario))
+    )
     found += [
         f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
         f"{chosen.regime}"

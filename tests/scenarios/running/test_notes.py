@@ -1,7 +1,10 @@
 """Notes before a batch: what a user should know before believing its results."""
 
+import json
+from pathlib import Path
+
 from scenarios.build import Shelf
-from scenarios.loader import parse
+from scenarios.loader import parse, points
 from scenarios.running.notes import notes
 
 POOR = "small: no service can buy a client: none asks less than"
@@ -34,3 +37,18 @@ def test_it_counts_what_clients_ask_not_what_the_work_costs_them(one_service: st
     assert about(one_service, *dear, "clients.behaviour.options.share=0.5") == [
         f"{POOR} 1.50, and the largest budget is 1"
     ]
+
+
+def test_clients_that_own_nothing_are_noted_once_for_all_points_of_a_sweep(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "owned.json").write_text(json.dumps({client: [2 * client, 2 * client + 1] for client in range(1, 6)}))
+    text = one_service.replace("data_size = [20, 40]\nemd = [0.2, 1.0]\n", "")
+    given = [
+        f"data.partition={tmp_path}/owned.json",
+        "training.validation=0",
+        "clients.count=6",
+        "clients.cost.per_emd=0",
+    ]
+    swept = parse(text, overrides=[*given, "sweep.rounds=[3, 4]"])
+    scenarios = [point.scenario for point in points(swept)]
+    assert len(scenarios) == 2
+    assert sum("without an image" in note for note in notes(scenarios, Shelf())) == 1
