@@ -109,7 +109,7 @@ def test_labels_are_integers_of_any_kind(integers: Any) -> None:
     assert load("own").train_labels.tolist() == LABELS
 
 
-def test_the_function_is_called_once_and_keeps_its_arrays() -> None:
+def test_what_a_function_returns_is_shared_until_it_returns_something_else() -> None:
     calls = []
     images = COLOUR.copy()
 
@@ -118,11 +118,15 @@ def test_the_function_is_called_once_and_keeps_its_arrays() -> None:
         calls.append(1)
         return parts(images=images)
 
-    info("own")
-    assert load("own") is load("own")
+    assert info("own").train_size == info("own").train_size == 6
     assert len(calls) == 1
-    assert not load("own").train_images.flags.writeable
-    images[0] = 0  # what the user's function does with its arrays is its own business
+    before = load("own")
+    assert load("own") is before
+    assert not before.train_images.flags.writeable
+    images[0] = 0  # as in a notebook; or a file that the function reads was replaced
+    after = load("own")
+    assert after.digest != before.digest
+    assert after.train_images[0].max() == 0
 
 
 def test_a_function_that_is_registered_anew_is_called_anew() -> None:
