@@ -89,8 +89,8 @@ class OwnDataset(Source):
 
 
 @lru_cache(maxsize=KEPT)
-def _kept(name: str, function: Callable[[], Any]) -> list[Dataset]:
-    """Return a list for what was last loaded, empty at first."""
+def _kept(*_source: object) -> list[Dataset]:
+    """Return a list for what was last loaded from a source, empty at first."""
     return []
 
 
