@@ -5,6 +5,9 @@ from pathlib import Path
 import any_market as markets
 import pandas as pd
 import pytest
+from experiment import gain, interval_text, plus_minus
+
+from learning.statistics.intervals import mean_interval
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "research/results/any-market.csv"
@@ -71,3 +74,37 @@ def test_the_tables_on_real_images_say_what_the_kept_reports_say() -> None:
             for it in rows[rows.policy != "mahdrl"].itertuples():
                 cells.append(f"{it.difference:+.2f} [{it.difference_low:+.2f}, {it.difference_high:+.2f}]")
             assert f"| {market} | {' | '.join(cells)} |" in page
+
+
+def test_what_it_gains_on_earlier_trainings_is_what_the_drawn_markets_say() -> None:
+    validation, tried = (
+        pd.read_csv(ROOT / f"research/results/any-market-{name}.csv").pivot_table("auc", "market", "policy").dropna()
+        for name in ("validation", "tried")
+    )
+    before = tried.filter(like="gain-seed").mean(axis=1)
+    prose = " ".join(PAGE.read_text().split())
+    for kind, words in (
+        ("", "by {} on average over the markets"),
+        (" untold", "by {} where they are told no learning"),
+    ):
+        gains = validation.filter(regex=rf"seed\d\.safetensors{kind}$").mean(axis=1) - before
+        assert words.format(text(interval_text(mean_interval(gains.to_numpy())))) in prose
+
+
+def test_what_it_loses_without_a_curve_is_what_the_file_says() -> None:
+    frame = pd.read_csv(RESULTS)
+    prose = " ".join(PAGE.read_text().split())
+
+    def lost(mode: str, market: str) -> str:
+        wide = frame[(frame["mode"] == mode) & (frame.market == market)].pivot_table("auc", "seed", "policy")
+        return text(plus_minus(gain(wide, "mahdrl", "mahdrl untold")))
+
+    assert f"as a resident it loses {lost('resident', 'budget 10')} with a budget of 10" in prose
+    assert f"{lost('resident', '12 services')} with twelve services" in prose
+    assert f"As a visitor it loses {lost('visitor', '6 services')} with six services" in prose
+    assert f"gains {lost('visitor', 'budget 5').lstrip('-')} with a budget of 5" in prose
+
+
+def text(found: str) -> str:
+    """Return numbers as sentences have them: without plus signs and the zeros in front of points."""
+    return found.replace("+", "").replace("0.", ".")

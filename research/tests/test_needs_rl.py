@@ -6,6 +6,7 @@ import needs_rl
 import numpy as np
 import pandas as pd
 import two_phases as rule
+from experiment import gain, interval_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,3 +34,11 @@ def test_a_run_of_the_rule_that_changes_its_mind_can_be_played_again() -> None:
     name = "two phases"
     [(_, _, auc)] = rule.played(name, *rule.ENTRANTS[name], seeds=[7])
     assert float(auc) == kept[(kept.entrant == name) & (kept.seed == 7)].auc.item()
+
+
+def test_the_page_says_how_far_the_agent_is_ahead_of_the_rule() -> None:
+    wide = pd.read_csv(ROOT / "research/results/two-phases.csv").pivot_table("auc", "seed", "entrant")
+    page = (ROOT / "research/notebook/needs-rl.md").read_text()
+    ahead, level = (interval_text(gain(wide, it, "two phases")) for it in ("mahdrl", "mahdrl, curve = false"))
+    assert f"agent is {ahead.replace('+', '').replace('0.', '.')} ahead of the rule" in page
+    assert f"level with it ({level.replace(' [+', ' [').replace(', +', ', ').replace('0.', '.')})" in page
