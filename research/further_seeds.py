@@ -1,6 +1,6 @@
 """Plays policies in the suite's markets with ten further market seeds, which no table of the suite shows.
 
-    python research/further_seeds.py --out research/results/suite/further --jobs 2 --policies resolving
+    python research/further_seeds.py --out further --jobs 2 --policies resolving
 
 Prints the leaderboard, and the markets in which `mahdrl` is further behind the best reference than was asked of it.
 """

@@ -1,22 +1,29 @@
 """notebook/leaderboard.md shows what the kept submissions to the suite say, and these can be played again."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import further_seeds as further
+import numpy as np
 import pytest
 import suite_pairs as pairs
 
 from flmarket.analysis.results.markdown import markdown_table
+from flmarket.benchmark.suite.board import leaderboard
 from flmarket.benchmark.suite.playing import play
 from flmarket.benchmark.suite.scoring import standings
 from flmarket.benchmark.suite.submission import read_all
 from learning.policy import agent_digest
 from scenarios.suite.frozen import Suite, read
+from support.pages import commands
 from support.shell import flmarket
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "research/results/suite"
+PAGE = "research/notebook/leaderboard.md"
+NOTEBOOK = ROOT / "research/notebook"
 
 
 @pytest.fixture(scope="module")
@@ -30,21 +37,86 @@ def between(page: str, name: str) -> str:
     return found[1]
 
 
-def test_the_leaderboard_is_that_of_the_kept_submissions() -> None:
-    """If this fails: flmarket suite --leaderboard research/results/suite, and put what it prints between the marks."""
-    done = flmarket("suite", "--leaderboard", str(KEPT))
+COMMANDS = [words[1:] for words in commands((ROOT / PAGE).read_text()) if {"--fresh", "--method"}.isdisjoint(words)]
+"""Those of the page that play what the kept submissions lack, without the word flmarket."""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[-1])
+def test_each_command_of_the_page_continues_the_kept_submissions(words: list[str], tmp_path: Path) -> None:
+    """If this fails because flmarket has another version: play them again, with --fresh."""
+    kept = copytree(KEPT, tmp_path / "research/results/suite", ignore=ignore_patterns("further"))
+    copytree(ROOT / "examples", tmp_path / "examples")
+    before = {path: path.read_bytes() for path in kept.glob("*.json")}
+    done = flmarket(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert between("research/notebook/leaderboard.md", "leaderboard") == done.stdout.rstrip("\n")
+    assert {path: path.read_bytes() for path in kept.glob("*.json")} == before
+    if "--leaderboard" in words:  # if this fails: put what it prints between the marks
+        assert between(PAGE, "leaderboard") == done.stdout.rstrip("\n")
 
 
 def test_more_than_the_references_is_what_the_kept_submissions_say(suite: Suite) -> None:
     """If this fails: put what `python research/suite_pairs.py research/results/suite` prints between the marks."""
-    assert between("research/notebook/leaderboard.md", "pairs") == markdown_table(pairs.table(KEPT, suite))
+    assert between(PAGE, "pairs") == markdown_table(pairs.table(KEPT, suite))
     found = {it.method: it for it in standings(read_all([KEPT], suite), suite)}
     best = pairs.best_of([found["mirror"], found["bwk"]])
     for result in found["mahdrl"].results:
         [mirror] = [it.auc[0] for it in found["mirror"].results if (it.market, it.mode) == (result.market, result.mode)]
         assert best(result).mean() >= mirror.mean()
+
+
+def intervals(text: str) -> list[tuple[str, ...]]:
+    """Return all numbers with an interval."""
+    number = r"([+-]?\d*\.\d+)"
+    return re.findall(rf"{number}\s+\[{number},\s+{number}\]", text)
+
+
+@pytest.fixture(scope="module")
+def told(suite: Suite) -> set[tuple[float, ...]]:
+    """The intervals in all tables of the notebook, and those of the shipped agent alone in either set of seeds."""
+    tables = [line for page in NOTEBOOK.glob("*.md") for line in page.read_text().splitlines() if "| " in line]
+    shipped = [agent_digest("mahdrl", None), None]
+    for seeds, folder in ((suite, KEPT), (further.further(suite), KEPT / "further")):
+        played = [it for it in read_all([folder], seeds) if it.agent in shipped]
+        references = {it.policy: it.results for it in played if it.policy in further.references(suite)}
+        measured = {cell: {name: aucs[cell] for name, aucs in references.items()} for cell in seeds.cells()}
+        found = standings(played, seeds if seeds is suite else replace(seeds, references=measured))
+        tables += [cell for row in leaderboard(found) for cell in row]
+    return {tuple(map(float, it)) for it in intervals("\n".join(tables))}
+
+
+@pytest.mark.parametrize(
+    "page", ["research/notebook/leaderboard.md", "research/notebook/any-market.md", "docs/agents.md"]
+)
+def test_every_interval_in_words_is_one_of_a_table(page: str, told: set[tuple[float, ...]]) -> None:
+    text, _, _ = (ROOT / page).read_text().partition("## Model card")
+    for found in intervals(text):
+        digits = len(found[0].rpartition(".")[2])
+        estimate, low, high = map(float, found)
+        both = (estimate, low, high), (-estimate, -high, -low)  # who is ahead of whom may be said either way
+        assert any(tuple(round(it, digits) for it in one) in both for one in told), found
+
+
+def test_the_words_name_the_markets_in_which_it_is_behind(suite: Suite) -> None:
+    found = {it.method: it for it in standings(read_all([KEPT], suite), suite)}
+    rules = [it for it in found.values() if not it.privileged and not it.method.startswith("mahdrl")]
+    page, words = (" ".join((ROOT / it).read_text().split()) for it in (PAGE, "research/notebook/any-market.md"))
+    trainings = [
+        f"{score:.3f}" for score in np.mean([it.scores.mean(axis=1) for it in found["mahdrl"].results], axis=0)
+    ]
+    assert f"hardly differ: {', '.join(trainings[:-1])} and {trainings[-1]}." in page
+    for mode, of in (("resident", "{} of 30 markets as a resident"), ("visitor", "{} of 28 as a visitor")):
+        gaps = {it.market.name: it.differences.mean() for it in found["mahdrl"].chosen(mode)}
+        behind = sorted((gap, name) for name, gap in gaps.items() if gap < -further.WITHIN)
+        named = ", ".join(f"`{name}` {short(gap)}" for gap, name in behind)
+        assert f"{of.format(len(behind))} ({named})" in words
+    best = pairs.best_of(rules)
+    gaps = {it.market.name: (it.auc - best(it)).mean() for it in found["mahdrl"].chosen("visitor")}
+    assert f"behind `mirror` in `twelve` ({short(gaps['twelve'])}) and `run-long` ({short(gaps['run-long'])})" in words
+    assert f"its worst market is `{min(gaps, key=gaps.get)}` ({short(min(gaps.values()))} to `mirror`)" in page
+
+
+def short(value: float) -> str:
+    return f"{value:.4f}".replace("0.", ".", 1)
 
 
 def test_kept_submissions_are_complete(suite: Suite) -> None:
@@ -56,7 +128,7 @@ def test_kept_submissions_are_complete(suite: Suite) -> None:
 def test_the_tables_of_further_seeds_are_those_of_the_kept_runs(suite: Suite) -> None:
     """If this fails: python research/further_seeds.py --out research/results/suite/further --print"""
     with_others = further.further(suite)
-    assert between("research/notebook/leaderboard.md", "further") == further.tables(with_others, KEPT / "further")
+    assert between(PAGE, "further") == further.tables(with_others, KEPT / "further")
     found = further.standings_of(with_others, KEPT / "further")
     assert [it.method for it in found if it.missing] == []
     assert {it.method: it.trainings for it in found}["mahdrl"] == 5
