@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,9 +18,10 @@ from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed
 from scenarios.file.differences import flattened
+from scenarios.file.interventions import PLAYER
 from scenarios.file.overrides import Overrides, put
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.file.problems import Finding, Problem, ScenarioError, key_text
+from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text
 from scenarios.file.regimes import KEYS, Chosen
 from scenarios.file.schema import Scenario
 from scenarios.file.source import Source, read_file, read_toml
@@ -77,8 +79,23 @@ def parse(
     if scenario and not found and not problems:
         found = _points(scenario, known)[1]
     if scenario and not found and not problems:
-        return scenario.with_explicit({key_text(path, data): option for path, option in source.options.items()})
+        return scenario.with_seats(_seats(data, source.options))
     raise ScenarioError(source.problems(found, problems))
+
+
+def _seats(data: dict[str, Any], overrides: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Return what overrides say of who plays, of all the paths that they set; see ``Scenario.seats``."""
+    seats: dict[str, dict[str, Any]] = {}
+    for path in overrides:
+        if path[0] == "services" and path[2:3] and path[2] in PLAYER:
+            service, key = data["services"][path[1]], path[2]
+            seat = seats.setdefault(service["name"], {})
+            if key == "policy_options":
+                options = service[key]
+                seat.setdefault(key, {}).update({name: options[name] for name in path[3:4] or options})
+            else:
+                seat[key] = service[key]
+    return seats
 
 
 def _flatten(source: Source, data: dict[str, Any]) -> list[Finding]:
@@ -109,15 +126,7 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
         raise ScenarioError(
             Problem(f"scenario {scenario.name}", None, key_text(it.path, data), it.message) for it in wrong
         )
-    return [
-        SweepPoint(
-            point.values,
-            point.scenario.with_explicit(
-                {**scenario.explicit, **{key: f"the sweep's value {value!r}" for key, value in point.values.items()}}
-            ),
-        )
-        for point in found
-    ]
+    return found
 
 
 def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Finding]]:
@@ -196,8 +205,8 @@ def hashed(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
 def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None = None) -> Scenario:
     """Return the scenario with one policy for every service.
 
-    A service that had it already keeps its options and checkpoint. Those that its file gives it for another policy are
-    dropped; those that the user gave it explicitly are kept.
+    A service that had it already keeps its options and checkpoint; those that its file gives it for another policy are
+    dropped. Overrides, with which the scenario was loaded, and the values of a sweep come after the policy.
 
     Args:
         scenario: one market's, or one that sweeps something else.
@@ -206,8 +215,9 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
         catalogue: the policies that there are; those installed when not given.
 
     Raises:
-        ScenarioError: the policy is unknown, it takes no checkpoint, an explicit wish conflicts with it, or the
-            scenario sweeps what it would replace.
+        ScenarioError: a service does not take its options or checkpoint, or the scenario sweeps
+            policies.
+        InputError: the policy is unknown, or no service would play it.
         PluginError: the package that registers the policy is broken.
     """
     option = f"policy {policy!r}"
@@ -216,15 +226,14 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
     if name not in known:
         raise InputError(unknown_plugin("policy", name, known))
     choice = PolicyChoice.parse(policy)
-    conflicts: list[tuple[str, str]] = []
 
     def change(data: dict[str, Any]) -> None:
-        conflicts.extend(choice.apply(data, scenario.explicit))
+        choice.apply(data, scenario.seats)
 
     swept = [key for key in _varied(scenario) if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
-    changed = _changed(scenario, option, change, swept, catalogue)
-    if conflicts:
-        raise ScenarioError(Problem(option, None, key, message) for key, message in conflicts)
+    changed = _changed(scenario, option, change, swept, replace(catalogue or installed(), own_policies=True))
+    if not any(map(choice.plays, changed.services)):
+        raise InputError(f"{option}: no service would play it, as overrides come after it; leave one of them out")
     return changed
 
 
@@ -273,4 +282,4 @@ def _changed(
             Problem(option, None, "" if keys[text] in set_by_option else keys[text], text)
             for text in dict.fromkeys(it.message for it in found)
         )
-    return result.with_explicit(scenario.explicit)
+    return result.with_seats(scenario.seats)

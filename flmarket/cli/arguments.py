@@ -60,7 +60,7 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a value, such as services.mnist.budget=15. Repeatable.",
+        help="Change a value, such as services.mnist.budget=15. Comes after the file and --policy. Repeatable.",
         autocompletion=_keys,
     ),
 ]

@@ -1,8 +1,7 @@
 """One policy for every service, as ``--policy NAME``, ``NAME(key=value)`` or ``NAME:CHECKPOINT`` asks for it.
 
-What a user asked for explicitly (``--set``, a sweep's values, ``--policy`` itself) is never dropped. Where two such
-wishes conflict, it is an error that names both. What merely stands in the scenario's file gives way: the options and
-the checkpoint of a service belong to the policy named there, and go with it.
+Values come from the scenario's file, then from the policy for all, then from overrides (``--set``) and a sweep. The
+options and the checkpoint that the file gives a service belong to the policy named there, and go with it.
 """
 
 import hashlib
@@ -10,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from flmarket.core.errors import InputError
@@ -57,16 +57,27 @@ class PolicyChoice:
         return choice
 
     @classmethod
-    def again(cls, label: str, scenario: Scenario, digest: str | None = None) -> "PolicyChoice":
+    def again(cls, label: str, scenario: Scenario, digests: Mapping[str, str] = MappingProxyType({})) -> "PolicyChoice":
         """Return the choice behind the label of a run, whose scenario says which checkpoint and options those were.
 
+        Args:
+            label: of the run.
+            scenario: that of the run.
+            digests: those of its agents, as meta.json records them; else their files are read.
+
         Raises:
-            KeyError: the label has an option that the scenario does not have.
+            KeyError: no service plays what the label says.
         """
-        first, (choice, at, _) = scenario.services[0], label.partition("@")
+        choice, at, _ = label.partition("@")
         name, *options = choice.split("+")
         keys = [option.partition("=")[0] for option in options if option != AS_CONFIGURED]
-        return cls(name, first.checkpoint if at else None, {key: first.policy_options[key] for key in keys}, digest)
+        for service in scenario.services:
+            if service.policy == name and service.policy_options.keys() >= {*keys}:
+                given = {key: service.policy_options[key] for key in keys}
+                found = cls(name, service.checkpoint if at else None, given, digests.get(f"agent/{service.name}"))
+                if found.label == label.removesuffix(f"+{AS_CONFIGURED}"):
+                    return found
+        raise KeyError(label)
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value_text(value)}" for key, value in self.options.items())
@@ -87,43 +98,25 @@ class PolicyChoice:
         return f"{name}@{stem}-{digest[:8]}" if stem else f"{name}@{digest[:8]}"
 
     def label_in(self, scenario: Scenario) -> str:
-        """Return its label for runs of a scenario, which says so if services keep options or checkpoints of theirs."""
-        given = self.options, self.checkpoint
-        kept = any((service.policy_options, service.checkpoint) != given for service in scenario.services)
+        """Return its label for runs of a scenario, which says so if services keep what the scenario gives them."""
+        given = self.name, self.options, self.checkpoint
+        kept = any((it.policy, it.policy_options, it.checkpoint) != given for it in scenario.services)
         return f"{self.label}+{AS_CONFIGURED}" if kept else self.label
 
-    def apply(self, data: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Give the policy to every service."""
-        if self.checkpoint is not None and not self.takes("checkpoint"):
-            yield "", f"policy {self.name!r} takes no checkpoint"
-            return
+    def apply(self, data: dict[str, Any], seats: Mapping[str, Mapping[str, Any]]) -> None:
+        """Give the policy to every service but those that have another by an override; see ``Scenario.seats``."""
         for service in data["services"]:
-            at = f"services.{service['name']}"
-            own = {key.removeprefix(f"{at}."): source for key, source in explicit.items() if key.startswith(f"{at}.")}
-            yield from ((f"{at}.{key}", message) for key, message in self._give(service, own))
+            override = seats.get(service["name"], {})
+            if override.get("policy", self.name) == self.name:
+                file = service if service["policy"] == self.name else {}
+                options = file.get("policy_options", {}) | dict(self.options) | override.get("policy_options", {})
+                checkpoint = override.get("checkpoint", self.checkpoint or file.get("checkpoint"))
+                service.update(policy=self.name, policy_options=options, checkpoint=checkpoint)
 
-    def _give(self, service: dict[str, Any], explicit: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Give the policy to one service; ``explicit`` has its keys alone."""
-        if "policy" in explicit and service["policy"] != self.name:
-            yield "policy", f"{explicit['policy']} asks for another policy; leave one of them out"
-            return
-        same, options = service["policy"] == self.name, service.get("policy_options", {})
-        kept = {key: value for key, value in options.items() if same or _wanted(key, explicit)}
-        for key, value in self.options.items():
-            if (source := _wanted(key, explicit)) and options.get(key) != value:
-                yield f"policy_options.{key}", f"{source} asks for another value; leave one of them out"
-        service.update(policy=self.name, policy_options=kept | dict(self.options))
-        if not same and "checkpoint" not in explicit:
-            service.pop("checkpoint", None)
-        if self.checkpoint is not None:
-            if "checkpoint" in explicit and service.get("checkpoint") != self.checkpoint:
-                yield "checkpoint", f"{explicit['checkpoint']} asks for another checkpoint; leave one of them out"
-            service["checkpoint"] = self.checkpoint
-        if "checkpoint" in explicit and not self.takes("checkpoint"):
-            yield "checkpoint", f"policy {self.name!r} takes no checkpoint, but {explicit['checkpoint']} gives it one"
-        for key in kept:
-            if (source := _wanted(key, explicit)) and not self.takes(key):
-                yield f"policy_options.{key}", f"policy {self.name!r} takes no option {key!r}, but {source} sets it"
+    def plays(self, service: Service) -> bool:
+        """Return whether a service plays it, perhaps with more options or an agent of the scenario's."""
+        same = service.policy == self.name and self.options.items() <= service.policy_options.items()
+        return same and self.checkpoint in (None, service.checkpoint)
 
     def seat(self, service: Service) -> Service:
         """Return the service with this policy, and nothing that was meant for the one before."""
@@ -167,6 +160,9 @@ def parted(text: str) -> tuple[str, str | None]:
     return name, (str(expanded(checkpoint)) if checkpoint.startswith("~") else checkpoint) or None
 
 
-def _wanted(option: str, explicit: Mapping[str, str]) -> str | None:
-    """Return what asks for a policy's option, by itself or with the whole table."""
-    return explicit.get(f"policy_options.{option}") or explicit.get("policy_options")
+def policy_again(label: str, scenario: Scenario) -> str | None:
+    """Return the policy for all with which a run's scenario leads to it; None if that is the one of each service."""
+    if label == AS_CONFIGURED:
+        return None
+    choice = PolicyChoice.again(label, scenario)
+    return str(choice) if all(map(choice.plays, scenario.services)) else None

@@ -407,15 +407,6 @@ class Intervention(Table):
     mechanism and options. A new policy or mechanism begins fresh."""
 
 
-class Explicit(dict[str, str]):
-    """The origin of explicit wishes, by key. All are equal: a scenario is the same wherever its values come from."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Explicit)
-
-    __hash__ = None  # as of any dict
-
-
 class Scenario(Table):
     """A scenario: a market, its training, and its competitors."""
 
@@ -455,20 +446,20 @@ class Scenario(Table):
     interventions: Several[Intervention] = Field(default=(), max_length=10_000)
     """Changes from outside in the middle of a run, one [[interventions]] table each."""
 
-    _explicit: Explicit = PrivateAttr(default_factory=Explicit)
+    _seats: Mapping[str, Mapping[str, Any]] = PrivateAttr(default_factory=dict)
 
     @property
-    def explicit(self) -> Mapping[str, str]:
-        """The values that the user gave besides the file: ``{"services.a.policy": "--set services.a.policy=x"}``.
+    def seats(self) -> Mapping[str, Mapping[str, Any]]:
+        """What overrides of the file say of who plays, by service: ``{"a": {"checkpoint": "mine.safetensors"}}``.
 
-        A policy for all services must not drop it; see ``scenarios.file.policy_choice``.
+        They come after a policy for all services; see ``scenarios.file.policy_choice``.
         """
-        return self._explicit
+        return self._seats
 
-    def with_explicit(self, explicit: Mapping[str, str]) -> "Scenario":
-        """Return the same scenario with these wishes added to ``explicit``."""
+    def with_seats(self, seats: Mapping[str, Mapping[str, Any]]) -> "Scenario":
+        """Return the same scenario with other ``seats``."""
         copy = self.model_copy()
-        copy._explicit = Explicit({**self._explicit, **explicit})
+        copy._seats = seats
         return copy
 
     def service(self, name: str) -> Service:

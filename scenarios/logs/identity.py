@@ -135,10 +135,9 @@ def _label(meta: Mapping[str, Any], scenario: Scenario, base: Mapping[str, Any] 
         same = base is None or seats == [[service.get(key) for key in _SEAT] for service in base["services"]]
         return label if same else None
     try:
-        choice = PolicyChoice.again(label, scenario, meta["agents"].get(f"agent/{services[0]['name']}"))
+        return PolicyChoice.again(label, scenario, meta["agents"]).label_in(scenario)
     except KeyError:
         return None
-    return choice.label_in(scenario) if {service["policy"] for service in services} == {choice.name} else None
 
 
 def _has(base: Mapping[str, Any], key: str, value: Any) -> bool:

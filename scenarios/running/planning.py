@@ -39,9 +39,8 @@ def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf)
     notes: list[str] = []
     if len(found) == len(policies):
         return found, notes
-    markets = [point.scenario for scenario in scenarios for point in points(scenario)]
     for name in POLICIES.names():
-        obstacle = next((it for market in markets for it in _obstacles(market, name, shelf)), None)
+        obstacle = next((it for scenario in scenarios for it in _obstacles(scenario, name, shelf)), None)
         if obstacle is None:
             found.append(name)
         else:
@@ -51,9 +50,10 @@ def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf)
     return found, notes
 
 
-def _obstacles(market: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
+def _obstacles(scenario: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
     try:
-        yield from (it.message for it in obstacles(shelf, with_policy(market, policy)))
+        for point in points(with_policy(scenario, policy)):
+            yield from (it.message for it in obstacles(shelf, point.scenario))
     except PluginError as error:  # it cannot be loaded
         yield str(error)
 
@@ -91,14 +91,15 @@ def plan(
     runs: dict[Path, Run] = {}
     again: dict[str, None] = {}
     for scenario in scenarios:
+        seated = {it: points(with_policy(scenario, it)) for it in policies if it != AS_CONFIGURED}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             text = hashed(point.scenario, inputs_of(point.scenario, shelf))
             hash8 = digest_of(text)
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED
-                if policy != AS_CONFIGURED:
-                    chosen = with_policy(chosen, policy)
+                if policy in seated:
+                    chosen = seated[policy][place_in_sweep].scenario
                     label = PolicyChoice.parse(policy).label_in(chosen)
                 inputs = inputs_of(chosen, shelf)
                 for seed in seeds:

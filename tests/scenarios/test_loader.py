@@ -291,14 +291,6 @@ class TestDigest:
 
 
 class TestChanges:
-    def test_one_policy_for_all(self, market: str, catalogue: Catalogue) -> None:
-        scenario = parse(market + 'checkpoint = "x"\npolicy_options = { margin = 1 }', catalogue=catalogue)
-        same = with_policy(scenario, "hqfa", catalogue=catalogue)
-        assert [service.policy for service in same.services] == ["hqfa", "hqfa"]
-        assert (same.services[1].checkpoint, same.services[1].policy_options) == ("x", {"margin": 1})
-        other = with_policy(scenario, "lcfa", catalogue=catalogue)
-        assert (other.services[1].checkpoint, other.services[1].policy_options) == (None, {})
-
     def test_an_unknown_policy(self, scenario: Scenario, catalogue: Catalogue) -> None:
         with pytest.raises(InputError) as caught:
             with_policy(scenario, "randm", catalogue=catalogue)

@@ -93,7 +93,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         """Ask; where the file is a run's, propose that run."""
         super().__init__()
         self._scenario, self._text, self._file, self._out = scenario, text, file, out
-        self._points = points(scenario)
+        self._scenario, self._points = scenario, points(scenario)
 
     def compose(self) -> ComposeResult:
         policies = policies_of(self._scenario)
@@ -151,8 +151,9 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             point = value if isinstance(value, int) else 0
         planned = []
         for policy in policies:
-            scenario = self._points[point].scenario
-            text = dumps(settled(scenario if policy == AS_CONFIGURED else with_policy(scenario, policy)))
+            seated = self._points if policy == AS_CONFIGURED else points(with_policy(self._scenario, policy))
+            scenario = seated[point].scenario
+            text = dumps(settled(scenario))
             planned += [
                 _Planned(policy, point, seed, find_run(self._out, text, scenario.name, policy, seed)) for seed in seeds
             ]

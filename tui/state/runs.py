@@ -16,7 +16,7 @@ from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError, RunError
 from learning.policy import AS_CONFIGURED
 from scenarios.build import images_of
-from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.policy_choice import PolicyChoice, policy_again
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
@@ -50,9 +50,11 @@ def identity_of(session: Session) -> Identity | None:
 def identity_of_start(start: Start) -> Identity | None:
     """Return the identity of a run that is to be started; None if it cannot be, which its runner then reports."""
     try:
-        scenario, label = points(parse(start.scenario, start.file))[start.point].scenario, AS_CONFIGURED
+        scenario, label = parse(start.scenario, start.file), AS_CONFIGURED
         if start.policy is not None:
             scenario = with_policy(scenario, start.policy)
+        scenario = points(scenario)[start.point].scenario
+        if start.policy is not None:
             label = PolicyChoice.parse(start.policy).label_in(scenario)
     except (InputError, IndexError):
         return None
@@ -155,9 +157,7 @@ class Runs:
         """Start a fork of a session's run: its seed, a changed scenario, and its own rounds up to ``round_``."""
         assert session.directory is not None  # noqa: S101 - only a run that has rounds is forked
         out = session.directory.parent.parent.parent
-        policy = None
-        if session.policy != AS_CONFIGURED and session.scenario is not None:
-            policy = str(PolicyChoice.again(session.policy, session.scenario))
+        policy = None if session.scenario is None else policy_again(session.policy, session.scenario)
         start = Start(
             scenario, "the fork", str(out), policy, seed=session.seed, fresh=True,
             paused=paused, speed=session.speed, hurry=round_ - 1, origin=str(session.directory),

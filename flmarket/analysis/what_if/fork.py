@@ -15,10 +15,9 @@ from flmarket.analysis.results.run_results import RunResult, Tables
 from flmarket.analysis.results.setting import Setting
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
-from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf
 from scenarios.file.forked import forked
-from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.policy_choice import policy_again
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import dumps, settled
@@ -92,8 +91,8 @@ class Original:
     @property
     def policies(self) -> list[str]:
         """The policy that was chosen for all services, as ``--policy`` takes it; none for those of the scenario."""
-        label = self.run.policy
-        return [] if label == AS_CONFIGURED else [str(PolicyChoice.again(label, self.run.scenario))]
+        policy = policy_again(self.run.policy, self.run.scenario)
+        return [] if policy is None else [policy]
 
 
 @dataclass(frozen=True, slots=True)

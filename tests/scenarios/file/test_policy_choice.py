@@ -1,4 +1,4 @@
-"""``--policy NAME`` and ``NAME:CHECKPOINT``: what was asked for explicitly is kept, or its conflict is named."""
+"""``--policy NAME`` and ``NAME:CHECKPOINT``, which come after the file and before what is set."""
 
 import re
 from collections.abc import Callable
@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+import scenarios.file.policy_choice
 from flmarket.core.errors import InputError
 from flmarket.core.names import folder_problem
 from learning.mahdrl import agent_files
 from learning.policy import Policy, policy
 from scenarios.build import Shelf
-from scenarios.file.policy_choice import PolicyChoice
+from scenarios.file.policy_choice import PolicyChoice, policy_again
 from scenarios.file.schema import Scenario
-from scenarios.loader import ScenarioError, dumps, parse, points, with_policy, with_values
+from scenarios.loader import ScenarioError, parse, points, with_policy, with_values
 from scenarios.running.planning import plan
 
 OWN = " (for one of your own, load its plug-in file)"
@@ -36,8 +37,8 @@ def test_a_checkpoint_set_by_hand_survives_another_policy(two_services: str) -> 
 def test_it_does_so_at_every_point_of_a_sweep_and_with_other_rounds(two_services: str) -> None:
     text = two_services + '[sweep]\n"clients.cores" = [1, 2]\n'
     scenario = with_values(parse(text, overrides=["services.alpha.checkpoint=mine.safetensors"]), {"rounds": 2})
-    for point in points(scenario):
-        assert with_policy(point.scenario, "mahdrl").services[0].checkpoint == "mine.safetensors"
+    for point in points(with_policy(scenario, "mahdrl")):
+        assert point.scenario.services[0].checkpoint == "mine.safetensors"
 
 
 def test_options_set_by_hand_survive_and_those_of_the_file_do_not(two_services: str) -> None:
@@ -58,37 +59,37 @@ def test_what_a_file_says_for_another_policy_gives_way(two_services: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said", "conflict"),
+    ("chosen", "said", "alpha", "beta"),
     [
-        (
-            "mahdrl:a.st",
-            "services.alpha.checkpoint=b.st",
-            "services.alpha.checkpoint: services.alpha.checkpoint=b.st asks for another checkpoint; leave one of "
-            "them out",
-        ),
-        (
-            "random",
-            "services.alpha.checkpoint=b.st",
-            "services.alpha.checkpoint: policy 'random' takes no checkpoint, but services.alpha.checkpoint=b.st "
-            "gives it one",
-        ),
-        (
-            "lcfa",
-            "services.alpha.policy=hqfa",
-            "services.alpha.policy: services.alpha.policy=hqfa asks for another policy; leave one of them out",
-        ),
-        (
-            "lcfa",
-            "services.alpha.policy_options.exploration=1",
-            "services.alpha.policy_options.exploration: policy 'lcfa' takes no option 'exploration', but "
-            "services.alpha.policy_options.exploration=1 sets it",
-        ),
+        ("mahdrl:a.st", "checkpoint=b.st", ("mahdrl", "b.st", {}), ("mahdrl", "a.st", {})),
+        ("lcfa", "policy=hqfa", ("hqfa", None, {}), ("lcfa", None, {})),
+        ("fmore(weight=4)", "policy_options.weight=2", ("fmore", None, {"weight": 2}), ("fmore", None, {"weight": 4})),
     ],
 )
-def test_two_wishes_that_conflict_are_both_named(two_services: str, chosen: str, said: str, conflict: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
+def test_what_is_set_comes_after_the_policy_and_can_be_played_again(
+    two_services: str, chosen: str, said: str, alpha: object, beta: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scenarios.file.policy_choice, "agent_digest", lambda _, file: f"{file}-digest")
+    scenario = with_policy(parse(two_services, overrides=[f"services.alpha.{said}"]), chosen)
+    assert played(scenario) == [alpha, beta]
+    label = PolicyChoice.parse(chosen).label_in(scenario)
+    assert label.endswith("+as-configured")
+    assert str(PolicyChoice.again(label, scenario)) == chosen
+    assert policy_again(label, scenario) is None  # it would replace what was set
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said", "problem"),
+    [
+        ("random", "services.alpha.checkpoint=b.st", "services.alpha.checkpoint: policy 'random' takes no checkpoint"),
+        ("lcfa", "services.beta.policy_options.x=1", "services.beta.policy_options.x: policy 'lcfa' takes no option "),
+        ("lcfa", "services.*.policy=hqfa", "no service would play it, as overrides come after it; leave one of "),
+    ],
+)
+def test_nothing_that_was_asked_for_is_dropped(two_services: str, chosen: str, said: str, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
         with_policy(parse(two_services, overrides=[said]), chosen)
-    assert str(caught.value) == f"policy {chosen!r}: {conflict}"
+    assert str(caught.value).startswith(f"policy {chosen!r}: {problem}")
 
 
 def test_the_same_wish_twice_is_no_conflict(two_services: str) -> None:
@@ -101,14 +102,19 @@ def test_a_sweep_over_policies_conflicts_with_one_for_all(two_services: str, tmp
     text = two_services + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
     with pytest.raises(ScenarioError) as caught:
         plan([parse(text)], ["random"], [0], tmp_path, Shelf())
-    conflict = "the sweep's value 'hqfa' asks for another policy; leave one of them out"
-    assert str(caught.value) == f"policy 'random': services.alpha.policy: {conflict}"
+    assert str(caught.value) == "policy 'random': services.alpha.policy: is swept by this scenario"
+
+
+def test_a_sweep_over_options_comes_after_the_policy(two_services: str, tmp_path: Path) -> None:
+    text = two_services + '[sweep]\n"services.alpha.policy_options.weight" = [1, 2]\n'
+    runs = plan([parse(text)], ["fmore"], [0], tmp_path, Shelf())
+    assert [run.scenario.services[0].policy_options for run in runs] == [{"weight": 1}, {"weight": 2}]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("random:a.st", "policy 'random:a.st': policy 'random' takes no checkpoint"),
+        ("random:a.st", "policy 'random:a.st': services.alpha.checkpoint: policy 'random' takes no checkpoint"),
         ("mahdrl:", "policy 'mahdrl:': the path of a checkpoint must follow the colon: NAME:CHECKPOINT"),
         ("mahdrk:a.st", "unknown policy 'mahdrk'; did you mean 'mahdrl'?" + OWN),
     ],
@@ -157,14 +163,6 @@ def test_a_policy_of_ones_own_gets_a_checkpoint_too(scenario: Scenario, tmp_path
     (tmp_path / "...").write_text("learned")
     [run] = plan([scenario], [f"reader:{tmp_path / '...'}"], [0], tmp_path / "runs", Shelf())
     assert run.policy == f"reader@{Reader.agent_digest(str(tmp_path / '...'))[:8]}"
-
-
-def test_how_a_value_was_given_does_not_make_another_scenario(two_services: str) -> None:
-    said = parse(two_services, overrides=["services.alpha.policy=hqfa"])
-    written = parse(two_services.replace('policy = "random"', 'policy = "hqfa"'))
-    assert (said, dumps(said)) == (written, dumps(written))
-    assert said.explicit
-    assert not written.explicit
 
 
 @pytest.mark.parametrize("what", ["policy", "rival"])
@@ -229,10 +227,3 @@ def test_other_values_have_other_labels_that_can_be_folders(one: object, other: 
 def test_options_that_cannot_be_are_refused(choice: str, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         PolicyChoice.parse(choice)
-
-
-def test_options_that_contradict_set_name_both(two_services: str) -> None:
-    text = two_services.replace('policy = "random"', 'policy = "fmore"')
-    scenario = parse(text, overrides=["services.alpha.policy_options.weight=2"])
-    with pytest.raises(ScenarioError, match=r"services\.alpha\.policy_options\.weight=2 asks for another value"):
-        with_policy(scenario, "fmore(weight=4)")

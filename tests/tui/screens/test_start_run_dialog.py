@@ -114,7 +114,7 @@ async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(app:
         await pilot.pause()
         assert dialog.query_one("#go", Button).disabled
         said = str(dialog.query_one("#run-problem", Static).render())
-        assert "the sweep's value 'random' asks for another policy; leave one of them out" in " ".join(said.split())
+        assert "services.alpha.policy: is swept by this scenario" in " ".join(said.split())
         dialog.query_one(SelectionList).deselect("lcfa")
         await pilot.pause()
         assert not dialog.query_one("#go", Button).disabled
