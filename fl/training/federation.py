@@ -6,11 +6,10 @@ thread, and sums are taken in a fixed order: results have the same bits for any 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
@@ -30,9 +29,6 @@ from flmarket.core.plugin_errors import blame
 
 MOST_HELD = 2**28
 """Bytes of trained models that may wait to be averaged, beyond those of one client for each worker."""
-
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 
 
 class _Learner:
@@ -258,13 +254,10 @@ class RealFederation(Federation):
             else:
                 chunk = learner.engine.evaluation_chunk
                 parts += [(place, slice(first, first + chunk)) for first in range(0, len(images.labels), chunk)]
-        for (place, _), count in zip(parts, self._map(correct, parts), strict=True):
+        counts = self._pool.map(correct, parts) if self._pool else map(correct, parts)  # in the order of the parts
+        for (place, _), count in zip(parts, counts, strict=True):
             hits[place] += count
         return [count / len(images.labels) for count, (_, images) in zip(hits, wanted, strict=True)]
-
-    def _map(self, function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
-        """Apply the function to all items, on the workers; results in the order of the items."""
-        return self._pool.map(function, items) if self._pool else map(function, items)
 
 
 def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:
