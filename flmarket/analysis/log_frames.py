@@ -27,7 +27,7 @@ _FORMULA = re.compile(r"[=@]|[+-](?!\.?\d[\d.]*(e[+-]?\d+)?$)")
 """The beginning of a formula, but not of a number: numbers, too, are text in a table as its file has it."""
 
 
-class UnreadableTableError(InputError):
+class BadTableError(InputError):
     """A table holds what no run writes."""
 
 
@@ -50,11 +50,9 @@ def read_table(
     except (ValueError, ArithmeticError) as error:
         empty = re.fullmatch(r"Integer column has NA values in column (\d+)", str(error))
         reason = f"a line has no {table.names[int(empty[1])]}" if empty else shortened(error)
-        raise UnreadableTableError(f"{table.path(run.path)}: cannot be read: {reason}") from error
+        raise BadTableError(f"{table.path(run.path)}: cannot be read: {reason}") from error
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a further value to name the line
-        raise UnreadableTableError(
-            f"{table.path(run.path)}: cannot be read: a line has more values than there are columns"
-        )
+        raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has more values than there are columns")
     scales = _scales(frame, table)
     values: dict[str, Any] = {}
     for column in table.columns:
@@ -63,16 +61,16 @@ def read_table(
         found = np.array([*frame[key].unique()], dtype=object) if text else frame[key].to_numpy()
         known = pd.notna(found)
         if not (column.empty or known.all()):
-            raise UnreadableTableError(f"{table.path(run.path)}: cannot be read: a line has no {key}")
+            raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has no {key}")
         if found.dtype == "float64" and np.isinf(found).any():
-            raise UnreadableTableError(f"{table.path(run.path)}: cannot be read: a line has an infinite {key}")
+            raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has an infinite {key}")
         if text and not all(map(str.isprintable, found[known])):
-            raise UnreadableTableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
+            raise BadTableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
         if key in scales:
             with np.errstate(over="ignore"):  # what is infinite then is too large
                 micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
             if not column.empty and not (np.abs(micro) < 2.0**63).all():
-                raise UnreadableTableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
+                raise BadTableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)
     return frame.assign(**values)
 

@@ -9,15 +9,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from flmarket.analysis.log_frames import (
-    TableName,
-    UnreadableTableError,
-    having,
-    in_units,
-    read_table,
-    write_frame,
-    written,
-)
+from flmarket.analysis.log_frames import BadTableError, TableName, having, in_units, read_table, write_frame, written
 from flmarket.analysis.results.setting import settings_of
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
@@ -114,9 +106,7 @@ def identities(runs: Sequence[RunDirectory]) -> tuple[pd.DataFrame, list[list[st
         row = [f"{meta['scenario']}-{meta['hash']}", meta["policy"], meta["seed"]]
         row += [values.get(name, np.nan) for name in names]
         if not all(value.isprintable() for value in (*row, *names) if isinstance(value, str)):
-            raise UnreadableTableError(
-                f"{run.path / META}: cannot be read: a name or a swept value has control characters"
-            )
+            raise BadTableError(f"{run.path / META}: cannot be read: a name or a swept value has control characters")
         rows.append(row)
     clients = {folder: setting.scenario.clients for folder, setting in settings.items()}
     grouped = any(it.groups for it in clients.values())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from des.money import Micro
-from flmarket.analysis.log_frames import UnreadableTableError, text_of
+from flmarket.analysis.log_frames import BadTableError, text_of
 from flmarket.analysis.verification.clearing_rules import not_cleared
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rules import RULES
@@ -43,7 +43,7 @@ def verify(run: RunDirectory) -> Verdict:
         for problem in contradictions(run):
             verdict.problems.append(problem)
         _follow(run, verdict)
-    except UnreadableTableError as error:
+    except BadTableError as error:
         verdict.problems.append(str(error))
     except InputError:
         if not verdict.problems:  # what was found says why
