@@ -124,7 +124,7 @@ def test_policies_are_compared_seed_by_seed(results: flmarket.Results) -> None:
     pd.testing.assert_series_equal(own.drop("market").sort_index(), expected.sort_index(), check_names=False)
     with pytest.raises(flmarket.InputError) as caught:
         results.compare(baseline="lcfa")
-    assert str(caught.value) == "baseline='lcfa': no run has that policy; choose from big-spender, hqfa, random"
+    assert str(caught.value) == "baseline 'lcfa': no run has that policy; choose from big-spender, hqfa, random"
 
 
 def test_a_plot_shows_itself_and_can_be_saved(results: flmarket.Results, tmp_path: Path) -> None:

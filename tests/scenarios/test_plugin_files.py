@@ -362,8 +362,8 @@ def test_a_run_of_a_policy_whose_source_cannot_be_read_is_complete_for_its_proce
     assert typed(out="runs").stderr.splitlines()[-1] == (
         "scenarios.logs.directory.ChangedError: runs/quickstart-612f2868/mine/seed-0000: contains an interrupted run "
         "with policy 'mine', which may be another one now (what defines it cannot be read: OSError: could not get "
-        "source code; put it into a file), so its results could not be the same; run again with fresh_changed=True to "
-        "start over, or choose another out="
+        "source code; put it into a file), so its results could not be the same; start over with the option "
+        "fresh-changed, or choose another folder"
     )
 
 
@@ -397,7 +397,7 @@ def test_a_run_is_not_resumed_with_another_text(
 
 
 def test_records_of_a_kind_that_there_is_not() -> None:
-    with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load it with --plugin"):
+    with pytest.raises(InputError, match=r"run 7: uses colour 'red' of the plug-in file c\.py; load that file"):
         require_loaded({"colour red": {"file": "c.py", "sha256": "0"}}, "run 7")
 
 

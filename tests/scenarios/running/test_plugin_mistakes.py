@@ -219,8 +219,8 @@ AT_IMPORT
             (
                 "time.sleep(1000)",
                 "",
-                "scenario 'small' cannot be played: mine.py:9, in __init__ (service alpha), did not return in time "
-                "(--decision-timeout)\n",
+                "scenario 'small' cannot be played: mine.py:9, in __init__ (service alpha), did not return within "
+                "the decision timeout\n",
             ),
         ),
     ],

@@ -94,7 +94,7 @@ def test_a_file_of_something_else_is_named(
     (tmp_path / name).unlink()
     if content is not None:
         (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=rf"{name}: {problem}.*; choose another folder with --out"):
+    with pytest.raises(InputError, match=rf"{name}: {problem}.*; choose another folder"):
         played(league, tmp_path)
 
 
