@@ -18,7 +18,7 @@ from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
 from learning.mahdrl.paper import PaperLearner, PaperSettings
 from learning.mahdrl.training import Plan, Shape
-from learning.policy import create
+from learning.policy import POLICIES
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
@@ -77,7 +77,7 @@ def decisions(backend: str, policy: str) -> None:
     scenario = load("paper", [f"training.backend={backend}", "training.eval_samples=2000", f"rounds={ROUNDS}"])
     federation = build_federation(scenario, 0, Shelf(), workers=1)
     market = build_market(scenario, 0, federation)
-    agents = {spec.name: create(policy, context(market, spec.name)) for spec in market.services}
+    agents = {spec.name: POLICIES.create(policy, context(market, spec.name)) for spec in market.services}
     deciding = 0.0
     start = time.process_time()
     while not market.finished:

@@ -5,17 +5,16 @@ reports: services see the reports, and training uses what is there.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from des.money import Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
-from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
 
@@ -206,32 +205,10 @@ TRUTHFUL = "truthful"
 """The default: clients bid their costs, as in the paper."""
 
 
-BUILTIN = built_in("des.behaviours")
-"""The modules of the behaviours that come with flmarket, by name; imported when used."""
-
-
 BEHAVIOURS: Registry[type[Behaviour]] = Registry(
-    "behaviour", "flmarket.behaviours", BUILTIN, partial(subclass_problem, base=Behaviour, name="flmarket.Behaviour")
+    "behaviour", "flmarket.behaviours", built_in("des.behaviours"), partial(subclass_problem, base=Behaviour)
 )
+"""All client behaviours, by name."""
 
-
-B = TypeVar("B", bound=type[Behaviour])
-
-
-def behaviour(name: str) -> Callable[[B], B]:
-    """Return a class decorator that registers a client behaviour: ``@behaviour("greedy")``.
-
-    Raises:
-        PluginError: the name is taken or invalid, or the class is not a subclass of ``Behaviour``.
-    """
-    return BEHAVIOURS.decorator(name)
-
-
-def create(name: str, options: Mapping[str, Any] | None = None) -> Behaviour:
-    """Return a new behaviour, for one market.
-
-    Raises:
-        UnknownPluginError, PluginError: no behaviour has that name, or it cannot be used.
-        OptionsError: it does not take these options, or fails with them.
-    """
-    return created(BEHAVIOURS.load(name), options, f"behaviour {name!r}")
+behaviour = BEHAVIOURS.decorator
+"""Return a class decorator that registers a subclass of ``Behaviour``: ``@behaviour("greedy")``."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.clients.population import Population, Qualities
+from des.clients.population import Population
 from des.clock import Microseconds, TrainingTimes, departure
 from des.log_records import Kind, Outcome
-from des.mechanism import Asks, Book, Clearing, ClearingError, Mechanism, ask, cleared, create
+from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism, checked_clearing
 from des.plugin_state import remembered
 from des.round import Round
 from des.schedule import Rules
@@ -39,17 +39,13 @@ class Platform:
         if rules is None or rules == self._rules:
             return
         try:
-            self._rules, self.mechanism = rules, create(*rules)
+            self._rules, self.mechanism = rules, MECHANISMS.create(rules[0], **rules[1])
         except InputError as error:
             raise ClearingError(str(error)) from error
 
-    def ask(self, world: Qualities, round_: int) -> Asks:
-        """Return what services have to pay at least in a round."""
-        return ask(self.mechanism, world.bid, world.data_size, round_)
-
     def refused(self, current: Round) -> dict[int, IntArray]:
         """Return the offers that would be refused if the round were cleared now, as their places, by service."""
-        core = self._clear(current, self.book(current)).core
+        core = self._clearing(current, self.book(current)).core
         ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
@@ -71,20 +67,22 @@ class Platform:
         # One number for each service, not a permutation: a service added at the end does not change the order.
         tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
         budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
-        bids, asks = current.world.bid[places], current.asks.least[places]
-        return Book(services, clients, payments, bids, asks, budgets, current.conditions.cores, tie_order)
+        arrays = services, clients, payments, current.world.bid[places], current.asks.least[places], budgets
+        for array in arrays:
+            array.setflags(write=False)  # cheaper than the views that a book takes of others
+        return Book(*arrays, current.conditions.cores, tie_order)
 
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = current.book = self.book(current)
-        clearing = self._clear(current, book)
+        clearing = self._clearing(current, book)
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = self._times.training(
-            current.world.held.some(*places).data_size * epochs, self._population.speed_of[clients]
-        )
-        samples = current.world.some(*places).data_size
+        world = current.world
+        held = world.held.some(*places).data_size
+        samples = held if world.held.at is world.at else world.some(*places).data_size
+        compute = self._times.training(held * epochs, self._population.speed_of[clients])
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
         stay, record = not self._population.departure_rate.any(), current.journal.record
@@ -99,9 +97,9 @@ class Platform:
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
 
-    def _clear(self, current: Round, book: Book) -> Clearing:
-        """Clear a round; who refused an offer in an earlier step, whose money was released, does not serve it now."""
-        clearing = cleared(self.mechanism, book, current.number)
+    def _clearing(self, current: Round, book: Book) -> Clearing:
+        """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
+        clearing = checked_clearing(self.mechanism, book, current.number)
         if not self.mechanism.keeps_budgets and any(current.lost.values()):
             won = clearing.core != NO_CORE
             for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):

@@ -21,7 +21,7 @@ from des.clients.population import Population
 from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
-from des.mechanism import Mechanism
+from des.mechanism import Mechanism, checked_asks
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import to_micro
 from des.observation import Observation, Offer
@@ -260,7 +260,7 @@ class Market:
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
         world, journal = self._population.draw(number), Journal(clock, number)
-        asks = self._platform.ask(world, number)
+        asks = checked_asks(self.mechanism, world.bid, world.data_size, number)
         current = Round(number, clock.now, self.services, active, self._conditions, world, asks, journal, asked=active)
         self._current = current
         journal.record(Kind.REFRESH)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from des.allocation import NO_CORE, allocate
 from des.money import MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
-from flmarket.core.options import created
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
 
@@ -67,7 +66,9 @@ class Book:
     def __post_init__(self) -> None:
         """Keep read-only views; the caller's own arrays stay as they are."""
         for name in ("services", "clients", "payments", "bids", "asks", "budgets"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+            array = getattr(self, name)
+            if array.flags.writeable:
+                object.__setattr__(self, name, read_only(array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Mechanism(ABC):
     def clear(self, book: Book) -> Clearing:
         """Decide who is served at what price, from the book alone: equal books must be cleared equally.
 
-        The clearing must keep the rules that the function ``clear`` checks.
+        The clearing must keep the rules that ``checked_clearing`` checks.
         """
 
 
@@ -146,14 +147,12 @@ class ClearingError(RunError):
     """A mechanism broke a rule that all mechanisms must keep."""
 
 
-def ask(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
-    """Return what services have to pay at least in a round, which no willing client gets less than its bid of.
+def checked_asks(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
+    """Return what services have to pay at least in a round: to no willing client less than its bid.
 
     Raises:
         ClearingError: the mechanism asks for less than a bid, or returned something else than Asks.
     """
-    if type(mechanism).ask is Mechanism.ask:
-        return Asks(bids)
     asks = mechanism.ask(bids, data_size)
     if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
         return asks
@@ -197,8 +196,8 @@ def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
     return Clearing(core, price)
 
 
-def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
-    """Clear a round, check that the clearing keeps the market's rules, and return it as read-only arrays of int64.
+def checked_clearing(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
+    """Return how a mechanism clears a round, as read-only arrays of int64, after a check of the market's rules.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
     pays more than it offered, nor more than its budget (eq. 4).
@@ -211,10 +210,10 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     where = f"mechanism {method(mechanism, 'clear')}, round {round_}"
     if not isinstance(clearing, Clearing):
         raise ClearingError(f"{where}: must return a Clearing, not {type(clearing).__name__}")
-    count = len(book.clients)
+    count = (len(book.clients),)
     checked = Clearing(
-        _whole_numbers(clearing.core, (count,), f"{where}: core"),
-        _whole_numbers(clearing.price, (count,), f"{where}: price"),
+        _whole_numbers(clearing.core, count, f"{where}: core"),
+        _whole_numbers(clearing.price, count, f"{where}: price"),
     )
     _check(book, checked, where)
     return checked
@@ -222,89 +221,52 @@ def clear(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
 
 def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray:
     """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
-    count = prod(shape)
-    each = "offer" if len(shape) == 1 else "service and client"
-    wanted = f"{what} must be {count} whole numbers, one for each {each}"
     try:
         array = np.asarray(given)
     except ValueError as error:  # lists of different lengths
-        raise ClearingError(f"{wanted}: {error}") from error
+        raise ClearingError(f"{_wanted(what, shape)}: {error}") from error
     # Not unsigned ones: those of 64 bits would wrap around.
-    if array.shape != shape or (array.dtype.kind != "i" and count):
-        raise ClearingError(f"{wanted}, not {array.dtype} of shape {array.shape}")
+    if array.shape != shape or (array.dtype.kind != "i" and array.size):
+        raise ClearingError(f"{_wanted(what, shape)}, not {array.dtype} of shape {array.shape}")
     return read_only(array.astype(np.int64))
+
+
+def _wanted(what: str, shape: tuple[int, ...]) -> str:
+    each = "offer" if len(shape) == 1 else "service and client"
+    return f"{what} must be {prod(shape)} whole numbers, one for each {each}"
 
 
 def _check(book: Book, clearing: Clearing, where: str) -> None:
     core, price = clearing.core, clearing.price
     served = core != NO_CORE
-    won, clients = core[served], book.clients[served]
-    if ((won < 0) | (won >= book.cores)).any():
-        found = f"{int(won.min())} to {int(won.max())}"
-        raise ClearingError(f"{where}: cores are 0 to {book.cores - 1}, not {found} (eq. 2)")
-    if len(np.unique(clients * book.cores + won)) < len(won):
+    places = core[served].tolist()
+    if places and (min(places) < 0 or max(places) >= book.cores):
+        raise ClearingError(f"{where}: cores are 0 to {book.cores - 1}, not {min(places)} to {max(places)} (eq. 2)")
+    if len(set(zip(book.clients[served].tolist(), places, strict=True))) < len(places):
         raise ClearingError(f"{where}: one core of a client serves two offers (eq. 2)")
-    for wrong, problem in (
-        (served & (price < book.bids), "is below the bid {bid} (eq. 5)"),
-        (served & (price > book.payments), "is above the offer of {payment} (eq. 4)"),
-    ):
-        if wrong.any():
-            at = int(wrong.argmax())
-            problem = problem.format(bid=text(int(book.bids[at])), payment=text(int(book.payments[at])))
-            raise ClearingError(f"{where}, client {int(book.clients[at])}: the price {text(int(price[at]))} {problem}")
-    spent = np.zeros(len(book.budgets), dtype=np.int64)
-    np.add.at(spent, book.services[served], price[served])
-    if (spent > book.budgets).any():
-        at = int((spent > book.budgets).argmax())
-        raise ClearingError(
-            f"{where}: service {at} would pay {text(int(spent[at]))}, over its budget of "
-            f"{text(int(book.budgets[at]))} (eq. 4)"
-        )
-
-
-def cleared(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
-    """Clear a round in a market: a plug-in's clearing is checked, flmarket's own mechanisms are checked by their tests.
-
-    Raises:
-        ClearingError: see ``clear``.
-    """
-    if type(mechanism).__module__ in _BUILTIN_MODULES:
-        return mechanism.clear(book)
-    return clear(mechanism, book, round_)
+    low, high = price < book.bids, price > book.payments
+    if np.count_nonzero(served & (low | high)):
+        at = int((served & (low if (served & low).any() else high)).argmax())
+        bid, payment = text(int(book.bids[at])), text(int(book.payments[at]))
+        problem = f"below the bid {bid} (eq. 5)" if low[at] else f"above the offer of {payment} (eq. 4)"
+        raise ClearingError(f"{where}, client {int(book.clients[at])}: the price {text(int(price[at]))} is {problem}")
+    # Sums are exact below 2^53, and no budget is larger than that.
+    spent = np.bincount(book.services[served], price[served], len(book.budgets)).tolist()
+    for m, (amount, budget) in enumerate(zip(spent, book.budgets.tolist(), strict=True)):
+        if amount > budget:
+            raise ClearingError(
+                f"{where}: service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)"
+            )
 
 
 DEFAULT = "pay-as-offered"
 """The paper's."""
 
 
-BUILTIN = built_in("des.mechanisms")
-"""The modules of the mechanisms that come with flmarket, by name; imported when used."""
-
-_BUILTIN_MODULES = frozenset(BUILTIN.values())
-
-
 MECHANISMS: Registry[type[Mechanism]] = Registry(
-    "mechanism", "flmarket.mechanisms", BUILTIN, partial(subclass_problem, base=Mechanism, name="flmarket.Mechanism")
+    "mechanism", "flmarket.mechanisms", built_in("des.mechanisms"), partial(subclass_problem, base=Mechanism)
 )
+"""All mechanisms, by name."""
 
-
-M = TypeVar("M", bound=type[Mechanism])
-
-
-def mechanism(name: str) -> Callable[[M], M]:
-    """Return a class decorator that registers a mechanism: ``@mechanism("second-price")``.
-
-    Raises:
-        PluginError: the name is taken or invalid, or the class is not a subclass of ``Mechanism``.
-    """
-    return MECHANISMS.decorator(name)
-
-
-def create(name: str, options: Mapping[str, Any] | None = None) -> Mechanism:
-    """Return a new mechanism, for one market.
-
-    Raises:
-        UnknownPluginError, PluginError: no mechanism has that name, or it cannot be used.
-        OptionsError: it does not take these options, or fails with them.
-    """
-    return created(MECHANISMS.load(name), options, f"mechanism {name!r}")
+mechanism = MECHANISMS.decorator
+"""Return a class decorator that registers a subclass of ``Mechanism``: ``@mechanism("second-price")``."""

@@ -49,7 +49,7 @@ def fork(forks: Forks) -> "list[Fork]":
     """
     require_no_plugin_file("fork")
     from flmarket.analysis.what_if.fork import fork as play
-    from learning.policy import register_classes
+    from learning.policy import POLICIES
 
     changes, round_ = forks.changes, forks.round_
     several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)
@@ -57,7 +57,7 @@ def fork(forks: Forks) -> "list[Fork]":
     if wrong := [wish for wish in wishes if not isinstance(wish, Mapping)]:
         raise InputError(f"changes: must be a mapping such as {{'clients.cores': 2}}, or several, not {wrong[0]!r}")
     named = [
-        {key: register_classes([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
+        {key: POLICIES.names_of([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
         for wish in wishes
     ]
     with suppress(TypeError):  # no integer; ``play`` says which ones there are

@@ -90,7 +90,7 @@ def run(batch: Batch) -> "Results":
     """
     require_no_plugin_file("run")
     from flmarket.analysis.dataframes import Results
-    from learning.policy import register_classes
+    from learning.policy import POLICIES
     from scenarios.running.batch import play_batch
 
     policies, seeds = batch.policies, batch.seeds
@@ -98,7 +98,7 @@ def run(batch: Batch) -> "Results":
     try:
         played = play_batch(
             _scenarios(batch.scenario, batch.values),
-            register_classes(names),
+            POLICIES.names_of(names),
             range(seeds) if isinstance(seeds, int) else seeds,
             batch,
             progress=batch.progress,

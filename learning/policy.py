@@ -6,19 +6,18 @@ an entry point of an installed package in the group ``flmarket.policies``; its n
 """
 
 import hashlib
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import InputError
 from flmarket.core.files import read_regular
-from flmarket.core.options import created
 from flmarket.core.plugin_errors import plugin_code
 from flmarket.core.plugins import PluginError, Registry, built_in, subclass_problem
 
@@ -161,97 +160,23 @@ def learns(policy: Policy) -> bool:
     return type(policy).learn is not Policy.learn or "learn" in getattr(policy, "__dict__", ())
 
 
-def _problem(found: Any) -> str | None:
-    return subclass_problem(found, Policy, "flmarket.Policy")
-
-
-BUILTIN = built_in(
-    "learning.policies",
-    mahdrl="learning.mahdrl.agent:Mahdrl",
-    mahdrl_paper="learning.mahdrl.paper:MahdrlPaper",
-    mahdrl_single="learning.mahdrl.agent:MahdrlSingle",
-)
-"""The modules of the policies that come with flmarket, by name; imported when used."""
-
 POLICIES: Registry[type[Policy]] = Registry(
-    "policy", "flmarket.policies", BUILTIN, _problem, reserved=[AS_CONFIGURED, ALL]
+    "policy",
+    "flmarket.policies",
+    built_in(
+        "learning.policies",
+        mahdrl="learning.mahdrl.agent:Mahdrl",
+        mahdrl_paper="learning.mahdrl.paper:MahdrlPaper",
+        mahdrl_single="learning.mahdrl.agent:MahdrlSingle",
+    ),
+    partial(subclass_problem, base=Policy),
+    reserved=[AS_CONFIGURED, ALL],
+    whose=lambda context: f" of service {context.service!r}",
 )
 """All policies, by name."""
 
-P = TypeVar("P", bound=type[Policy])
-
-
-def policy(name: str) -> Callable[[P], P]:
-    """Return a class decorator that registers a policy: ``@policy("big-spender")``.
-
-    Raises:
-        PluginError: the name is taken or invalid, or the class is not a subclass of ``Policy``.
-    """
-    return POLICIES.decorator(name)
-
-
-def register_classes(policies: Iterable[str | type[Policy]]) -> list[str]:
-    """Return the names of policies that play side by side; see ``register_class``. Names stay as they are.
-
-    Raises:
-        PluginError: something is not a class of a policy, two different classes have one name, or one of them cannot be
-            registered.
-    """
-    names: list[str] = []
-    known: dict[str, type[Policy]] = {}
-    for given in policies:
-        if not isinstance(given, str) and (problem := _problem(given)):
-            raise PluginError(problem)
-        name = given if isinstance(given, str) else _name_of(given)[0]
-        if not isinstance(given, str) and known.setdefault(name, given) is not given:
-            raise PluginError(
-                f"two policies are called {name!r}; give one of them another name with @flmarket.policy(NAME)"
-            )
-        names.append(name)
-    for given in known.values():
-        register_class(given)
-    return names
-
-
-def register_class(found: type[Policy]) -> str:
-    """Return the name of a policy's class; one without a name is registered: ``BigSpender`` as ``big-spender``.
-
-    A class takes the place of an earlier one of the same name and module: notebooks define things again.
-
-    Raises:
-        PluginError: the class is not a subclass of ``Policy``, or its name is taken; ``policy`` gives it another one.
-    """
-    name, known = _name_of(found)
-    if not known:
-        POLICIES.register(name, found)
-    return name
-
-
-def _name_of(found: type[Policy]) -> tuple[str, bool]:
-    """Return the name under which a class plays, and whether it has that name already."""
-    named = {registration.thing: name for name, registration in POLICIES.registered.items()}
-    if found in named:
-        return named[found], True
-    if str(getattr(found, "__module__", "")).startswith("learning."):
-        for name in BUILTIN:
-            if POLICIES.load(name) is found:
-                return name, True
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(found, "__name__", repr(found))).lower(), False
-
-
-def names() -> list[str]:
-    """Return the names of all policies; see ``Registry.names``."""
-    return POLICIES.names()
-
-
-def load(name: str) -> type[Policy]:
-    """Return the class of a policy. Errors as in ``Registry.load``."""
-    return POLICIES.load(name)
-
-
-def is_privileged(name: str) -> bool:
-    """Return whether a policy declares ``privileged``. Errors as in ``Registry.load``."""
-    return load(name).privileged
+policy = POLICIES.decorator
+"""Return a class decorator that registers a subclass of ``Policy``: ``@policy("big-spender")``."""
 
 
 def agent_digest(name: str, checkpoint: str | None) -> str | None:
@@ -261,20 +186,9 @@ def agent_digest(name: str, checkpoint: str | None) -> str | None:
         UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception, or returns no text.
         InputError: the checkpoint cannot be read.
     """
-    found = load(name)
+    found = POLICIES.load(name)
     with plugin_code(f"policy {name!r}: agent_digest()", PluginError):
         digest = found.agent_digest(checkpoint)
     if not isinstance(digest, str | None):
         raise PluginError(f"policy {name!r}: agent_digest() returned {digest!r}, which is neither a text nor None")
     return digest
-
-
-def create(name: str, context: PolicyContext, options: Mapping[str, Any] | None = None) -> Policy:
-    """Return a new policy for one service.
-
-    Raises:
-        UnknownPluginError, PluginError: see ``Registry.load``.
-        OptionsError: it does not take these options, or fails with them.
-    """
-    what = f"policy {name!r} of service {context.service!r}"
-    return created(load(name), options, what, context)  # CheckpointError is one of its own

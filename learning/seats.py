@@ -14,7 +14,7 @@ from des.schedule import Schedule
 from des.service import ServiceSpec
 from fl.arrays import FloatArray
 from fl.data.dqi import DQIParameters
-from learning.policy import Bounds, DataRanges, Policy, PolicyContext, create
+from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext
 
 MarketFactory = Callable[[int], Market]  # from a seed to a market at its start. The same seed gives the same market.
 
@@ -108,6 +108,6 @@ def seat(
     seated = {}
     for service, name in names.items():
         market.seat(service, name, privileged=False)  # refuses a service that is not there
-        policy = seated[service] = create(name, context(market, service), (options or {}).get(service))
+        policy = seated[service] = POLICIES.create(name, context(market, service), **(options or {}).get(service, {}))
         market.seat(service, name, privileged=policy.privileged)
     return seated

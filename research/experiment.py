@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fl.arrays import FloatArray
-from learning.policy import is_privileged
+from learning.policy import POLICIES
 from learning.seats import MarketFactory
 from learning.statistics.intervals import Interval, paired_interval
 from scenarios.build import market_factory
@@ -73,7 +73,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def starred(name: str, policy: str) -> str:
     """Return a name with the star that tables give to privileged policies."""
-    return f"{name} \\*" if is_privileged(policy) else name
+    return f"{name} \\*" if POLICIES.load(policy).privileged else name
 
 
 def plus_minus(found: Interval, digits: int = 4) -> str:

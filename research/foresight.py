@@ -18,7 +18,7 @@ from des.observation import Observation, Offer
 from fl.arrays import FloatArray
 from learning.client_selection.preference import Preference
 from learning.evaluation import evaluate
-from learning.policy import POLICIES, Policy, PolicyContext, create
+from learning.policy import POLICIES, Policy, PolicyContext
 from learning.seats import seat
 from learning.statistics.intervals import Interval, holm, paired_interval
 
@@ -42,7 +42,7 @@ class Weighs(Preference):
     def __init__(self, context: PolicyContext, *, weight: float, only: int | None = None) -> None:
         """Fix the weight, and the round; 0 stands for no round at all."""
         super().__init__(context)
-        self._weight, self._only, self._other = weight, only, create("dearest", context)
+        self._weight, self._only, self._other = weight, only, POLICIES.create("dearest", context)
 
     def act(self, observation: Observation) -> Offer:
         """Offer the bids to those ranked first."""

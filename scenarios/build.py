@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.behaviour import Behaviour
-from des.behaviour import create as create_behaviour
 from des.clients.client_data import Lasting
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure
 from des.clients.population import Population
 from des.market import Market
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.money import to_micro
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
@@ -31,7 +29,7 @@ from fl.surrogate.learning_curves import Curve
 from fl.training.jobs import Federation
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import Entrant, lineup
-from learning.policy import Bounds, DataRanges, Policy, PolicyContext, agent_digest, create, is_privileged
+from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext, agent_digest
 from learning.seats import MarketFactory, bounds, ranges
 from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.checks import check_supply
@@ -126,7 +124,7 @@ class Seats:
             self._policies[name] = self._create(then, service)
         except InputError as error:
             raise RunError(str(error)) from error  # it could be created when that was tried
-        self._market.seat(name, service.policy, privileged=is_privileged(service.policy))
+        self._market.seat(name, service.policy, privileged=POLICIES.load(service.policy).privileged)
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ def build_policy(scenario: Scenario, service: Service) -> Policy:
 
 
 def create_policy(service: Service, context: PolicyContext) -> Policy:
-    return create(service.policy, context, policy_options(service))
+    return POLICIES.create(service.policy, context, **policy_options(service))
 
 
 def policy_context(scenario: Scenario, service: Service, curve: Curve | None) -> PolicyContext:
@@ -291,7 +289,7 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
 def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
     """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
-    mechanism = create_mechanism(scenario.market.mechanism, scenario.market.options)
+    mechanism = MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
     changes = tuple(interventions(scenario))
     return Market(clients, specs, clock, scenario.rounds, federation, seed, changes, mechanism, there)
@@ -323,7 +321,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         reward_base=service.reward_base,
         local_epochs=scenario.training_for(service.dataset).local_epochs,
         policy=service.policy,
-        privileged=is_privileged(service.policy),
+        privileged=POLICIES.load(service.policy).privileged,
         arrival=service.arrival,
         total_budget=None if service.total_budget is None else to_micro(service.total_budget),
         curve=known_curve(scenario, service),
@@ -335,15 +333,16 @@ def known_curve(scenario: Scenario, service: Service) -> Curve | None:
     return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
-def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
-    """Return the clients as the market knows them, with a behaviour in place of the scenario's if one is given."""
+def population_spec(scenario: Scenario, **given: Any) -> PopulationSpec:
+    """Return the clients as the market knows them, with what is given in place of the scenario's own plug-ins."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
+    plugins = {str(it.table[1]): it for it in scenario.plugins() if it.table[0] == "clients"}
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         **_alike(clients, sizes),
         cores=clients.cores,
-        behaviour=behaviour or behaviour_of(scenario),
+        **{name: given.get(name) or plugin.create() for name, plugin in plugins.items()},
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
@@ -365,11 +364,6 @@ def _alike(clients: Clients, sizes: Sequence[int]) -> dict[str, Any]:
         "departure_rate": clients.departure_rate,
         "concentration": clients.label_mix.dirichlet,
     }
-
-
-def behaviour_of(scenario: Scenario) -> Behaviour:
-    """Return the behaviour of the scenario's clients, for one market."""
-    return create_behaviour(scenario.clients.behaviour.kind, scenario.clients.behaviour.options)
 
 
 def timeline(scenario: Scenario) -> Timeline:

@@ -221,7 +221,7 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
         PluginError: the package that registers the policy is broken.
     """
     option = f"policy {policy!r}"
-    known = (catalogue or installed()).policies
+    known = (catalogue or installed()).names["policy"]
     name = re.split("[(:]", policy)[0]
     if name not in known:
         raise InputError(unknown_plugin("policy", name, known))

@@ -7,18 +7,16 @@ so that no run is played in vain, and by ``flmarket validate``: both accept the 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from fl.data.downloaded import AbsentError
 from fl.data.registry import info
-from fl.training.models import BUILTIN as BUILTIN_MODELS
-from fl.training.models import require_fit
+from fl.training.models import MODELS, require_fit
 from fl.training.trainers import traits_of
 from flmarket.core.errors import InputError
 from scenarios.build import (
     CreatePolicy,
     Shelf,
     agents_of,
-    behaviour_of,
     build_policy,
     images_of,
     require_federation,
@@ -64,11 +62,8 @@ def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = bu
 
 def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[tuple[Path, Callable[[], object]]]:
     """Yield what a run creates: the key that is at fault if that fails, and a function that creates it."""
-    market = scenario.market
-    key = "options" if market.options else "mechanism"
-    yield ("market", key), partial(create_mechanism, market.mechanism, market.options)
-    key = "options" if scenario.clients.behaviour.options else "kind"
-    yield ("clients", "behaviour", key), partial(behaviour_of, scenario)
+    for plugin in scenario.plugins():
+        yield (*plugin.table, "options" if plugin.options else plugin.key), plugin.create
     for i, service in enumerate(scenario.services):
         key = "policy_options" if service.policy_options else "checkpoint" if service.checkpoint else "policy"
         yield ("services", i, key), partial(_create_policy, scenario, service, create)
@@ -77,14 +72,14 @@ def _parts(scenario: Scenario, shelf: Shelf, create: CreatePolicy) -> Iterator[t
             yield ("interventions", i, "value"), partial(_create_policy, later, later.service(name), create)
         else:
             rules = later.market
-            yield ("interventions", i, "value"), partial(create_mechanism, rules.mechanism, rules.options)
+            yield ("interventions", i, "value"), partial(MECHANISMS.create, rules.mechanism, **rules.options)
     names = images_of(scenario)
     for name in names:
         i = next(i for i, service in enumerate(scenario.services) if service.dataset == name)
         yield ("services", i, "dataset"), partial(shelf.get, name)
     for name in names:
         model = scenario.training_for(name).model
-        if model not in BUILTIN_MODELS:
+        if not MODELS.is_builtin(model):
             yield ("training", "model"), partial(_try_model, scenario, name)
         elif _is_here(name, shelf):
             yield ("training", "model"), partial(require_fit, model, shelf.get(name).info.shape)

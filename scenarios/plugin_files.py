@@ -19,21 +19,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from des.behaviour import BEHAVIOURS
-from des.mechanism import MECHANISMS
-from fl.data.registry import DATASETS
-from fl.training.models import MODELS
 from flmarket.core.definitions import recorded
 from flmarket.core.errors import InputError
 from flmarket.core.imports import imported, modules, package_digest
 from flmarket.core.plugin_errors import describe, is_own
-from flmarket.core.plugins import PluginError, Registration, Registry
-from learning.policy import POLICIES
-from scenarios.file.interventions import mechanisms_over_time, services_over_time
-from scenarios.file.schema import Scenario
-
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
-"""All kinds of plug-ins."""
+from flmarket.core.plugins import PluginError, Registration
+from scenarios.file.interventions import new_players, services_over_time
+from scenarios.file.schema import DATASET, REGISTRIES, Scenario
 
 _ELSEWHERE = "differs from what the batch was planned with; install the same there, and leave it while a batch plays"
 
@@ -279,14 +271,12 @@ def _registered(thing: str) -> Registration | None:
 
 def _registrations(scenario: Scenario, policies: Collection[str] = ()) -> Iterator[tuple[str, Registration]]:
     """Yield the plug-ins that a scenario uses, as ``kind name`` and their registrations."""
-    used: dict[str, set[str]] = {
-        "policy": {*policies, *(service.policy for _, service in services_over_time(scenario))},
-        "model": {scenario.training_for(service.dataset).model for service in scenario.services},
-        "data set": {service.dataset for service in scenario.services},
-        "mechanism": {market.mechanism for market in mechanisms_over_time(scenario)},
-        "behaviour": {scenario.clients.behaviour.kind},
-    }
+    over_time = [scenario, *(later for _, _, later in new_players(scenario))]
+    used = {(plugin.registry.kind, plugin.name) for then in over_time for plugin in then.plugins()}
+    used |= {("policy", name) for name in (*policies, *(it.policy for _, it in services_over_time(scenario)))}
+    for service in scenario.services:
+        used |= {(DATASET, service.dataset), ("model", scenario.training_for(service.dataset).model)}
     for registry in REGISTRIES:
-        for name in sorted(used[registry.kind]):
+        for name in sorted(name for kind, name in used if kind == registry.kind):
             if (found := registry.find(name)) is not None:
                 yield f"{registry.kind} {name}", found

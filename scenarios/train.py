@@ -17,7 +17,7 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS
@@ -260,7 +260,7 @@ def _require_playable(training: Training) -> None:
         require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
         require_no_new_players(scenario, "training")
         name = scenario.market.mechanism
-        if reason := more_than_one_offer(create_mechanism(name, scenario.market.options)):
+        if reason := more_than_one_offer(MECHANISMS.create(name, **scenario.market.options)):
             raise InputError(
                 f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "
                 "choose another one for market.mechanism"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from flmarket.core import installation, plugins, tracking
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import shipped
-from scenarios.plugin_files import REGISTRIES
+from scenarios.file.schema import REGISTRIES
 from support import leftovers
 from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401
 

@@ -8,7 +8,7 @@ well, but is marked unofficial: nothing proves that it is what its name says.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from fl.data import downloaded, embedded
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Source
@@ -27,7 +27,6 @@ __all__ = [
     "info",
     "is_path",
     "load",
-    "names",
     "source",
 ]
 
@@ -38,21 +37,8 @@ BUILTIN: Mapping[str, Source] = MappingProxyType(
 DATASETS: "Registry[Source | Callable[[], Any]]" = Registry("data set", "flmarket.datasets", BUILTIN, problem)
 """All data sets, by name. A plug-in is a function without arguments that returns the arrays (``own_dataset``)."""
 
-F = TypeVar("F", bound=Callable[[], Any])
-
-
-def dataset(name: str) -> Callable[[F], F]:
-    """Return a decorator that registers a function as a data set: ``@dataset("shapes")``; see ``fl.data.own_dataset``.
-
-    Raises:
-        PluginError: the name is taken or invalid, or what is decorated cannot be called.
-    """
-    return DATASETS.decorator(name)
-
-
-def names() -> list[str]:
-    """Return the names of all data sets: embedded, downloaded, then those of plug-ins. Loads none of them."""
-    return DATASETS.names()
+dataset = DATASETS.decorator
+"""Return a decorator that registers a function as a data set: ``@dataset("shapes")``; see ``fl.data.own_dataset``."""
 
 
 def info(name: str) -> DatasetInfo:

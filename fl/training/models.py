@@ -1,7 +1,7 @@
 """The models that services can train, by name. Light: checking a scenario needs the names, not torch."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,15 +13,6 @@ from flmarket.core.plugins import Registry
 
 if TYPE_CHECKING:
     from torch.nn import Module
-
-BUILTIN: Mapping[str, str] = {
-    "cnn": "fl.training.networks:cnn",
-    "logistic": "fl.training.networks:logistic",
-    "mlp": "fl.training.networks:mlp",
-    "resnet8": "fl.training.resnet:resnet8",
-}
-"""The models that come with flmarket, as module:function; imported when used."""
-
 
 HIDDEN: Mapping[str, tuple[int, ...]] = {"logistic": (), "mlp": (200, 200)}
 """Widths of the hidden layers of the built-in models whose layers are all fully connected."""
@@ -68,30 +59,33 @@ def _problem(found: Any) -> str | None:
     return None if callable(found) else f"{found!r} cannot be called"
 
 
-MODELS: "Registry[Callable[..., Module]]" = Registry("model", "flmarket.models", BUILTIN, _problem)
+MODELS: "Registry[Callable[..., Module]]" = Registry(
+    "model",
+    "flmarket.models",
+    {
+        "cnn": "fl.training.networks:cnn",
+        "logistic": "fl.training.networks:logistic",
+        "mlp": "fl.training.networks:mlp",
+        "resnet8": "fl.training.resnet:resnet8",
+    },
+    _problem,
+)
 """All models, by name: ``(labels: int)`` or ``(labels: int, shape: Shape)`` to a module."""
 
-F = TypeVar("F", bound=Callable[..., Any])
+model = MODELS.decorator
+"""Return a decorator that registers a model, whose name then works as ``model = "..."`` in a scenario.
 
+The model is a function of the number of labels and, if it has a parameter ``shape``, of the images' shape
+(``fl.data.dataset.Shape``), so that one model fits data sets of all shapes:
 
-def model(name: str) -> Callable[[F], F]:
-    """Return a decorator that registers a model, whose name then works as ``model = "..."`` in a scenario.
+    @flmarket.model("wide")
+    def wide(labels, shape):
+        channels, height, width = shape
+        inputs = channels * height * width
+        return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, labels))
 
-    The model is a function of the number of labels and, if it has a parameter ``shape``, of the images' shape
-    (``fl.data.dataset.Shape``), so that one model fits data sets of all shapes:
-
-        @flmarket.model("wide")
-        def wide(labels, shape):
-            channels, height, width = shape
-            inputs = channels * height * width
-            return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, labels))
-
-    It returns a ``torch.nn.Module`` that maps images to logits [n, labels], and is tried before it is used
-    (``fl.training.trial``). What it draws from torch's, NumPy's or Python's generator is seeded for each client. Only
-    parameters travel between clients and server: buffers must not change in training (``BatchNorm``'s do; use
-    ``GroupNorm``), and an image's logits must not depend on the others of its batch.
-
-    Raises:
-        PluginError: the name is taken or invalid, or what is decorated cannot be called.
-    """
-    return MODELS.decorator(name)
+It returns a ``torch.nn.Module`` that maps images to logits [n, labels], and is tried before it is used
+(``fl.training.trial``). What it draws from torch's, NumPy's or Python's generator is seeded for each client. Only
+parameters travel between clients and server: buffers must not change in training (``BatchNorm``'s do; use
+``GroupNorm``), and an image's logits must not depend on the others of its batch.
+"""

@@ -18,7 +18,7 @@ from fl.arithmetic.streams import stream_key
 from fl.arrays import Float32Array
 from fl.data.dataset import Shape
 from fl.training.generators import seeded
-from fl.training.models import BUILTIN, HIDDEN, MODELS, initial_values, require_fit
+from fl.training.models import HIDDEN, MODELS, initial_values, require_fit
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
 
@@ -136,7 +136,7 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int, 
     """
     make = MODELS.load(name)
     with seeded(stream_key(seed, *purpose)):
-        if name in BUILTIN:
+        if MODELS.is_builtin(name):
             return initialise(make(labels, shape), seed, *purpose)
         with faults_of(name, labels, shape, service):
             given = {"shape": shape} if _takes_shape(make) else {}

@@ -16,7 +16,7 @@ from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.data.registry import Dataset
 from fl.training import fused
-from fl.training.models import BUILTIN, HIDDEN, MODELS
+from fl.training.models import HIDDEN, MODELS
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Trainer, Traits, Use
 from flmarket.core.errors import InputError
@@ -35,7 +35,7 @@ class KernelError(InputError):
 
 def traits_of(regime: Regime, labels: int, shape: Shape, service: str = "") -> Traits:
     """Return what decides which code can train a model; one of a user's own is tried (``fl.training.trial``)."""
-    if regime.model in BUILTIN:
+    if MODELS.is_builtin(regime.model):
         return Traits(HIDDEN.get(regime.model))
     return _trial(regime, labels, shape, service).traits
 
@@ -151,7 +151,7 @@ class Engine:
 
         require_device(device)
         labels, shape = self.dataset.info.labels, self.dataset.info.shape
-        if self.regime.model not in BUILTIN and (
+        if not MODELS.is_builtin(self.regime.model) and (
             self.traits.draws or not _trial(self.regime, labels, shape, self.service).stacks
         ):
             return None
@@ -167,7 +167,7 @@ class Engine:
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
-        if self.kernel == "reference" or self.regime.model not in BUILTIN:
+        if self.kernel == "reference" or not MODELS.is_builtin(self.regime.model):
             from fl.training.networks import vector
 
             return vector(self._module(seed, *purpose).parameters())

@@ -3,13 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, signature
 from math import inf
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
-from flmarket.core.plugin_errors import definition, place, plugin_code
-
-Thing = TypeVar("Thing")
 
 _NAMED = frozenset({Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD})
 _CHECKPOINT = "checkpoint"  # the one keyword that a scenario gives by a key of its own
@@ -79,20 +76,3 @@ def defaults(thing: Callable[..., Any] | None, given: int = 0) -> dict[str, Any]
         return {}
     named = {it.name: it.default for it in parameters if it.kind in _NAMED and it.name != _CHECKPOINT}
     return {name: value for name, value in named.items() if value is not Parameter.empty}
-
-
-def created(
-    thing: Callable[..., Thing],  # its class
-    options: Mapping[str, Any] | None,  # keyword arguments; None for none
-    what: str,  # what messages call it
-    *given: object,  # the arguments that flmarket itself passes before them
-) -> Thing:
-    """Create a plug-in with the options that a scenario gives it, or raise an ``OptionsError``."""
-    for _, problem in option_problems(thing, options or {}, given=len(given)):
-        raise OptionsError(f"{what} {problem}")
-    with plugin_code(what, OptionsError):
-        try:
-            return thing(*given, **(options or {}))
-        except (TypeError, ValueError) as refused:
-            where = place(refused) or definition(getattr(thing, "__init__", thing))
-            raise OptionsError(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused

@@ -4,7 +4,8 @@ A name is flmarket's own, or was registered in this process by a decorator (in a
 is an entry point of an installed package. They are searched in this order.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,10 +19,12 @@ from uuid import uuid4
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import name_problem, unknown_plugin
-from flmarket.core.plugin_errors import describe, method
+from flmarket.core.options import OptionsError, option_problems
+from flmarket.core.plugin_errors import definition, describe, method, place, plugin_code
 
 T = TypeVar("T")
 D = TypeVar("D")
+Made = TypeVar("Made")
 
 
 class UnknownPluginError(InputError):
@@ -81,9 +84,10 @@ class Registry(Generic[T]):
         check: Callable[[Any], str | None] = lambda _: None,  # why something is not of this kind; None if it is
         *,
         reserved: Collection[str] = (),  # names that nothing has and no plug-in may take
+        whose: Callable[[Any], str] | None = None,  # words the argument that comes before the options, if there is one
     ) -> None:
         self.kind, self.group = kind, group
-        self._builtin, self._check, self._reserved = builtin, check, frozenset(reserved)
+        self._builtin, self._check, self._reserved, self._whose = builtin, check, frozenset(reserved), whose
         self._registered: dict[str, Registration] = {}
         self._loading: tuple[str, Any] | None = None
 
@@ -93,9 +97,57 @@ class Registry(Generic[T]):
         others = dict.fromkeys(entry.name for entry in entries(self.group) if not self._refusal(entry.name))
         return own + [name for name in others if name not in own]
 
+    @property
+    def builtin(self) -> tuple[str, ...]:
+        """The names of what comes with flmarket."""
+        return tuple(self._builtin)
+
     def is_builtin(self, name: str) -> bool:
         """Return whether a name is that of something that comes with flmarket."""
         return name in self._builtin
+
+    def name_of(self, thing: object) -> str | None:
+        """Return the name that something has here, built in or registered; None if it has none."""
+        for name, registration in self._registered.items():
+            if registration.thing is thing:
+                return name
+        module = getattr(thing, "__module__", None)  # what is defined elsewhere need not be imported to be compared
+        for name, where in self._builtin.items():
+            if where is thing or (
+                isinstance(where, str) and where.partition(":")[0] == module and self.load(name) is thing
+            ):
+                return name
+        return None
+
+    def names_of(self, things: Iterable[str | T]) -> list[str]:
+        """Return the names of plug-ins that are used side by side; names stay as they are.
+
+        One without a name is registered by that of its class: ``BigSpender`` as ``big-spender``. It takes the place of
+        an earlier one of the same name and module: notebooks define things again.
+
+        Raises:
+            PluginError: something is not of this kind, two different things have one name, or one of them cannot be
+                registered; its decorator gives it another name.
+        """
+        names: list[str] = []
+        known: dict[str, T] = {}
+        for given in things:
+            if isinstance(given, str):
+                names.append(given)
+                continue
+            if problem := self._check(given):
+                raise PluginError(problem)
+            name = self.name_of(given) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(given, "__name__", "")).lower()
+            if known.setdefault(name, given) is not given:
+                raise PluginError(
+                    f"two {self.group.rpartition('.')[2]} are called {name!r}; give one of them another name with "
+                    f"@flmarket.{self.kind}(NAME)"
+                )
+            names.append(name)
+        for name, thing in known.items():
+            if self.name_of(thing) is None:
+                self.register(name, thing)
+        return names
 
     def load(self, name: str) -> T:
         """Return what a name stands for."""
@@ -112,6 +164,34 @@ class Registry(Generic[T]):
             if entry.name == name and not self._refusal(name):
                 return self._load_entry(entry)
         raise UnknownPluginError(unknown_plugin(self.kind, name, self.names()))
+
+    def wrong_options(self, name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield each option that a plug-in does not take, or lacks, with what is wrong. Errors as in ``load``."""
+        thing: Any = self.load(name)
+        return option_problems(thing, options, given=0 if self._whose is None else 1)
+
+    def create(self: "Registry[type[Made]]", name: str, /, *given: object, **options: Any) -> Made:
+        """Return a new object of a plug-in's class.
+
+        Args:
+            name: what a scenario calls it.
+            given: what flmarket itself passes before the options: a policy's context.
+            options: the keyword arguments that the scenario gives it.
+
+        Raises:
+            UnknownPluginError, PluginError: as in ``load``.
+            OptionsError: it does not take these options, or fails with them.
+        """
+        what = f"{self.kind} {name!r}{self._whose(*given) if self._whose else ''}"
+        for _, problem in self.wrong_options(name, options):
+            raise OptionsError(f"{what} {problem}")
+        thing = self.load(name)
+        with plugin_code(what, OptionsError):
+            try:
+                return thing(*given, **options)
+            except (TypeError, ValueError) as refused:
+                where = place(refused) or definition(getattr(thing, "__init__", thing))
+                raise OptionsError(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused
 
     def listing(self) -> list[Listed[T]]:
         """Return everything there is, with the reason for what cannot be used. Imports all of it."""
@@ -153,7 +233,11 @@ class Registry(Generic[T]):
         self._registered[name] = Registration(thing, source, origin, record)
 
     def decorator(self, name: str) -> Callable[[D], D]:
-        """Return a decorator that registers a class or function under a name. Errors as in ``register``."""
+        """Return a decorator that registers a class or function under a name: ``@flmarket.policy("big-spender")``.
+
+        Raises:
+            PluginError: the name is taken or invalid, or what is decorated is not of this kind.
+        """
         if not isinstance(name, str):  # @policy without a name, which would otherwise do nothing
             raise PluginError(f'the decorator needs the name of the {self.kind}: write ("name") after it')
 
@@ -239,12 +323,12 @@ def summary(thing: Any) -> str:
     return str(text).partition("\n")[0].strip()
 
 
-def subclass_problem(found: Any, base: type, name: str) -> str | None:
-    """Return why something is not a usable subclass of ``base``, which users know as ``name``; None if it is."""
+def subclass_problem(found: Any, base: type) -> str | None:
+    """Return why something is not a usable subclass of a class that ``flmarket`` exports; None if it is."""
     if isinstance(found, base):
         return f"got an object of {type(found).__name__}; give the class {type(found).__name__} itself"
     if not isinstance(found, type) or not issubclass(found, base):
-        return f"{found!r} is not a subclass of {name}"
+        return f"{found!r} is not a subclass of flmarket.{base.__name__}"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
         return f"{found.__name__} does not define {' and '.join(missing)}"

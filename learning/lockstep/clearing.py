@@ -8,7 +8,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.clock import NEVER, TrainingTimes, departure
-from des.mechanism import Book, Clearing, ClearingError, Mechanism, cleared
+from des.mechanism import Book, ClearingError, Mechanism, checked_clearing
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -83,7 +83,7 @@ class Clearings:
             drawn = integers(key, self._speed_count[b], 0, 0, np.arange(self._clients))
             self._speed[b] = self._first_speed[b] + drawn
 
-    def clear(
+    def fate(
         self,
         offers: Offers,
         world: World,
@@ -91,7 +91,7 @@ class Clearings:
         cores: IntArray,  # [B] K
         number: IntArray,  # [B] n
     ) -> Fate:
-        """Clear the open round of all markets."""
+        """Return the outcomes of the offers in the open round of all markets."""
         places = offers.places(world.at.shape)
         at = world.at.take(places)
         size, emd, asked = world.pairs.size.take(at), world.pairs.emd.take(at), bids.take(places)
@@ -108,8 +108,12 @@ class Clearings:
                 k,
                 lambda client: self._tie_order(client, number),
             )
-            cleared = _clear(mechanism, book)
-            awarded[mine], price[mine] = cleared.core != NO_CORE, cleared.price
+            try:
+                clearing = checked_clearing(mechanism, book, 0)
+            except ClearingError as error:
+                where = "in lockstep, with the clients of all markets numbered through"
+                raise ClearingError(f"{where}: {error}") from error
+            awarded[mine], price[mine] = clearing.core != NO_CORE, clearing.price
         served = awarded if self._all_arrive else awarded & self._arrives(offers, size, number)
         return Fate(offers, awarded, served, price, size, emd)
 
@@ -136,11 +140,3 @@ class Clearings:
         limit = np.where(departing, np.minimum(limit, departure(part, whole)), limit)
         arrives: BoolArray = whole <= limit
         return arrives
-
-
-def _clear(mechanism: Mechanism, book: Book) -> Clearing:
-    """Clear many markets at once; what a plug-in returns is checked."""
-    try:
-        return cleared(mechanism, book, 0)
-    except ClearingError as error:
-        raise ClearingError(f"in lockstep, with the clients of all markets numbered through: {error}") from error

@@ -136,7 +136,7 @@ class Lockstep:
     ) -> Closed:
         """Play the open round to its end."""
         view, kinds = self._opened(), self.kinds
-        fate = self._clearings.clear(offers, view.world, view.bids, view.cores, view.round)
+        fate = self._clearings.fate(offers, view.world, view.bids, view.cores, view.round)
         served, spent, trained = fate.sums(self.paid.shape)
         self.curves.train(view.round, trained)
         self.round = np.where(view.playing, view.round, self.round)

@@ -6,27 +6,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from des.behaviour import BEHAVIOURS, TRUTHFUL
-from des.behaviour import create as create_behaviour
-from des.mechanism import DEFAULT, MECHANISMS
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.money import to_micro
 from fl.backends import BACKENDS
 from fl.data.dataset import DatasetInfo
 from fl.data.emd import largest_count, largest_emd, realised_emd
 from fl.data.own_files import is_path
+from fl.data.registry import DATASETS, info
 from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
-from fl.training.models import BUILTIN as BUILTIN_MODELS
 from flmarket.core.errors import InputError
-from flmarket.core.options import option_problems
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.partition import partition_of, partitions_of, without_images
 from scenarios.file.problems import Finding, Path, number, quoted
-from scenarios.file.schema import DATASET, ClientGroup, Clients, Scenario, Service
+from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Scenario, Service
 from scenarios.file.wording import findings
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
@@ -37,12 +33,8 @@ LARGEST_COST = 10_000_000  # money; the costs of the largest population still ad
 class Catalogue:
     """The names that a scenario may use."""
 
-    datasets: Collection[str]  # names of the data sets; paths of a user's own files may be named as well
+    names: Mapping[str, Collection[str]]  # by kind of plug-in; a data set may be the path of a user's own files, too
     facts: Callable[[str], DatasetInfo]  # returns what is known of a data set, by name
-    policies: Collection[str]  # names of the policies
-    models: Collection[str] = tuple(BUILTIN_MODELS)  # names of the models
-    mechanisms: Collection[str] = (DEFAULT,)  # names of the mechanisms
-    behaviours: Collection[str] = (TRUTHFUL,)  # names of the client behaviours
     fits: bool = False  # whether the fits that it needs must be there; calibration, which makes them, does without
     # whether the scenario is that of a run that was played before; plug-ins that it names need not be here
     played: bool = False
@@ -50,26 +42,10 @@ class Catalogue:
     # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.playable``)
     obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
 
-    @property
-    def names(self) -> Mapping[str, Collection[str]]:
-        """The names by the kind of what they name, as the schema has it."""
-        return {
-            DATASET: self.datasets,
-            "policy": self.policies,
-            "model": self.models,
-            "mechanism": self.mechanisms,
-            "behaviour": self.behaviours,
-        }
-
 
 def installed(*, fits: bool = True) -> Catalogue:
     """Return what a scenario may name in this installation. ``fits`` as in ``Catalogue``."""
-    # Not at the top: scenarios with problems of an earlier kind do without these imports.
-    from fl.data.registry import info, names
-    from fl.training.models import MODELS
-    from learning.policy import POLICIES
-
-    return Catalogue(names(), info, POLICIES.names(), MODELS.names(), MECHANISMS.names(), BEHAVIOURS.names(), fits=fits)
+    return Catalogue({registry.kind: registry.names() for registry in REGISTRIES}, info, fits=fits)
 
 
 def played() -> Catalogue:
@@ -77,9 +53,8 @@ def played() -> Catalogue:
 
     Of data sets, those that come with flmarket alone are looked at: a user's own may be gone, or others by now.
     """
-    from fl.data.registry import BUILTIN
-
-    return replace(installed(fits=False), datasets=tuple(BUILTIN), played=True)
+    known = installed(fits=False)
+    return replace(known, names={**known.names, DATASET: DATASETS.builtin}, played=True)
 
 
 def examine(
@@ -115,7 +90,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
     used: dict[str, DatasetInfo] = {}
     for i, service in enumerate(scenario.services):
         name = service.dataset
-        known = name in catalogue.datasets or (is_path(name) and not catalogue.played)
+        known = name in catalogue.names[DATASET] or (is_path(name) and not catalogue.played)
         if known and name not in used:
             try:
                 used[name] = catalogue.facts(name)
@@ -191,13 +166,20 @@ def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
 
 
 def _options(scenario: Scenario) -> Iterator[Finding]:
-    """Yield options of the mechanism and of the clients' behaviour that do not exist, or that they lack."""
-    rules, behaviour = scenario.market, scenario.clients.behaviour
-    if rules.options or rules.mechanism != DEFAULT:
-        yield from _values(MECHANISMS, create_mechanism, rules.mechanism, rules.options, ("market",), "mechanism")
-    if behaviour.options or behaviour.kind != TRUTHFUL:
-        at = ("clients", "behaviour")
-        yield from _values(BEHAVIOURS, create_behaviour, behaviour.kind, behaviour.options, at, "kind")
+    """Yield options that do not exist or are missing, else what a built-in says of their values."""
+    for plugin in scenario.plugins():
+        at, registry = (*plugin.table, plugin.key), plugin.registry
+        places: dict[str, Path] = {option: (*plugin.table, "options", option) for option in plugin.options}
+        problems = list(_names(registry, plugin.name, plugin.options, places, at))
+        yield from problems
+        # Creating a user's own may do anything; a trial comes later.
+        if problems or not registry.is_builtin(plugin.name):
+            continue
+        try:
+            plugin.create()
+        except InputError as error:
+            reason = str(error).removeprefix(f"{registry.kind} {plugin.name!r}: ")
+            yield Finding(places.get(reason.partition(" ")[0], at), str(error))
 
 
 def _policy_options(scenario: Scenario) -> Iterator[Finding]:
@@ -213,7 +195,7 @@ def _policy_options(scenario: Scenario) -> Iterator[Finding]:
         if service.checkpoint is not None:
             places["checkpoint"], given["checkpoint"] = (*at, "checkpoint"), service.checkpoint
         if given:
-            yield from _names(POLICIES, service.policy, given, places, (*at, "policy"), context=1)
+            yield from _names(POLICIES, service.policy, given, places, (*at, "policy"))
 
 
 def _too_large(scenario: Scenario) -> Iterator[Finding]:
@@ -233,42 +215,18 @@ def _too_large(scenario: Scenario) -> Iterator[Finding]:
             )
 
 
-def _values(
-    registry: Registry[Any],
-    create: Callable[[str, Mapping[str, Any]], object],
-    name: str,
-    options: Mapping[str, Any],
-    table: Path,
-    key: str,
-) -> Iterator[Finding]:
-    """Yield wrong names of options, else what a built-in says of their values, at the option that it names first."""
-    places: dict[str, Path] = {option: (*table, "options", option) for option in options}
-    problems = list(_names(registry, name, options, places, (*table, key)))
-    yield from problems
-    if problems or not registry.is_builtin(name):  # creating a plug-in's may do anything; a trial comes later
-        return
-    try:
-        create(name, options)
-    except InputError as error:
-        reason = str(error).removeprefix(f"{registry.kind} {name!r}: ")
-        yield Finding(places.get(reason.partition(" ")[0], (*table, key)), str(error))
-
-
 def _names(
     registry: Registry[Any],
     name: str,
     options: Mapping[str, Any],
     places: Mapping[str, Path],  # of the options
     at: Path,  # of the name
-    context: int = 0,  # arguments that flmarket gives before the options
 ) -> Iterator[Finding]:
     try:
-        thing = registry.load(name)
+        for option, problem in registry.wrong_options(name, options):
+            yield Finding(places.get(option, at), f"{registry.kind} {name!r} {problem}")
     except InputError as error:  # a package that cannot be imported
         yield Finding(at, str(error))
-        return
-    for option, problem in option_problems(thing, options, context):
-        yield Finding(places.get(option, at), f"{registry.kind} {name!r} {problem}")
 
 
 # The data of clients

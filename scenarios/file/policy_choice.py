@@ -14,7 +14,6 @@ from typing import Any
 
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
-from flmarket.core.options import option_problems
 from learning.policy import AS_CONFIGURED, POLICIES, agent_digest
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.file.schema import Scenario, Service
@@ -51,7 +50,7 @@ class PolicyChoice:
         if twice := [key for place, (key, _) in enumerate(options) if key in dict(options[:place])]:
             raise InputError(f"{what} {text!r}: the option {twice[0]!r} is given twice; leave one out")
         choice = cls(name, checkpoint, dict(options))
-        for key, problem in option_problems(POLICIES.load(name), choice.options, given=1):
+        for key, problem in POLICIES.wrong_options(name, choice.options):
             if key in choice.options:
                 raise InputError(f"{what} {text!r}: policy {name!r} {problem}")
         return choice
@@ -126,7 +125,7 @@ class PolicyChoice:
 
     def takes(self, option: str) -> bool:
         """Return whether the policy can be created with this keyword."""
-        return option not in dict(option_problems(POLICIES.load(self.name), {option: None}, given=1))
+        return option not in dict(POLICIES.wrong_options(self.name, {option: None}))
 
 
 def _options(text: str, given: str) -> Iterator[tuple[str, Any]]:

@@ -6,30 +6,38 @@ The models are the one source for the loader's checks, the reference in the docu
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
 
-from des.behaviour import TRUTHFUL
-from des.mechanism import DEFAULT
+from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.mechanism import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.emd import largest_emd
 from fl.data.own_files import is_path
+from fl.data.registry import DATASETS
 from fl.data.validation_split import LARGEST_SHARE
+from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
+from flmarket.core.plugins import Registry
+from learning.policy import POLICIES
+from scenarios.file.problems import Path
 from scenarios.file.regimes import KEYS, Chosen, choose
 
 LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
 LARGEST_DEPTH = 32  # of lists and tables within one another
 MOST_SWEPT = 100  # keys of one sweep
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
-DATASET = "data set"  # the kind of name that a path may stand for
+DATASET = DATASETS.kind  # of name that a path may stand for
+
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
+"""All kinds of plug-ins that a scenario can name."""
 
 
 def six_decimals(amount: float) -> float:
@@ -407,6 +415,21 @@ class Intervention(Table):
     mechanism and options. A new policy or mechanism begins fresh."""
 
 
+@dataclass(frozen=True, slots=True)
+class NamedPlugin:
+    """A plug-in that a table of a scenario names, with its options: a market creates it."""
+
+    registry: Registry[Any]
+    name: str
+    options: Mapping[str, Any]
+    table: Path
+    key: str  # of its name; that of its options is ``options``
+
+    def create(self) -> Any:
+        """Return it as a new object. Errors as in ``Registry.create``."""
+        return self.registry.create(self.name, **self.options)
+
+
 class Scenario(Table):
     """A scenario: a market, its training, and its competitors."""
 
@@ -461,6 +484,12 @@ class Scenario(Table):
         copy = self.model_copy()
         copy._seats = seats
         return copy
+
+    def plugins(self) -> Iterator[NamedPlugin]:
+        """Yield the plug-ins that play for no service. Those of ``[clients]`` are fields of ``PopulationSpec``."""
+        market, behaviour = self.market, self.clients.behaviour
+        yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
+        yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, ("clients", "behaviour"), "kind")
 
     def service(self, name: str) -> Service:
         """Return the service of that name; KeyError where there is none."""

@@ -6,7 +6,7 @@ from des.behaviour import BEHAVIOURS
 from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused
-from fl.training.models import BUILTIN as BUILTIN_MODELS
+from fl.training.models import MODELS
 from flmarket.core.counting import counted
 from scenarios.build import Shelf, backend_of, datasets_of, images_of
 from scenarios.file.partition import without_images
@@ -80,5 +80,5 @@ def _obstacles(scenario: Scenario) -> Iterator[str]:
         return
     for name in images_of(scenario):
         model = scenario.training_for(name).model
-        if model in BUILTIN_MODELS and (problem := fused.obstacle(model, info(name).shape)):
+        if MODELS.is_builtin(model) and (problem := fused.obstacle(model, info(name).shape)):
             yield problem

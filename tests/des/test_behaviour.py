@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviour import BUILTIN, Behaviour, BehaviourError, Outcomes, Setting, create
+from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError, Outcomes, Setting
 from des.behaviours.adaptive import Adaptive
 from des.behaviours.markup import Markup
 from des.behaviours.misreport import Misreport
@@ -50,7 +50,7 @@ def outcomes(service: int, client: int, paid: int, cost: int) -> Outcomes:
 
 
 def test_every_built_in_behaviour_has_an_example_here() -> None:
-    assert set(EXAMPLES) == set(BUILTIN)
+    assert set(EXAMPLES) == set(BEHAVIOURS.builtin)
 
 
 def test_truthful_clients_bid_their_costs() -> None:
@@ -214,7 +214,7 @@ def test_a_behaviour_built_on_truthful_is_not_taken_for_it(
 
 @examples(60)
 @given(
-    kind=st.sampled_from(sorted(BUILTIN)),
+    kind=st.sampled_from(sorted(BEHAVIOURS.builtin)),
     seed=st.integers(0, 50),
     rounds=st.integers(1, 5),
     sizes=st.lists(st.integers(10, 500), min_size=1, max_size=3, unique=True),
@@ -223,7 +223,7 @@ def test_a_behaviour_built_on_truthful_is_not_taken_for_it(
 def test_bids_are_never_negative_and_always_within_their_range(
     kind: str, seed: int, rounds: int, sizes: list[int], per_emd: float
 ) -> None:
-    behaviour = create(kind, EXAMPLES[kind])
+    behaviour = BEHAVIOURS.create(kind, **EXAMPLES[kind])
     spec = PopulationSpec(7, 2, tuple(sizes), (0.2, 0.8), 0.025, per_emd, behaviour=behaviour)
     population = Population(spec, [10, 4], [PUBLISHED, PUBLISHED], seed)
     low, high = population.bid_range
@@ -238,12 +238,12 @@ def test_bids_are_never_negative_and_always_within_their_range(
         assert (population.draw(n + 1).held.cost == population.held(n + 1).cost).all()
 
 
-@pytest.mark.parametrize("kind", sorted(BUILTIN))
+@pytest.mark.parametrize("kind", sorted(BEHAVIOURS.builtin))
 def test_a_market_that_is_restored_bids_as_the_one_that_went_on(
     kind: str, make_market: MakeMarket, pay_the_bid: Callable[..., Any]
 ) -> None:
     def market() -> Market:
-        return make_market(["alpha", "beta"], behaviour=create(kind, EXAMPLES[kind]), count=9, rounds=6)
+        return make_market(["alpha", "beta"], behaviour=BEHAVIOURS.create(kind, **EXAMPLES[kind]), count=9, rounds=6)
 
     def play(one: Market) -> Any:
         seen = one.open_round()
@@ -283,7 +283,7 @@ def test_a_market_that_is_restored_bids_as_the_one_that_went_on(
 )
 def test_options_that_a_behaviour_does_not_take(kind: str, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionsError) as caught:
-        create(kind, options)
+        BEHAVIOURS.create(kind, **options)
     assert str(caught.value).startswith(f"behaviour '{kind}'{'' if problem[0] == ' ' else ': '}{problem}")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from flmarket.cli.main import main
 from flmarket.core import plugins
-from scenarios.plugin_files import REGISTRIES
+from scenarios.file.schema import REGISTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour")]

@@ -15,13 +15,13 @@ from des.offer_checks import check_offer
 from flmarket.core.options import OptionsError
 from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere
-from learning.policy import BUILTIN, create
+from learning.policy import POLICIES
 from learning.seats import seat
 from support.feedback import feedback_on
 
 NAMES = ("alpha", "beta", "gamma")
 # mahdrl-paper has agents for the services of the paper's market alone; mahdrl/paper plays it there.
-POLICIES = sorted(set(BUILTIN) - {"mahdrl-paper"})
+PLAYED = sorted(set(POLICIES.builtin) - {"mahdrl-paper"})
 LEARNS_PRICES = ["resolving", "mirror", "bwk"]
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
 SECRETS = {"cost_noise": 0.6, "disclosure": Disclosure(public_bids=False, dqi_rank=True, dqi_noise=0.2), "cores": 1}
@@ -67,7 +67,7 @@ BANDITS = ["ucb", "oort", "pacing"]
 )
 def test_impossible_options_are_named_with_policy_and_service(make_context, policy, options, problem) -> None:
     with pytest.raises(OptionsError) as caught:
-        create(policy, make_context(), options)
+        POLICIES.create(policy, make_context(), **options)
     assert str(caught.value).startswith(f"policy {policy!r} of service 's0': {problem}")
 
 
@@ -116,7 +116,7 @@ def test_offers_are_valid_in_any_market(
     """Constraints (4) and (5), nobody who is offline, the same offer when asked again; whatever was learned before."""
     count = min(len(market) for market in rounds)
     options = data.draw(OPTIONS.get(policy, st.just({})))
-    player = create(policy, make_context(count, services=2, cores=cores), options)
+    player = POLICIES.create(policy, make_context(count, services=2, cores=cores), **options)
     for number, market in enumerate(rounds, 1):
         own, other, dqi, online, accepts = (list(column) for column in zip(*market[:count], strict=True))
         allowed = budget if total is None else min(budget, total)
@@ -137,7 +137,7 @@ def test_offers_are_valid_in_any_market(
             total -= int(to_micro(feedback.paid).sum())
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PLAYED)
 def test_what_is_remembered_makes_a_new_policy_play_on_alike(make_market, policy) -> None:
     def market():
         return make_market(NAMES, seed=3, cores=1, rounds=14)
@@ -168,7 +168,7 @@ def test_who_learns_prices_plays_under_every_mechanism(make_market, policy, mech
     assert sum(s.served for report in reports for s in report.services) > 0
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PLAYED)
 @pytest.mark.parametrize(
     "market",
     [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}, SECRETS],
@@ -186,7 +186,7 @@ READS_BIDS = {"dearest", "pacing", "oort", "ucb", *LEARNS_PRICES, "mahdrl", "mah
 """Those that take a bid for a sign of the data behind it, and say so: docs/extending/policy.md lists them."""
 
 
-@pytest.mark.parametrize("policy", sorted(set(POLICIES) - READS_BIDS))
+@pytest.mark.parametrize("policy", sorted(set(PLAYED) - READS_BIDS))
 @given(
     market=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=8),
     raised=st.integers(0, 7),
@@ -204,7 +204,7 @@ def test_what_a_client_asks_moves_nobodys_value_of_any_client(
     asked = [bids, bids + by / 10 * there, bids + budget * there, bids + (budget + by) * there]
     hidden = Privileged((100 * dqi).astype(int), dqi, {"s1": Offer.none()})
     options = {"weight": 1.0} if policy == "stackelberg" else {}  # little enough that values, too, limit what it buys
-    player = create(policy, make_context(len(bids), services=2, cores=cores), options)
+    player = POLICIES.create(policy, make_context(len(bids), services=2, cores=cores), **options)
     made = [
         player.act(make_observation([own, bids], dqi, budget=budget, cores=cores, privileged=hidden)) for own in asked
     ]
@@ -217,7 +217,7 @@ def test_what_a_client_asks_moves_nobodys_value_of_any_client(
 
 
 # stackelberg names one price for all that are alike, or none; mahdrl-single was trained to take them by number.
-@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"stackelberg", "mahdrl-single"}))
+@pytest.mark.parametrize("policy", sorted(set(PLAYED) - {"stackelberg", "mahdrl-single"}))
 def test_clients_that_are_alike_are_all_chosen_at_some_time_whatever_their_numbers(make_market, policy: str) -> None:
     """Ten clients of one kind, of whom the budget pays five or less: of 60 rounds each is offered something in some."""
     market = make_market(["alpha"], count=10, cores=1, rounds=60, data_sizes=(200,), emds=(0.4,))

@@ -13,7 +13,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
-from learning.policy import AS_CONFIGURED, BUILTIN, POLICIES, Policy, PolicyContext, create, load, names, policy
+from learning.policy import AS_CONFIGURED, POLICIES, Policy, PolicyContext, policy
 
 
 @pytest.fixture
@@ -54,19 +54,21 @@ def acme(install_package: Callable[..., None]) -> None:
 
 
 def test_all_built_in_policies_load_and_say_what_they_do() -> None:
-    assert names()[: len(BUILTIN)] == list(BUILTIN)
-    for name in BUILTIN:
-        policy = load(name)
+    assert POLICIES.names()[: len(POLICIES.builtin)] == list(POLICIES.builtin)
+    for name in POLICIES.builtin:
+        policy = POLICIES.load(name)
         assert issubclass(policy, Policy)
         assert policy.summary
-    assert load("d-first").privileged
-    assert not any(load(name).privileged for name in ("random", "lcfa", "hqfa"))  # the paper's see what it lets them
+    assert POLICIES.load("d-first").privileged
+    assert not any(
+        POLICIES.load(name).privileged for name in ("random", "lcfa", "hqfa")
+    )  # the paper's see what it lets them
 
 
 @pytest.mark.usefixtures("acme")
 def test_a_policy_of_another_package_works_by_its_name(observe, context) -> None:
-    assert names() == [*BUILTIN, "broken", "generous"]
-    policy = create("generous", context, {"markup": 0.5})
+    assert POLICIES.names() == [*POLICIES.builtin, "broken", "generous"]
+    policy = POLICIES.create("generous", context, markup=0.5)
     assert policy.context is context
     offer = policy.act(observe([2.0, 3.0]))
     assert offer.payments.tolist() == [2.5, 3.5]
@@ -74,8 +76,8 @@ def test_a_policy_of_another_package_works_by_its_name(observe, context) -> None
 
 @pytest.mark.usefixtures("acme")
 def test_another_package_cannot_replace_a_built_in_policy() -> None:
-    assert load("hqfa") is HighQualityFirst
-    assert names().count("hqfa") == 1
+    assert POLICIES.load("hqfa") is HighQualityFirst
+    assert POLICIES.names().count("hqfa") == 1
     problem = "the name belongs to a built-in policy; choose another one"
     assert Listed("hqfa", None, "acme_policies 1.5", problem) in POLICIES.listing()
 
@@ -87,16 +89,20 @@ def test_what_is_not_a_policy_is_refused(context) -> None:
         r"<function not_a_policy at .*> is not a subclass of flmarket\.Policy"
     )
     with pytest.raises(PluginError, match=message):
-        create("broken", context)
+        POLICIES.create("broken", context)
 
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [("hqf", "did you mean 'hqfa'?"), ("rand", "did you mean 'random'?"), ("zzz", f"choose from {', '.join(BUILTIN)}")],
+    [
+        ("hqf", "did you mean 'hqfa'?"),
+        ("rand", "did you mean 'random'?"),
+        ("zzz", f"choose from {', '.join(POLICIES.builtin)}"),
+    ],
 )
 def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
     with pytest.raises(UnknownPluginError) as caught:
-        load(asked)
+        POLICIES.load(asked)
     message = str(caught.value)
     assert message == f"unknown policy {asked!r}; {hint} (for one of your own, load its plug-in file)"
     assert isinstance(caught.value, InputError)
@@ -116,7 +122,7 @@ def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
 )
 def test_options_a_policy_does_not_take(context, name: str, options: dict[str, int], said: str) -> None:
     with pytest.raises(OptionsError) as caught:
-        create(name, context, options)
+        POLICIES.create(name, context, **options)
     assert str(caught.value).startswith(f"policy {name!r} of service 'own'{said}")
 
 
@@ -138,8 +144,8 @@ def test_a_policy_registered_in_this_process_works_by_its_name(context) -> None:
         def act(self, observation):
             return Offer.none()
 
-    assert names() == [*BUILTIN, "hermit"]
-    assert isinstance(create("hermit", context), Hermit)
+    assert POLICIES.names() == [*POLICIES.builtin, "hermit"]
+    assert isinstance(POLICIES.create("hermit", context), Hermit)
     with pytest.raises(PluginError, match=f"policy {AS_CONFIGURED!r}: flmarket uses this name itself"):
         policy(AS_CONFIGURED)(Hermit)
     with pytest.raises(PluginError, match=r"policy 'no': <class 'int'> is not a subclass of flmarket\.Policy"):
@@ -163,7 +169,7 @@ def test_whatever_its_constructor_raises_is_a_wrong_option(
     monkeypatch.setattr(POLICIES, "_registered", {})
     POLICIES.register("moody", Moody)
     with pytest.raises(OptionsError) as caught:
-        create("moody", replace(make_context(), service="alpha"))
+        POLICIES.create("moody", replace(make_context(), service="alpha"))
     assert str(caught.value) == f"{problem} ({__file__}:{inspect.getsourcelines(Moody)[1] + 2}, in Moody.__init__)"
 
 
@@ -193,4 +199,4 @@ def test_so_is_a_class_that_cannot_be_created(context: PolicyContext) -> None:
     line = inspect.getsourcelines(NothingKnown.__init__)[1]
     POLICIES.register("nothing-known", NothingKnown)
     with pytest.raises(OptionsError, match=rf"takes 1 positional argument but 2 were given \(.*:{line}\)$"):
-        create("nothing-known", context)
+        POLICIES.create("nothing-known", context)

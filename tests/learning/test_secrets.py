@@ -14,7 +14,7 @@ from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.market_model import Rivals
 from learning.mahdrl.planning import OVERBIDS, price_levels
-from learning.policy import BUILTIN, create, load
+from learning.policy import POLICIES
 from learning.seats import seat
 
 SECRETS = Disclosure(public_bids=False, dqi_rank=True, dqi_noise=0.2)
@@ -34,7 +34,7 @@ def listed(offer):
     return list(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("policy", sorted(set(BUILTIN) - LOOKS_AT_RIVALS - OF_PAPER))
+@pytest.mark.parametrize("policy", sorted(set(POLICIES.builtin) - LOOKS_AT_RIVALS - OF_PAPER))
 def test_hidden_bids_change_no_decision_of_policies_that_do_not_look_at_them(make_market, policy):
     def offers(*, public):
         market = make_market(rounds=3, cost_noise=0.6, disclosure=Disclosure(public_bids=public))
@@ -52,7 +52,7 @@ def test_the_privileged_see_the_truth_whatever_services_see(make_market):
     assert (observed["alpha"].privileged.data_size == world.data_size[0]).all()
     assert (observed["alpha"].privileged.emd == world.emd[0]).all()
     assert observed["beta"].privileged is None
-    assert load("d-first").privileged
+    assert POLICIES.load("d-first").privileged
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 1)), min_size=3, max_size=8), st.integers(1, 3))
@@ -63,7 +63,7 @@ def test_what_rivals_are_asked_has_no_influence_where_it_is_hidden(make_observat
     for others in (0.0, 1.0, 50.0):
         table = [own, *[[others] * len(own)] * 3]
         seen = replace(make_observation(table, dqi, cores=cores), bids_public=False)
-        offers = [create(name, make_context(len(own), services=4)).act(seen) for name in ("outbid", "mahdrl")]
+        offers = [POLICIES.create(name, make_context(len(own), services=4)).act(seen) for name in ("outbid", "mahdrl")]
         for offer in offers:
             require_valid(offer, seen)
         decided.append([listed(offer) for offer in offers])
@@ -73,9 +73,11 @@ def test_what_rivals_are_asked_has_no_influence_where_it_is_hidden(make_observat
 def test_outbid_pays_the_bids_if_it_cannot_know_what_to_beat(make_observation, make_context):
     seen = make_observation([[2.0, 3.0], [9.0, 1.0]], [0.1, 0.9])
     context = make_context(2, services=2)
-    assert listed(create("outbid", context).act(seen)) == [(1, 3.0), (0, 9.000001)]
+    assert listed(POLICIES.create("outbid", context).act(seen)) == [(1, 3.0), (0, 9.000001)]
     hidden = replace(seen, bids=np.array([[2.0, 3.0], [0.0, 0.0]]), bids_public=False)
-    assert listed(create("outbid", context).act(hidden)) == listed(create("hqfa", context).act(hidden))
+    assert listed(POLICIES.create("outbid", context).act(hidden)) == listed(
+        POLICIES.create("hqfa", context).act(hidden)
+    )
 
 
 def test_agents_take_hidden_rivals_for_services_that_are_asked_what_they_are_asked(make_observation):

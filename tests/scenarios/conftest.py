@@ -9,7 +9,7 @@ import pytest
 
 from fl.data.dataset import DatasetError
 from scenarios.build import Shelf
-from scenarios.file.checks import Catalogue
+from scenarios.file.checks import Catalogue, installed
 from scenarios.logs.directory import RunDirectory
 from support.runs import played
 from support.worlds import WORLDS
@@ -113,7 +113,8 @@ def facts(name: str) -> Facts:
 
 @pytest.fixture
 def catalogue() -> Catalogue:
-    return Catalogue(list(DATASETS), facts, ["random", "lcfa", "hqfa", "greedy", "d-first"])
+    policies = ["random", "lcfa", "hqfa", "greedy", "d-first"]
+    return Catalogue({**installed().names, "data set": list(DATASETS), "policy": policies}, facts)
 
 
 @pytest.fixture

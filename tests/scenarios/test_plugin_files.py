@@ -16,7 +16,7 @@ from flmarket.analysis.verification.rerun import rerun
 from flmarket.core.errors import InputError
 from flmarket.core.imports import package_digest
 from flmarket.core.plugins import PluginError
-from learning.policy import BUILTIN, POLICIES
+from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import META, RunDirectoryError
@@ -100,12 +100,12 @@ def test_a_file_registers_every_kind_of_plugin(write: Write) -> None:
                 raise NotImplementedError
     """)
     load_plugin(path)
-    assert POLICIES.names() == [*BUILTIN, "hermit"]
+    assert POLICIES.names() == [*POLICIES.builtin, "hermit"]
     names = [registry.names()[-1] for registry in (MODELS, DATASETS, MECHANISMS)]
     assert names == ["tiny", "noise", "free"]
     assert [file.path for file in loaded()] == [str(path)]
     load_plugin(str(path))  # once more changes nothing
-    assert POLICIES.names() == [*BUILTIN, "hermit"]
+    assert POLICIES.names() == [*POLICIES.builtin, "hermit"]
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ def test_two_files_cannot_have_one_name(spender: Path, write: Write) -> None:
 def test_a_new_text_of_a_file_takes_the_place_of_the_old_one(spender: Path, write: Write) -> None:
     load_plugin(spender)
     load_plugin(write(SPENDER.replace("MARKUP", "1.0").replace("big-spender", "bigger-spender")))
-    assert POLICIES.names() == [*BUILTIN, "bigger-spender"]
+    assert POLICIES.names() == [*POLICIES.builtin, "bigger-spender"]
     write("1 / 0")
     with pytest.raises(PluginError, match="ZeroDivisionError"):
         load_plugin(spender)
-    assert POLICIES.names() == [*BUILTIN, "bigger-spender"]
+    assert POLICIES.names() == [*POLICIES.builtin, "bigger-spender"]
 
 
 def test_a_scenario_names_plugins_but_never_loads_them(one_service: str, spender: Path) -> None:

@@ -69,11 +69,13 @@ def market_of(scenario: Scenario, seed: int = 1) -> Market:
 @cache
 def rounds_of(text: str, seed: int) -> tuple[Scenario, tuple[Mapping[str, str], ...]]:
     """A scenario, and the rounds of its run, as the lines of their tables."""
-    from learning.policy import PolicyContext, create
+    from learning.policy import POLICIES, PolicyContext
 
     scenario = parse(text, overrides=[] if "[training]" in text else ["training.local_epochs=1"])
     policies = {
-        s.name: create(s.policy, PolicyContext(s.name, 3, 8, 1, 12, s.budget, s.target_accuracy, s.reward_base), {})
+        s.name: POLICIES.create(
+            s.policy, PolicyContext(s.name, 3, 8, 1, 12, s.budget, s.target_accuracy, s.reward_base)
+        )
         for s in scenario.services
     }
     texts: list[Mapping[str, str]] = []

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from learning.policy import names
+from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
@@ -48,7 +48,7 @@ class Case(NamedTuple):
 def cases() -> Iterator[Case]:
     """Yield every scenario with every policy that comes with flmarket and can play it."""
     for scenario in SETTINGS:
-        for policy in names():
+        for policy in POLICIES.names():
             if policy != ONLY_IN_PAPER or scenario == "paper":
                 yield Case(scenario, policy)
 

@@ -105,10 +105,11 @@ def paper(out: Path) -> Starts:
 
 def policies_of(scenario: "Scenario") -> list[str]:
     """Return all policies: those of the paper and those that the scenario names first, as most look for these."""
-    from learning.policy import names
+    from learning.policy import POLICIES as INSTALLED
 
     own = [service.policy for service in scenario.services]
-    return list(dict.fromkeys(name for name in (*POLICIES, *own, *names()) if name in names()))
+    names = INSTALLED.names()
+    return list(dict.fromkeys(name for name in (*POLICIES, *own, *names) if name in names))
 
 
 def scenarios(folder: Path, out: Path) -> list[Entry]:

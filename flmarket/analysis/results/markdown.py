@@ -18,7 +18,7 @@ from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
-from learning.policy import is_privileged
+from learning.policy import POLICIES
 from learning.statistics.intervals import FEWEST
 from scenarios.file.differences import values_text
 
@@ -252,7 +252,7 @@ def _named(row: Estimate) -> str:
 
 def _privileged(policy: str) -> bool:
     try:
-        return is_privileged(policy.partition("@")[0])
+        return POLICIES.load(policy.partition("@")[0]).privileged
     except InputError:  # as-configured, or a policy that is not installed here
         return False
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
-from des.mechanism import DEFAULT, Asks, Book, ClearingError, Mechanism, ask, clear, create
+from des.mechanism import DEFAULT, MECHANISMS, Asks, Book, ClearingError, Mechanism, checked_asks, checked_clearing
 from des.money import text as money
 from fl.arrays import BoolArray
 from flmarket.analysis.verification.evidence import Logs
@@ -35,7 +35,8 @@ def clearing(logs: Logs) -> Iterator[Finding]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
-                yield from _cleared(logs, mechanism, number, ask(mechanism, world.bid, world.data_size, number))
+                asks = checked_asks(mechanism, world.bid, world.data_size, number)
+                yield from _differences(logs, mechanism, number, asks)
         except ClearingError as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
             return
@@ -53,12 +54,12 @@ def _created(rules: Market) -> Mechanism | None:
     The general rules hold for a plug-in's, too.
     """
     try:
-        return None if rules.mechanism == DEFAULT else create(rules.mechanism, rules.options)
+        return None if rules.mechanism == DEFAULT else MECHANISMS.create(rules.mechanism, **rules.options)
     except InputError:
         return None
 
 
-def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
+def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
     offers = logs.rows["offers"].where(logs.span_of(number))
     book = _book(logs, number, asks, offers)
     if asks.willing is not None:
@@ -68,7 +69,7 @@ def _cleared(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     yield from offers.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
         yield from _stepped(logs, mechanism, number, asks)
-    found = clear(mechanism, book, number)
+    found = checked_clearing(mechanism, book, number)
     mechanism.close(book, found)
     won, served = found.core != NO_CORE, offers["outcome"] == Outcome.SERVED
     wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, offers["paid"])}
@@ -108,7 +109,8 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
                 yield Finding(f"round {number}: step {step}: {what}")
                 return
         so_far = np.array([at for name in logs.places for at in made[name]], dtype=np.int64)
-        refused = so_far[clear(mechanism, _book(logs, number, asks, offers.where(so_far)), number).core == NO_CORE]
+        book = _book(logs, number, asks, offers.where(so_far))
+        refused = so_far[checked_clearing(mechanism, book, number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}
         for at in refused.tolist():
             now_lost[service[at]].add(client[at])

@@ -146,7 +146,7 @@ class Logs:
     def population(self) -> Population:
         """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing."""
         require_same_files(self.scenario, self.meta, "data.partition")
-        spec = population_spec(self.scenario, self.behaviour or Truthful())
+        spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful())
         try:
             dqi = [self._dqi(service.dataset) for service in self.scenario.services]
             return Population(spec, self.data.labels, dqi, self.seed)

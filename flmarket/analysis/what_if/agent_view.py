@@ -7,7 +7,7 @@ import numpy as np
 
 from des.clients.population import Qualities
 from des.log_records import Outcome
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream_key
@@ -18,7 +18,7 @@ from flmarket.core.errors import InputError
 from learning.mahdrl.agent import Mahdrl
 from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper import MahdrlPaper
-from learning.policy import load
+from learning.policy import POLICIES
 from scenarios.build import backend_of, create_policy, known_curve, policy_context
 from scenarios.file.interventions import services_over_time
 from scenarios.file.schema import Service
@@ -31,7 +31,7 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
     spec = logs.conditions(number).scenario.service(service)
     seat, begun = _seat(logs, number, service)
     try:
-        if not issubclass(found := load(spec.policy), Mahdrl | MahdrlPaper):
+        if not issubclass(found := POLICIES.load(spec.policy), Mahdrl | MahdrlPaper):
             yield f"{service} plays {spec.policy}, which is no trained agent that could be asked what it looked at."
             return
         if logs.meta.get("agents", {}).get(f"agent/{seat}") != found.agent_digest(spec.checkpoint):
@@ -113,7 +113,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
         key=stream_key(logs.seed, "policy", service, number),
         offline=frozenset(now.offline),
-        over_budget=create_mechanism(now.scenario.market.mechanism, now.scenario.market.options).keeps_budgets,
+        over_budget=MECHANISMS.create(now.scenario.market.mechanism, **now.scenario.market.options).keeps_budgets,
         bids_public=public,
         total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][own].sum()) / MICRO,
     )

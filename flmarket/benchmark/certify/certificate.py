@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from des.mechanism import create
+from des.mechanism import MECHANISMS
 from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side
 from flmarket.benchmark.certify.sampling import IMAGES, Dice, Shape, sample
@@ -80,12 +80,12 @@ class Certificate:
 
 def certify(plan: Plan) -> Certificate:
     """Attack a mechanism."""
-    create(plan.mechanism, plan.options)
+    MECHANISMS.create(plan.mechanism, **plan.options)
     attacked: dict[Side, list[Gain]] = {side: [] for side in SIDES}
     clearings = 0
     for number in tracked(range(plan.markets), "markets attacked"):
         market = sample(plan.shape, plan.seed, number)
-        bench = Bench(create(plan.mechanism, plan.options), market, plan.rounds)
+        bench = Bench(MECHANISMS.create(plan.mechanism, **plan.options), market, plan.rounds)
         for side, count in zip(SIDES, market.values.shape, strict=True):
             for party in range(count):
                 dice = Dice(plan.seed, side, number, party)

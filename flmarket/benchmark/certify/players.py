@@ -18,7 +18,7 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.clock import Clock
 from des.ledger import Ledger
-from des.mechanism import Mechanism, clear
+from des.mechanism import Mechanism, checked_asks, checked_clearing
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round import Round
@@ -70,7 +70,7 @@ class Bench:
         self.parts = min(rounds, 2)  # how many reports a party makes: one for odd rounds, one for even ones
         self._rounds = rounds
         self.posted = False  # whether the mechanism asked for prices of its own in the last round that was played
-        self.plays = 0  # rounds that were cleared so far; each clearing keeps bids, offers and budgets (``clear``)
+        self.plays = 0  # rounds that were cleared so far, each within bids, offers and budgets (``checked_clearing``)
         self._mechanism = mechanism
         services, clients = market.values.shape
         spec = PopulationSpec(clients, market.cores, (IMAGES,), (0.0,), 0.0, 0.0)
@@ -111,7 +111,7 @@ class Bench:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         world = replace(self._world, bid=read_only(bids))
-        asks = self._platform.ask(world, round_)
+        asks = checked_asks(self._platform.mechanism, world.bid, world.data_size, round_)
         self.posted = asks.least is not world.bid
         names = [spec.name for spec in self._specs]
         ledger = Ledger(names, bids.shape[1])
@@ -123,7 +123,7 @@ class Bench:
         while current.asked:
             left = bidding.left(current)
             bidding.take(current, {names[m]: self._offer(current, m, values[m], left[m]) for m in current.asked})
-        return self._cleared(current)
+        return self._outcome(current)
 
     def _offer(self, current: Round, m: int, values: MicroArray, left: Micro) -> Offer:
         unwilling = current.unwilling(m)
@@ -137,9 +137,9 @@ class Bench:
             payments=least / MICRO if self.posted else None,
         )
 
-    def _cleared(self, current: Round) -> Played:
+    def _outcome(self, current: Round) -> Played:
         book = self._platform.book(current)
-        clearing = clear(self._platform.mechanism, book, current.number)
+        clearing = checked_clearing(self._platform.mechanism, book, current.number)
         if self._rounds > 1:
             self._platform.mechanism.close(book, clearing)
         self.plays += 1

@@ -15,7 +15,7 @@ import numpy as np
 import tomlkit
 
 from des.clients.client_data import draw_pairs
-from des.mechanism import create
+from des.mechanism import MECHANISMS
 from des.money import MICRO, Micro, MicroArray, text
 from fl.arithmetic.draws import draw_key
 from flmarket.benchmark.certify.certificate import Plan
@@ -84,7 +84,7 @@ def witness(plan: Plan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     if plan.rounds > 1:
         raise NoScenarioError("it takes more than one round")
     market = gain.market
-    bench = Bench(create(plan.mechanism, plan.options), market)
+    bench = Bench(MECHANISMS.create(plan.mechanism, **plan.options), market)
     reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
     played = [bench.play(*each) for each in reports]
     values, bids = map(list, zip(*reports, strict=True))

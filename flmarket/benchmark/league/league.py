@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from flmarket.core.errors import InputError
 from learning.evaluation import Entrant
-from learning.policy import is_privileged
+from learning.policy import POLICIES
 from learning.seats import MarketFactory
 from scenarios.build import (
     Shelf,
@@ -69,7 +69,7 @@ class League:
 
     def is_privileged(self, label: str) -> bool:
         """Return whether a policy sees what is private."""
-        return is_privileged(self.played[label].services[0].policy)
+        return POLICIES.load(self.played[label].services[0].policy).privileged
 
     def games(self) -> Iterator[Game]:
         """Yield the games of the cross-play, seed by seed."""

@@ -9,7 +9,7 @@ from flmarket.benchmark.suite.submission import Submission
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import version
 from learning.evaluation import evaluate
-from learning.policy import agent_digest, is_privileged
+from learning.policy import POLICIES, agent_digest
 from scenarios.build import entrant, market_factory
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
@@ -37,7 +37,7 @@ def entry(
         policy=choice.name,
         agent=agent_digest(choice.name, choice.checkpoint),
         plugins=plugins_of(_seated(policy, suite), [choice.name]),
-        privileged=is_privileged(choice.name),
+        privileged=POLICIES.load(choice.name).privileged,
         flmarket=version(),
         results={},
     )

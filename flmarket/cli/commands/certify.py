@@ -45,7 +45,7 @@ def certify(
     """
     from rich.table import Table
 
-    from des.mechanism import create
+    from des.mechanism import MECHANISMS
     from flmarket.benchmark.certify.certificate import Plan, certify
     from flmarket.benchmark.certify.players import SIDES
     from flmarket.benchmark.certify.sampling import Shape
@@ -55,7 +55,7 @@ def certify(
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
-    create(mechanism, plan.options)  # it may be unknown, or take no such options
+    MECHANISMS.create(mechanism, **plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
     certificate = certify(plan)
     lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]

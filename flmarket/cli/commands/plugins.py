@@ -5,11 +5,11 @@ from flmarket.cli.console import show
 
 
 def plugins(plugin: Plugins = None) -> None:
-    """List all policies, models, data sets, mechanisms and client behaviours, built in and your own."""
+    """List all plug-ins that a scenario can name, of every kind, built in and your own."""
     from rich.table import Table
 
     from flmarket.core.plugins import summary
-    from scenarios.plugin_files import REGISTRIES
+    from scenarios.file.schema import REGISTRIES
 
     load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")

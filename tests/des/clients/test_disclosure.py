@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviour import create
+from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import PopulationSpec
 from des.clients.disclosure import Disclosure, ranks
 from des.clients.population import Population
 from fl.data.dqi import PUBLISHED
 
 PAPER = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
-BEHAVIOURS = {
+OPTIONS = {
     "truthful": {},
     "markup": {"share": 0.25},
     "adaptive": {},
@@ -68,7 +68,7 @@ def test_without_noise_nothing_is_drawn() -> None:
 
 
 def test_a_misreport_costs_what_such_data_would_cost_the_same_client_in_this_round() -> None:
-    lies = create("misreport", {"size": 1.0})
+    lies = BEHAVIOURS.create("misreport", size=1.0)
     world, plain = (population_of(behaviour=lies, cost_noise=noise).draw(1) for noise in (0.5, 0.0))
     factors = population_of(cost_noise=0.5)._moods.factors(1)
     assert (world.bid == np.rint(plain.bid * factors)).all()
@@ -76,12 +76,12 @@ def test_a_misreport_costs_what_such_data_would_cost_the_same_client_in_this_rou
     assert (world.bid > world.held.cost).all()
 
 
-@given(st.sampled_from(sorted(BEHAVIOURS)), st.floats(0, 1), st.integers(0, 2**40), st.sampled_from([0.0, 0.9, 1.0]))
+@given(st.sampled_from(sorted(OPTIONS)), st.floats(0, 1), st.integers(0, 2**40), st.sampled_from([0.0, 0.9, 1.0]))
 def test_bids_stay_within_their_range_and_are_never_negative(
     kind: str, noise: float, seed: int, per_emd: float
 ) -> None:
     """At the limit, data can cost nothing, and noise can make everything cost nothing."""
-    spec = {"behaviour": create(kind, BEHAVIOURS[kind]), "cost_noise": noise, "cost_per_emd": per_emd}
+    spec = {"behaviour": BEHAVIOURS.create(kind, **OPTIONS[kind]), "cost_noise": noise, "cost_per_emd": per_emd}
     population = population_of(seed, data_sizes=(40, 100), **spec)
     (low, high), kept = population.bid_range, []
     for number in (1, 2, 3):

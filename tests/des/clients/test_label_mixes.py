@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.behaviour import create
+from des.behaviour import BEHAVIOURS
 from des.clients.client_data import Lasting
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
@@ -110,7 +110,7 @@ def test_drift_replaces_mixes_for_good() -> None:
 )
 @pytest.mark.parametrize("concentration", [0.001, 0.3, 50.0])
 def test_all_rounds_lie_in_the_ranges(behaviour: tuple[str, dict[str, Any]], concentration: float) -> None:
-    people = population(concentration=concentration, behaviour=create(*behaviour))
+    people = population(concentration=concentration, behaviour=BEHAVIOURS.create(behaviour[0], **behaviour[1]))
     for number in range(1, 6):
         world = people.draw(number)
         for drawn, (lowest, highest) in ((world.bid, people.bid_range), (world.dqi, people.seen_range)):
@@ -136,7 +136,7 @@ def test_a_cost_that_could_be_negative_is_refused_whatever_is_drawn() -> None:
 
 
 def test_those_who_misreport_train_on_what_they_hold() -> None:
-    people = population(behaviour=create("misreport", {"size": 1.0}))
+    people = population(behaviour=BEHAVIOURS.create("misreport", size=1.0))
     world = people.draw(1)
     assert (world.data_size == 2 * world.held.data_size).all()
     assert (world.emd == world.held.emd).all()

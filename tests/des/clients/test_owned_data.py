@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.behaviour import create
+from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population
 from des.money import MICRO
@@ -60,7 +60,7 @@ def test_without_sizes_clients_hold_all_that_they_own_in_every_round() -> None:
 
 
 def test_who_misreports_trains_on_what_it_owns() -> None:
-    honest, lying = population(), population(behaviour=create("misreport", {"size": 0.5}))
+    honest, lying = population(), population(behaviour=BEHAVIOURS.create("misreport", size=0.5))
     one, other = honest.draw(1), lying.draw(1)
     assert (other.data_size > one.data_size).all()
     for job, same in zip(one.held.jobs("any", 0, range(4)), other.held.jobs("any", 0, range(4)), strict=True):

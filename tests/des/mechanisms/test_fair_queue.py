@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import clear, create
+from des.mechanism import MECHANISMS, checked_clearing
 from des.mechanisms.fair_queue import FairQueue
 from des.money import MICRO
 from flmarket.core.options import OptionsError
@@ -16,15 +16,15 @@ TWO = (100.0, 100.0)
 
 def played(mechanism, book):
     """Whether each offer wins."""
-    clearing = clear(mechanism, book, 1)
+    clearing = checked_clearing(mechanism, book, 1)
     mechanism.close(book, clearing)
     return (clearing.core != NO_CORE).tolist()
 
 
 def test_the_first_round_goes_to_the_highest_offers_at_their_price() -> None:
     book = book_of((0, 0, 3.0), (1, 0, 2.0), budgets=TWO)
-    mechanism = create("fair-queue")
-    assert clear(mechanism, book, 1).price.tolist() == [3 * MICRO, 2 * MICRO]
+    mechanism = MECHANISMS.create("fair-queue")
+    assert checked_clearing(mechanism, book, 1).price.tolist() == [3 * MICRO, 2 * MICRO]
     assert played(mechanism, book) == [True, False]
 
 
@@ -81,4 +81,4 @@ def test_queues_lose_nothing(rounds) -> None:
 @pytest.mark.parametrize("weight", [-1, 1001, float("nan"), "much", True])
 def test_impossible_weights(weight) -> None:
     with pytest.raises(OptionsError, match="weight must be a number from 0 to 1000"):
-        create("fair-queue", {"weight": weight})
+        MECHANISMS.create("fair-queue", weight=weight)

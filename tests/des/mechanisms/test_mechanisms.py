@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
-from des.mechanism import BUILTIN, Asks, Clearing, ClearingError, Mechanism, ask, clear, create
+from des.mechanism import MECHANISMS, Asks, Clearing, ClearingError, Mechanism, checked_asks, checked_clearing
 from des.mechanisms.posted_price import PostedPrice
 from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
@@ -15,7 +15,7 @@ from des.money import MICRO
 from des.observation import Offer
 from fl.arithmetic import sorting
 from flmarket.core.options import OptionsError
-from support.books import book_of, cleared
+from support.books import book_of, prices_paid
 from support.tiers import examples
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
@@ -27,12 +27,12 @@ OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
 
 def test_uniform_price_is_the_best_losing_offer_of_the_same_client() -> None:
     book = book_of((0, 0, 6.0, 2.0), (1, 0, 5.0, 2.0), (2, 0, 4.0, 2.0), (2, 1, 9.0, 2.0), cores=2)
-    assert cleared(create("uniform-price"), book) == [4.0, 4.0, None, 2.0]
+    assert prices_paid(MECHANISMS.create("uniform-price"), book) == [4.0, 4.0, None, 2.0]
 
 
 def test_uniform_price_is_at_least_the_bid_to_each_service() -> None:
     book = book_of((0, 0, 6.0, 5.0), (1, 0, 5.0, 2.0), (2, 0, 4.0, 2.0), cores=2)
-    assert cleared(create("uniform-price"), book) == [5.0, 4.0, None]
+    assert prices_paid(MECHANISMS.create("uniform-price"), book) == [5.0, 4.0, None]
 
 
 # Posted prices
@@ -40,25 +40,25 @@ def test_uniform_price_is_at_least_the_bid_to_each_service() -> None:
 
 def test_posted_prices_leave_out_who_asks_for_more() -> None:
     bids = np.array([[2_000_000, 4_000_000]])
-    asks = ask(PostedPrice(price_per_sample=0.03), bids, np.array([[100, 100]]), 1)
+    asks = checked_asks(PostedPrice(price_per_sample=0.03), bids, np.array([[100, 100]]), 1)
     assert asks.least.tolist() == [[3_000_000, 3_000_000]]
     assert asks.willing.tolist() == [[True, False]]
 
 
 def test_at_posted_prices_a_draw_decides_not_the_offer() -> None:
     book = book_of((0, 0, 3.0, 2.0), (1, 0, 9.0, 2.0), ask=(3.0, 3.0))
-    assert cleared(PostedPrice(price_per_sample=0.03), book) == [3.0, None]
+    assert prices_paid(PostedPrice(price_per_sample=0.03), book) == [3.0, None]
 
 
 def test_posted_prices_follow_demand_and_are_remembered() -> None:
     mechanism = PostedPrice(price_per_sample=0.03, step=0.5, most=0.04)
     mechanism.ask(np.array([[2_000_000], [2_000_000]]), np.array([[100], [100]]))
     book = book_of((0, 0, 3.0, 2.0), (1, 0, 3.0, 2.0), ask=(3.0, 3.0))
-    mechanism.close(book, clear(mechanism, book, 1))
+    mechanism.close(book, checked_clearing(mechanism, book, 1))
     assert mechanism.state() == {"price": "0.037500"}  # half of the offers were refused, no core was idle
-    mechanism.close(book, clear(mechanism, book, 2))
+    mechanism.close(book, checked_clearing(mechanism, book, 2))
     assert mechanism.state() == {"price": "0.040000"}
-    mechanism.close(book_of(), clear(mechanism, book_of(), 3))
+    mechanism.close(book_of(), checked_clearing(mechanism, book_of(), 3))
     assert mechanism.state() == {"price": "0.020000"}  # every core was idle
     again = PostedPrice(price_per_sample=0.03, step=0.5)
     again.restore(mechanism.state())
@@ -68,7 +68,7 @@ def test_posted_prices_follow_demand_and_are_remembered() -> None:
 def test_a_posted_price_at_which_nobody_serves_rises() -> None:
     mechanism = PostedPrice(price_per_sample=0.01, step=0.5)
     mechanism.ask(np.array([[2_000_000]]), np.array([[100]]))
-    mechanism.close(book_of(), clear(mechanism, book_of(), 1))
+    mechanism.close(book_of(), checked_clearing(mechanism, book_of(), 1))
     assert mechanism.state() == {"price": "0.015000"}
 
 
@@ -76,13 +76,13 @@ def test_a_posted_price_at_which_nobody_serves_rises() -> None:
 def test_under_posted_prices_a_client_serves_those_that_leave_it_the_most(draws: list[float]) -> None:
     """By draws alone, it would gain by asking too much of the services that cost it the most."""
     book = book_of((0, 0, 1.0, 0.9), (1, 0, 1.0, 0.2), (2, 0, 1.0, 0.5), ask=(1.0, 1.0, 1.0), cores=2, draws=draws)
-    assert cleared(PostedPrice(price_per_sample=0.01), book) == [None, 1.0, 1.0]
+    assert prices_paid(PostedPrice(price_per_sample=0.01), book) == [None, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("draws", "paid"), [([0.1, 0.2], [1.0, None]), ([0.2, 0.1], [None, 1.0])])
 def test_under_posted_prices_draws_decide_between_equal_bids(draws: list[float], paid: list[float | None]) -> None:
     book = book_of((0, 0, 1.0, 0.5), (1, 0, 1.0, 0.5), ask=(1.0, 1.0), budgets=(10.0, 10.0), draws=draws)
-    assert cleared(PostedPrice(price_per_sample=0.01), book) == paid
+    assert prices_paid(PostedPrice(price_per_sample=0.01), book) == paid
 
 
 # Proportional share
@@ -109,7 +109,7 @@ def test_a_client_that_is_worth_nothing_and_asks_for_nothing_is_picked() -> None
 def test_a_client_serves_those_that_leave_it_the_most() -> None:
     """The first service promises more, the second leaves more above what the client asks of it."""
     book = book_of((0, 0, 9.0, 8.0), (1, 0, 7.0, 1.0))
-    assert cleared(create("proportional-share"), book) == [None, 7.0]
+    assert prices_paid(MECHANISMS.create("proportional-share"), book) == [None, 7.0]
 
 
 @given(
@@ -151,7 +151,7 @@ def test_looking_at_the_best_offers_first_changes_nothing(mechanism, rows, budge
         found = []
         for first in (1, 1000):
             patch.setattr(sorting, "FIRST", first)
-            found.append(cleared(create(mechanism), book))
+            found.append(prices_paid(MECHANISMS.create(mechanism), book))
     assert found[0] == found[1]
 
 
@@ -160,7 +160,7 @@ def test_looking_at_the_best_offers_first_changes_nothing(mechanism, rows, budge
 
 def test_who_is_refused_offers_again(make_market, make_offer) -> None:
     """Beta loses client 0, and takes client 1 in the second step with the same money."""
-    market = make_market(["alpha", "beta"], mechanism=create("iterated", {"steps": 2}))
+    market = make_market(["alpha", "beta"], mechanism=MECHANISMS.create("iterated", steps=2))
     seen = market.open_round()
     assert list(seen) == ["alpha", "beta"]
     again = market.offer({"alpha": make_offer((0, 20.0)), "beta": make_offer((0, 19.0))})
@@ -183,7 +183,7 @@ def test_who_is_refused_offers_again(make_market, make_offer) -> None:
 
 
 def test_a_better_offer_displaces_one_that_was_held(make_market, make_offer) -> None:
-    market = make_market(["alpha", "beta"], mechanism=create("iterated", {"steps": 3}))
+    market = make_market(["alpha", "beta"], mechanism=MECHANISMS.create("iterated", steps=3))
     market.open_round()
     first = market.offer({"alpha": make_offer((0, 5.0), (1, 3.0)), "beta": make_offer((0, 4.0))})
     assert list(first) == ["beta"]
@@ -198,7 +198,7 @@ def test_a_better_offer_displaces_one_that_was_held(make_market, make_offer) -> 
 
 
 def test_a_client_that_has_refused_is_not_asked_again(make_market, make_offer) -> None:
-    market = make_market(["alpha", "beta"], mechanism=create("iterated"))
+    market = make_market(["alpha", "beta"], mechanism=MECHANISMS.create("iterated"))
     market.open_round()
     market.offer({"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))})
     with pytest.raises(
@@ -208,7 +208,7 @@ def test_a_client_that_has_refused_is_not_asked_again(make_market, make_offer) -
 
 
 def test_a_round_can_be_closed_before_everybody_has_offered_again(make_market, make_offer) -> None:
-    market = make_market(["alpha", "beta"], mechanism=create("iterated"))
+    market = make_market(["alpha", "beta"], mechanism=MECHANISMS.create("iterated"))
     market.open_round()
     assert market.offer({"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))})
     assert [offer.outcome for offer in market.close_round().offers] == [Outcome.SERVED, Outcome.OUTBID]
@@ -268,25 +268,25 @@ def test_no_client_serves_an_offer_that_it_has_refused(make_market, make_offer) 
 def test_vcg_serves_the_highest_joint_surplus() -> None:
     """Beta values client 0 less than alpha does, but alpha has client 1, too, and beta has no other."""
     book = book_of((0, 0, 6.0, 1.0), (0, 1, 5.5, 1.0), (1, 0, 5.0, 1.0), budgets=(6.0, 6.0, 0.0))
-    assert [price is not None for price in cleared(VCG(), book)] == [False, True, True]
+    assert [price is not None for price in prices_paid(VCG(), book)] == [False, True, True]
 
 
 def test_clarke_payments_to_clients() -> None:
     """Without client 0 the joint surplus falls from 5 + 4 to 4: it gets its bid and that 5."""
     book = book_of((0, 0, 6.0, 1.0), (1, 1, 5.0, 1.0))
-    assert cleared(VCG(), book) == [6.0, 5.0]
+    assert prices_paid(VCG(), book) == [6.0, 5.0]
 
 
 def test_clarke_payments_of_services() -> None:
     """Alpha's being there costs beta a surplus of 3; nobody else wants client 1."""
     book = book_of((0, 0, 6.0, 1.0), (1, 0, 4.0, 1.0), (1, 1, 5.0, 1.0))
-    assert cleared(VCG(side="services"), book) == [4.0, None, 1.0]
+    assert prices_paid(VCG(side="services"), book) == [4.0, None, 1.0]
 
 
 def test_vcg_serves_whoever_asks_for_what_is_offered() -> None:
     """No surplus, but nothing is gained by leaving cores idle."""
     book = book_of((0, 0, 2.0, 2.0), (1, 0, 2.0, 2.0), (1, 1, 2.0, 2.0))
-    served = [price is not None for price in cleared(VCG(), book)]
+    served = [price is not None for price in prices_paid(VCG(), book)]
     assert sum(served) == 2
     assert served[2]
 
@@ -305,7 +305,7 @@ def test_an_amount_is_shared_without_loss(shares, part) -> None:
 
 @examples(150)
 @given(st.data())
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("name", MECHANISMS.builtin)
 def test_every_mechanism_keeps_the_rules(name, data) -> None:
     """``clear`` checks cores, bids, offers and budgets; whoever is refused was refused for a reason."""
     services, clients, cores = (data.draw(st.integers(1, most)) for most in (3, 4, 3))
@@ -314,19 +314,19 @@ def test_every_mechanism_keeps_the_rules(name, data) -> None:
     )
     bids = [data.draw(st.integers(0, 40)) / 10 for _ in pairs]
     payments = [bid + data.draw(st.integers(0, 40)) / 10 for bid in bids]
-    mechanism = create(name, OPTIONS.get(name))
+    mechanism = MECHANISMS.create(name, **OPTIONS.get(name, {}))
     sums = [sum(paid for (m, _), paid in zip(pairs, payments, strict=True) if m == one) for one in range(services)]
     budgets = [data.draw(st.integers(0, 200)) / 10 if mechanism.keeps_budgets else round(total, 6) for total in sums]
     offers = [(m, c, paid, bid) for (m, c), paid, bid in zip(pairs, payments, bids, strict=True)]
-    clearing = clear(mechanism, book_of(*offers, cores=cores, budgets=budgets), 1)
+    clearing = checked_clearing(mechanism, book_of(*offers, cores=cores, budgets=budgets), 1)
     if not mechanism.keeps_budgets:
         idle = cores - np.bincount([c for _, c in pairs], clearing.core != NO_CORE, minlength=clients)
         assert all(idle[c] == 0 for (_, c), core in zip(pairs, clearing.core.tolist(), strict=True) if core == NO_CORE)
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("name", MECHANISMS.builtin)
 def test_every_mechanism_clears_a_round_without_offers(name) -> None:
-    assert clear(create(name, OPTIONS.get(name)), book_of(), 1).core.tolist() == []
+    assert checked_clearing(MECHANISMS.create(name, **OPTIONS.get(name, {})), book_of(), 1).core.tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_every_mechanism_clears_a_round_without_offers(name) -> None:
 )
 def test_impossible_options(name, options, problem) -> None:
     with pytest.raises(OptionsError) as caught:
-        create(name, options)
+        MECHANISMS.create(name, **options)
     assert problem in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import tie_order_of
-from des.mechanism import MECHANISMS, Book, clear, create
+from des.mechanism import MECHANISMS, Book, checked_clearing
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
 from support.tiers import examples
@@ -42,7 +42,7 @@ def books(draw: st.DrawFn) -> Book:
 @examples(40)
 @given(data=st.data(), book=books())
 def test_numbering_clients_otherwise_changes_nothing_but_names(name: str, options: dict, data, book: Book) -> None:
-    if not create(name, options).keeps_budgets:
+    if not MECHANISMS.create(name, **options).keeps_budgets:
         spent = np.bincount(book.services, book.payments, len(book.budgets)).astype(np.int64)
         book = replace(book, budgets=np.maximum(book.budgets, spent))
     number = np.array(data.draw(st.permutations(range(7))))  # the new name of each client
@@ -56,7 +56,7 @@ def test_numbering_clients_otherwise_changes_nothing_but_names(name: str, option
         order = np.arange(len(order))
     parts = {it: getattr(book, it)[order] for it in ("services", "payments", "bids", "asks")}
     other = replace(book, clients=number[book.clients[order]], tie_order=ties, **parts)
-    one, two = (clear(create(name, options), it, 1) for it in (book, other))
+    one, two = (checked_clearing(MECHANISMS.create(name, **options), it, 1) for it in (book, other))
     assert np.array_equal(one.core[order] >= 0, two.core >= 0)
     served = two.core >= 0
     assert np.array_equal(one.price[order][served], two.price[served])

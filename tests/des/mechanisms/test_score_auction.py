@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanism import create
+from des.mechanism import MECHANISMS
 from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
 from flmarket.core.options import OptionsError
-from support.books import book_of, cleared
+from support.books import book_of, prices_paid
 
 
 def micro(*amounts):
@@ -18,20 +18,20 @@ def micro(*amounts):
 
 def paid(mechanism, *budgets, offers=None):
     """Return what each offer pays; None where it is refused."""
-    return cleared(mechanism, book_of(*(offers or ONE), budgets=budgets))
+    return prices_paid(mechanism, book_of(*(offers or ONE), budgets=budgets))
 
 
 ONE = [(0, 0, 6.0, 2.0), (0, 1, 5.0, 2.0), (0, 2, 2.0, 1.0), (0, 3, 3.0, 2.5)]  # scores 4, 3, 1 and .5
 
 
 def test_first_scores_pay_the_bids_of_the_best_scores() -> None:
-    mechanism = create("score-auction", {"payment": "first-score"})
+    mechanism = MECHANISMS.create("score-auction", payment="first-score")
     assert paid(mechanism, 5.0) == [2.0, 2.0, 1.0, None]
     assert paid(mechanism, 4.5) == [2.0, 2.0, None, None]
 
 
 def test_second_scores_leave_winners_what_they_are_better_than_the_best_loser() -> None:
-    mechanism = create("score-auction")
+    mechanism = MECHANISMS.create("score-auction")
     assert paid(mechanism, 9.0) == [5.0, 4.0, None, None]  # the best loser has a score of 1
     assert paid(mechanism, 11.5) == [5.5, 4.5, 1.5, None]
     assert paid(mechanism, 16.0) == [6.0, 5.0, 2.0, 3.0]  # nobody loses, so all are promised their value
@@ -40,16 +40,19 @@ def test_second_scores_leave_winners_what_they_are_better_than_the_best_loser() 
 
 def test_a_client_serves_the_service_that_leaves_it_the_most() -> None:
     """Both pick client 0, at promises of 4 and 5."""
-    assert paid(create("score-auction"), 9.0, 9.0, offers=[(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)]) == [None, 5.0]
+    assert paid(MECHANISMS.create("score-auction"), 9.0, 9.0, offers=[(0, 0, 4.0, 1.0), (1, 0, 5.0, 1.0)]) == [
+        None,
+        5.0,
+    ]
 
 
 def test_nothing_is_cleared_without_offers_or_money() -> None:
-    assert paid(create("score-auction"), 0.5, offers=[(0, 0, 4.0, 1.0)]) == [None]
+    assert paid(MECHANISMS.create("score-auction"), 0.5, offers=[(0, 0, 4.0, 1.0)]) == [None]
 
 
 def test_an_unknown_payment_is_named() -> None:
     with pytest.raises(OptionsError) as caught:
-        create("score-auction", {"payment": "third"})
+        MECHANISMS.create("score-auction", payment="third")
     assert str(caught.value) == "mechanism 'score-auction': payment must be first-score or second-score, not 'third'"
 
 
@@ -92,7 +95,7 @@ def test_no_other_bid_earns_a_client_more_at_second_scores(pairs, budget, who, o
         offers = [(*offer[:3], float(ask)) for offer, ask in zip(book, asked, strict=True) if ask <= offer[2]]
         if not any(offer[1] == who for offer in offers):
             return 0.0
-        prices = paid(create("score-auction"), float(budget), offers=offers)
+        prices = paid(MECHANISMS.create("score-auction"), float(budget), offers=offers)
         [price] = [price for offer, price in zip(offers, prices, strict=True) if offer[1] == who]
         return 0.0 if price is None else price - float(cost[who])
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.allocation import NO_CORE
-from des.mechanism import clear
+from des.mechanism import checked_clearing
 from des.mechanisms.vcg import SIDES, VCG, optimum, overspent
 from des.money import MICRO
 from support.books import book_of
@@ -31,7 +31,7 @@ def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget(
 @pytest.mark.parametrize("side", SIDES)
 def test_an_offer_that_is_a_micro_unit_over_the_budget_is_refused(side: str) -> None:
     book = micro_book([0, 1], [0, 0], [0, 1], [0, 0], [0, 0], 1)
-    assert clear(VCG(side=side), book, 1).core.tolist() == [0, NO_CORE]
+    assert checked_clearing(VCG(side=side), book, 1).core.tolist() == [0, NO_CORE]
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -39,7 +39,7 @@ def test_offers_that_use_up_the_budget_to_the_micro_unit_are_served(side: str) -
     """Beside them there are others that would be worth more, and exceed it by one."""
     payments = [2_000_000, 1_000_000, 2_000_001]
     book = micro_book([0, 0, 0], [0, 1, 2], payments, [0, 0, 0], [3_000_000], 1)
-    assert (clear(VCG(side=side), book, 1).core != NO_CORE).tolist() == [True, True, False]
+    assert (checked_clearing(VCG(side=side), book, 1).core != NO_CORE).tolist() == [True, True, False]
 
 
 amounts = st.one_of(st.integers(0, 5_000_000), st.integers(0, 4), st.sampled_from([999_999, 1_000_000, 1_000_001]))
@@ -62,4 +62,4 @@ def test_no_other_set_has_a_higher_joint_surplus(data: st.DataObject, side: str)
         if (spent <= budgets).all() and (np.bincount(clients[chosen], minlength=3) <= book.cores).all():
             best = max(best, int((payments - bids)[chosen].sum()))
     assert abs(optimum(book, payments - bids, np.ones(len(pairs), np.bool_)) - best) <= 1  # a micro-unit
-    clear(VCG(side=side), book, 1)  # checks K, budgets, bids and offers
+    checked_clearing(VCG(side=side), book, 1)  # checks K, budgets, bids and offers

@@ -9,7 +9,7 @@ import pytest
 
 from fl.data.dataset import Shape
 from fl.data.own_dataset import NAMES
-from fl.data.registry import BUILTIN, DATASETS, DatasetError, dataset, info, load, names
+from fl.data.registry import BUILTIN, DATASETS, DatasetError, dataset, info, load
 from flmarket.core.plugins import PluginError, summary
 
 LABELS = [0, 1, 2, 0, 0, 1]
@@ -226,7 +226,7 @@ def stripes():
 
 def test_a_package_adds_a_data_set_by_entry_point(install_package: Callable[..., None]) -> None:
     install_package("acme_images", SOURCE, "flmarket.datasets", stripes="acme_images:stripes")
-    assert names()[-1] == "stripes"
+    assert DATASETS.names()[-1] == "stripes"
     assert info("stripes").shape == Shape(1, 6, 6)
     assert load("stripes").train_labels.tolist() == [0, 1] * 4
 

@@ -10,24 +10,24 @@ from fl.data import embedded
 from fl.data import torchvision_files as vision
 from fl.data.dataset import Dataset, DatasetError
 from fl.data.embedded import OFFICIAL
-from fl.data.registry import info, load, names
+from fl.data.registry import DATASETS, info, load
 from flmarket.core.plugins import UnknownPluginError
 
 # What there is
 
 
 def test_data_sets_go_by_these_names() -> None:
-    assert names() == [
+    assert DATASETS.names() == [
         "digits", "strokes", "scribbles", "mnist", "fashion-mnist", "emnist-digits", "emnist-letters",
         "emnist-balanced", "kmnist", "cifar-10", "svhn",
     ]  # fmt: skip
-    assert [name for name in names() if info(name).source == "embedded"] == ["digits", "strokes", "scribbles"]
-    assert {name for name in names() if info(name).source == "download"} == set(vision.FILES)
+    assert [name for name in DATASETS.names() if info(name).source == "embedded"] == ["digits", "strokes", "scribbles"]
+    assert {name for name in DATASETS.names() if info(name).source == "download"} == set(vision.FILES)
 
 
 def test_downloaded_sets_have_the_sizes_that_were_published() -> None:
     """Labels, training and test images, and training images of the rarest label."""
-    found = [info(name) for name in names() if info(name).source == "download"]
+    found = [info(name) for name in DATASETS.names() if info(name).source == "download"]
     assert {i.name: (i.labels, i.train_size, i.test_size, i.rarest_label) for i in found} == {
         "mnist": (10, 60_000, 10_000, 5_421),
         "fashion-mnist": (10, 60_000, 10_000, 6_000),
@@ -40,7 +40,7 @@ def test_downloaded_sets_have_the_sizes_that_were_published() -> None:
     }
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", DATASETS.names())
 def test_what_is_known_of_a_data_set_is_possible(name: str) -> None:
     found = info(name)
     assert found.name == name

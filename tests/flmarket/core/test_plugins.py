@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from flmarket.core.errors import InputError
+from flmarket.core.options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, built_in, summary
 
 Install = Callable[..., None]
@@ -207,3 +208,56 @@ def test_what_is_built_in_is_a_module_each_that_is_found_by_itself_or_stands_els
     registry: Registry[object] = Registry("colour", "test.colours", found)
     assert [getattr(registry.load(name), "__name__", name) for name in found] == ["Red", "hex-digits", "Sky"]
     assert registry.load("hex-digits") == "0123456789abcdefABCDEF"
+
+
+class Pot:
+    """A pot of paint, which a painter gets."""
+
+    def __init__(self, painter: str, *, name: str = "white", litres: int = 1) -> None:
+        if litres < 1:
+            raise ValueError("litres must be at least 1")
+        self.painter, self.name, self.litres = painter, name, litres
+
+
+@pytest.fixture
+def pots() -> Registry[type[Pot]]:
+    registry: Registry[type[Pot]] = Registry("pot", "test.pots", {}, whose=lambda painter: f" of {painter}")
+    registry.register("plain", Pot)
+    return registry
+
+
+def test_a_registry_creates_what_it_names_with_the_options_of_a_scenario(pots: Registry[type[Pot]]) -> None:
+    pot = pots.create("plain", "Ada", name="red", litres=2)  # an option may be called as a parameter of ours
+    assert (pot.painter, pot.name, pot.litres) == ("Ada", "red", 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"liters": 2}, "pot 'plain' of Ada takes no option 'liters'; did you mean 'litres'?"),
+        ({"painter": "Bea"}, "pot 'plain' of Ada takes no option 'painter'; choose from name, litres"),
+        ({"litres": 0}, "pot 'plain' of Ada: litres must be at least 1"),
+    ],
+)
+def test_options_that_a_plugin_does_not_take(pots: Registry[type[Pot]], options: dict[str, object], said: str) -> None:
+    with pytest.raises(OptionsError) as caught:
+        pots.create("plain", "Ada", **options)
+    assert str(caught.value).startswith(said)
+    assert (next(iter(options)) in dict(pots.wrong_options("plain", options))) == (options != {"litres": 0})
+
+
+def test_a_thing_has_the_name_under_which_it_is_registered_or_built_in(colours: Registry[str]) -> None:
+    builtin: Registry[object] = Registry("thing", "test.things", {"pot": f"{__name__}:Pot", "own": 7})
+    assert (builtin.name_of(7), builtin.name_of(8)) == ("own", None)
+    colours.register("red", "crimson")
+    assert (colours.name_of("crimson"), colours.name_of("scarlet")) == ("red", None)
+
+
+def test_classes_without_a_name_are_registered_by_that_of_the_class(pots: Registry[type[Pot]]) -> None:
+    big = type("BigPot", (Pot,), {"__module__": "notebook"})
+    assert pots.names_of(["plain", big, Pot, big]) == ["plain", "big-pot", "plain", "big-pot"]
+    assert pots.load("big-pot") is big
+    again = type("BigPot", (Pot,), {"__module__": "notebook"})
+    assert (pots.names_of([again]), pots.load("big-pot")) == (["big-pot"], again)
+    with pytest.raises(PluginError, match=r"two pots are called 'big-pot'; give one .* with @flmarket.pot\(NAME\)"):
+        pots.names_of([big, type("BigPot", (Pot,), {"__module__": "notebook"})])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from des.offer_checks import check_offer
 from learning.client_selection.selection import fill_budget
-from learning.policy import create
+from learning.policy import POLICIES
 
 HEURISTICS = ["random", "lcfa", "hqfa", "greedy", "d-first"]
 
@@ -31,19 +31,19 @@ def test_preference_with_all_the_money_in_the_world(observe, context, policy: st
         emd=[0.8, 0.4, 0.6, 0.4, 0.4],
         budget=1e6,
     )
-    assert create(policy, context).act(seen).clients.tolist() == order
+    assert POLICIES.create(policy, context).act(seen).clients.tolist() == order
 
 
 def test_greedy_takes_who_asks_nothing_first(observe, context) -> None:
     seen = observe([0.001, 0, 1], [0.9, 0.1, 0.9])
-    assert create("greedy", context).act(seen).clients.tolist() == [1, 0, 2]
+    assert POLICIES.create("greedy", context).act(seen).clients.tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("policy", HEURISTICS)
 def test_of_equal_clients_each_is_first_equally_often_and_reproducibly(observe, context, policy: str) -> None:
     def first(seed: int) -> int:
         seen = observe([2, 2, 2, 2], data_size=[100] * 4, budget=2, seed=seed)
-        (client,) = create(policy, context).act(seen).clients.tolist()
+        (client,) = POLICIES.create(policy, context).act(seen).clients.tolist()
         return client
 
     firsts = [first(seed) for seed in range(400)]
@@ -56,7 +56,7 @@ def test_random_prefers_nobody(observe, context) -> None:
     """Neither the cheap nor the good: all pairs are in either order equally often."""
     ahead = np.zeros((3, 3))
     for seed in range(600):
-        order = create("random", context).act(observe([1, 2, 3], [0.1, 0.9, 0.5], seed=seed)).clients.tolist()
+        order = POLICIES.create("random", context).act(observe([1, 2, 3], [0.1, 0.9, 0.5], seed=seed)).clients.tolist()
         for place, client in enumerate(order):
             ahead[client, order[place + 1 :]] += 1
     assert ahead[np.triu_indices(3, 1)] == pytest.approx([300] * 3, abs=60)  # standard deviation 12
@@ -64,7 +64,7 @@ def test_random_prefers_nobody(observe, context) -> None:
 
 def test_acting_leaves_no_trace(observe, context) -> None:
     """Randomness comes from the observation alone, so a policy may be asked twice, or only in the tenth round."""
-    policy = create("random", context)
+    policy = POLICIES.create("random", context)
     once = policy.act(observe(range(1, 9), seed=3)).clients.tolist()
     policy.act(observe(range(1, 9), seed=4))
     assert policy.act(observe(range(1, 9), seed=3)).clients.tolist() == once
@@ -85,7 +85,7 @@ def test_every_heuristic_keeps_the_constraints_and_leaves_nobody_who_fits(
 ) -> None:
     bids, dqi, sizes = zip(*clients, strict=True)
     seen = observe(np.array(bids) / 1e6, dqi, data_size=sizes, budget=budget / 1e6, seed=seed)
-    offer = create(policy, context).act(seen)
+    offer = POLICIES.create(policy, context).act(seen)
     checked = check_offer(offer, policy=policy, service="own", round_=1, bids=np.array(bids), budget=budget)
     assert checked.payments.tolist() == [bids[client] for client in checked.clients]  # (4), (5); pays exactly the bid
     left = set(range(len(bids))) - set(checked.clients.tolist())

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.observation import Offer
 from des.offer_checks import OfferError
 from fl.arithmetic.streams import stream
@@ -425,9 +425,9 @@ def _by_seed(make_market, seed):
 @pytest.mark.parametrize(
     ("mechanism", "problem"),
     [
-        (create_mechanism("iterated"), "mechanism Iterated takes offers in 3 steps; an environment plays one a round"),
+        (MECHANISMS.create("iterated"), "mechanism Iterated takes offers in 3 steps; an environment plays one a round"),
         (
-            create_mechanism("posted-price", {"price_per_sample": 0.1}),
+            MECHANISMS.create("posted-price", price_per_sample=0.1),
             "mechanism PostedPrice posts prices of its own; the environments know bids only",
         ),
     ],

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from learning.environments.spaces import Codec, DictCodec, FlatCodec
 from learning.episode import decide, learn
-from learning.policy import BUILTIN
+from learning.policy import POLICIES
 from learning.seats import bounds_of, seat
 from scenarios.build import market_factory
 from scenarios.loader import load
@@ -40,7 +40,7 @@ def alpha(request, make_market):
 def test_the_offers_of_every_policy_come_back_from_their_actions(seeds):
     """Of each policy from more than 1,000 observations of the paper's market, if there are eight seeds."""
     make = market_factory(load("paper", ["training.backend=surrogate", f"rounds={12 if seeds == 1 else 80}"]))
-    for policy in BUILTIN:
+    for policy in POLICIES.builtin:
         drawn = 0
         for seed in range(seeds):
             market = make(seed)
@@ -77,7 +77,7 @@ def test_an_offer_that_no_action_makes_is_refused(alpha):
     seen, codec = alpha(payment_limit=2.0)
     with pytest.raises(ValueError, match=r"^client 3 is offered more than 2\.0 bids; raise payment_limit$"):
         codec.encode_offer(Offer(np.array([1, 3]), seen.own_bids[[1, 3]] * [1, 2.1]), seen)
-    seen, codec = alpha(mechanism=create_mechanism("vcg"))
+    seen, codec = alpha(mechanism=MECHANISMS.create("vcg"))
     with pytest.raises(ValueError, match="together over the budget"):
         codec.encode_offer(Offer(np.arange(20), seen.own_bids), seen)
 

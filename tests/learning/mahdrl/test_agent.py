@@ -14,7 +14,7 @@ from learning.mahdrl.agent_files import shipped
 from learning.mahdrl.market_model import STANDING, START, Memory, Rivals, knowledge
 from learning.mahdrl.planning import price_levels
 from learning.mahdrl.settings import MahdrlSettings
-from learning.policy import create
+from learning.policy import POLICIES
 from support.curves import CURVE
 
 PLAIN = networks_of(MahdrlSettings())
@@ -132,7 +132,7 @@ def test_an_agent_can_be_played_without_its_curve(make_context, tmp_path):
     agent_files.write(path, "agent", Brain.initial(stream(5, "test"), KNOWING).tensors(), description)
     context = replace(make_context(20), curve=CURVE)
     for options, known in (({}, knowledge(CURVE)), ({"curve": False}, knowledge(None))):
-        policy = create("mahdrl", context, {"checkpoint": str(path)} | options)
+        policy = POLICIES.create("mahdrl", context, **({"checkpoint": str(path)} | options))
         assert policy._memory.known.tolist() == known.tolist()
 
 
@@ -142,7 +142,7 @@ def test_an_agent_can_be_played_without_its_curve(make_context, tmp_path):
 )
 def test_options_are_checked(make_context, options, message):
     with pytest.raises(InputError, match=message):
-        create("mahdrl", make_context(), options)
+        POLICIES.create("mahdrl", make_context(), **options)
 
 
 def test_half_of_the_clients_of_a_random_offer_are_paid_any_level_and_the_others_their_bid(make_observation):

@@ -15,7 +15,7 @@ from learning.mahdrl.market_model import STANDING, Rivals
 from learning.mahdrl.networks import Adam
 from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Shape
-from learning.policy import PolicyContext, create
+from learning.policy import POLICIES, PolicyContext
 from support.curves import CURVE
 
 PLAIN = networks_of(MahdrlSettings())
@@ -194,7 +194,7 @@ def test_it_learns_which_clients_are_worth_it(make_market, make_context):
     learner = learner_of(names, 0, 8, updates=4.0)
     for episode in range(1, 31):
         play(learner, make_market(names, seed=1000 + episode, rounds=8), episode, max(0.1, 1 - episode / 20))
-    for other in (create("random", make_context()).act, Brain.initial(stream(0, "agent")).decide):
+    for other in (POLICIES.create("random", make_context()).act, Brain.initial(stream(0, "agent")).decide):
         assert final(learner.played.decide) > final(other) + 0.01
 
 

@@ -10,7 +10,7 @@ import pytest
 from learning.episode import play
 from learning.mahdrl.agent_files import CheckpointError, shipped
 from learning.mahdrl.paper import PaperSettings
-from learning.policy import create
+from learning.policy import POLICIES
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
@@ -37,7 +37,7 @@ def test_the_shipped_agent_was_trained_with_the_defaults():
 
 def test_it_plays_no_service_that_it_was_not_trained_for(make_context):
     with pytest.raises(CheckpointError, match="has agents for mnist, fashion-mnist, emnist, but none for service 's0'"):
-        create("mahdrl-paper", make_context())
+        POLICIES.create("mahdrl-paper", make_context())
 
 
 def test_settings_that_cannot_be_are_refused(tmp_path, make_context):
@@ -48,7 +48,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path, make_context):
     wrong = {"settings": {"hidden": "many"}, "agents": ["s0"]}
     described.write_text(json.dumps(json.loads(described.read_text()) | wrong))
     with pytest.raises(CheckpointError, match=r"agent\.json: settings\.hidden: "):
-        create("mahdrl-paper", make_context(), {"checkpoint": str(path)})
+        POLICIES.create("mahdrl-paper", make_context(), checkpoint=str(path))
 
 
 def test_equal_observations_get_equal_offers():

@@ -13,7 +13,7 @@ from learning.episode import play
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead
-from learning.policy import DataRanges, create
+from learning.policy import POLICIES, DataRanges
 from learning.seats import seat
 from support.feedback import feedback_on
 
@@ -26,7 +26,7 @@ def by_client(offer):
 
 def test_outbid_takes_no_options(make_context) -> None:
     with pytest.raises(OptionsError, match="policy 'outbid' of service 's0'"):
-        create("outbid", make_context(), {"step": 1})
+        POLICIES.create("outbid", make_context(), step=1)
 
 
 # ---- dearest
@@ -34,10 +34,10 @@ def test_outbid_takes_no_options(make_context) -> None:
 
 def test_dearest_takes_the_highest_bids_that_fit(observe, context) -> None:
     seen = observe([4, 2, 5, 3, 9])
-    assert by_client(create("dearest", context).act(seen)) == {4: 9.0}
+    assert by_client(POLICIES.create("dearest", context).act(seen)) == {4: 9.0}
     rich = replace(seen, budget=19.0)
-    assert by_client(create("dearest", context).act(rich)) == {4: 9.0, 2: 5.0, 0: 4.0}
-    assert by_client(create("dearest", context, {"k": 2}).act(rich)) == {4: 9.0, 2: 5.0}
+    assert by_client(POLICIES.create("dearest", context).act(rich)) == {4: 9.0, 2: 5.0, 0: 4.0}
+    assert by_client(POLICIES.create("dearest", context, k=2).act(rich)) == {4: 9.0, 2: 5.0}
 
 
 # ---- outbid
@@ -49,9 +49,9 @@ def test_outbid_pays_just_above_the_rivals_bid_that_it_has_to_beat(make_observat
     assert prices(seen).tolist() == [5.000001, 7.0]
     assert prices(replace(seen, cores=2)).tolist() == [3.000001, 7.0]
     assert prices(replace(seen, cores=3)).tolist() == [2.0, 7.0]  # there is a core for everybody
-    offer = create("outbid", make_context(2, services=3)).act(replace(seen, budget=12.0))
+    offer = POLICIES.create("outbid", make_context(2, services=3)).act(replace(seen, budget=12.0))
     assert by_client(offer) == {1: 7.0}  # the best DQI; then 5.000001 is more than the 5 that are left
-    assert by_client(create("outbid", make_context(2, services=3)).act(replace(seen, budget=13.0))) == {
+    assert by_client(POLICIES.create("outbid", make_context(2, services=3)).act(replace(seen, budget=13.0))) == {
         1: 7.0,
         0: 5.000001,
     }
@@ -76,10 +76,18 @@ def test_outbid_wins_every_client_from_rivals_that_pay_their_bids(make_market) -
 def test_fmore_takes_the_best_scores(observe, context) -> None:
     """DQI .1 to .9 is a quality of 0 to 1, which is worth up to the highest cost, 8: scores -2, 0, -1, -4."""
     seen = observe([2, 8, 5, 4], [0.1, 0.9, 0.5, 0.1], budget=10)
-    assert create("fmore", context).act(seen).clients.tolist() == [1, 0]  # 8 + 2; 5 does not fit
-    assert create("fmore", context, {"winners": 1}).act(seen).clients.tolist() == [1]
-    assert create("fmore", context, {"weight": 0}).act(seen).clients.tolist() == [0, 3]  # LCFA; then 5 does not fit
-    assert by_client(create("fmore", context).act(replace(seen, budget=100.0))) == {1: 8.0, 2: 5.0, 0: 2.0, 3: 4.0}
+    assert POLICIES.create("fmore", context).act(seen).clients.tolist() == [1, 0]  # 8 + 2; 5 does not fit
+    assert POLICIES.create("fmore", context, winners=1).act(seen).clients.tolist() == [1]
+    assert POLICIES.create("fmore", context, weight=0).act(seen).clients.tolist() == [
+        0,
+        3,
+    ]  # LCFA; then 5 does not fit
+    assert by_client(POLICIES.create("fmore", context).act(replace(seen, budget=100.0))) == {
+        1: 8.0,
+        2: 5.0,
+        0: 2.0,
+        3: 4.0,
+    }
 
 
 def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
@@ -90,8 +98,8 @@ def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
     seen = observe([6, 2, 1], [0.9, 0.5, 0.1], budget=11.0)
     context = replace(context, ranges=lambda: DataRanges((0.0, 6.0), (0.1, 0.9)))
     options = {"payment": "second-score", "winners": 2}
-    assert by_client(create("fmore", context, options).act(seen)) == {1: 4.0, 0: 7.0}
-    assert by_client(create("fmore", context, options).act(replace(seen, budget=10.0))) == {
+    assert by_client(POLICIES.create("fmore", context, **options).act(seen)) == {1: 4.0, 0: 7.0}
+    assert by_client(POLICIES.create("fmore", context, **options).act(replace(seen, budget=10.0))) == {
         1: 3.0
     }  # 3 less a score of 0
 
@@ -165,7 +173,7 @@ def test_the_leader_s_price_by_hand() -> None:
 def test_a_price_per_quality_pays_better_data_more(observe, context) -> None:
     """Bids per quality 2, 4 and 10: at a price of 4, the first takes part for 8, the second for 4."""
     seen = observe([4, 4, 10], [2.0, 1.0, 1.0], budget=15)
-    assert by_client(create("stackelberg", context, {"weight": 100.0}).act(seen)) == {0: 8.0, 1: 4.0}
+    assert by_client(POLICIES.create("stackelberg", context, weight=100.0).act(seen)) == {0: 8.0, 1: 4.0}
 
 
 def test_clients_that_follow_at_the_same_price_take_part_together() -> None:
@@ -174,5 +182,7 @@ def test_clients_that_follow_at_the_same_price_take_part_together() -> None:
 
 
 def test_without_quality_nobody_follows(observe, context) -> None:
-    assert create("stackelberg", context).act(observe([4, 2], [0.0, -1.0])).clients.tolist() == []
-    assert create("stackelberg", context).act(observe([4, 2], [2e-313, -1.0])).clients.tolist() == []  # next to none
+    assert POLICIES.create("stackelberg", context).act(observe([4, 2], [0.0, -1.0])).clients.tolist() == []
+    assert (
+        POLICIES.create("stackelberg", context).act(observe([4, 2], [2e-313, -1.0])).clients.tolist() == []
+    )  # next to none

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from des.allocation import NO_CORE
-from des.mechanism import Book, Mechanism, clear
+from des.mechanism import Book, Mechanism, checked_clearing
 from des.money import to_micro
 from fl.arrays import FloatArray, IntArray
 
@@ -40,8 +40,8 @@ def book_of(
     )
 
 
-def cleared(mechanism: Mechanism, book: Book) -> list[float | None]:
+def prices_paid(mechanism: Mechanism, book: Book) -> list[float | None]:
     """Return what each offer pays; None where it is refused."""
-    clearing = clear(mechanism, book, 1)
+    clearing = checked_clearing(mechanism, book, 1)
     prices = (clearing.price / 1e6).tolist()
     return [None if core == NO_CORE else price for core, price in zip(clearing.core.tolist(), prices, strict=True)]

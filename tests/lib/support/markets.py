@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from des.availability import Availability, Interval
-from des.behaviour import create as create_behaviour
+from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
-from des.mechanism import create as create_mechanism
+from des.mechanism import MECHANISMS
 from des.schedule import Intervention
 from des.service import ServiceSpec
 from des.timeline import Timeline
@@ -82,14 +82,14 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
 def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
     def make(seed: int) -> Market:
         return Market(
-            replace(kind["population"], behaviour=create_behaviour(*kind["behaviour"])),
+            replace(kind["population"], behaviour=BEHAVIOURS.create(kind["behaviour"][0], **kind["behaviour"][1])),
             kind["services"],
             kind["timeline"],
             kind["rounds"],
             SurrogateFederation(kind["curves"], seed),
             seed,
             kind["interventions"],
-            create_mechanism(*kind["mechanism"]),
+            MECHANISMS.create(kind["mechanism"][0], **kind["mechanism"][1]),
             kind["availability"],
         )
 

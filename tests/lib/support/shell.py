@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from flmarket.cli.main import main
-from scenarios.plugin_files import REGISTRIES
+from scenarios.file.schema import REGISTRIES
 
 CLI = [sys.executable, "-P", "-m", "flmarket.cli.main"]
 """The command of a real process."""

@@ -10,7 +10,7 @@ from des.offer_checks import OfferError
 from des.schedule import Conditions, Intervention
 from flmarket.core.errors import InputError
 from learning.episode import play
-from learning.policy import names
+from learning.policy import POLICIES
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, digest, dumps, parse
@@ -135,7 +135,7 @@ def test_a_market_plays_under_them_from_their_round_on_in_the_same_world() -> No
     assert world.conditions(4).offline == {0, 2}
 
 
-@pytest.mark.parametrize("policy", names())
+@pytest.mark.parametrize("policy", POLICIES.names())
 def test_every_policy_passes_over_clients_that_are_offline(policy: str) -> None:
     try:
         found = reports(parse(text((1, "clients.offline", "[0, 1, 2]"), policy=policy)))

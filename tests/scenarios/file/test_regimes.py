@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fl.backends import BACKENDS
-from fl.data.registry import names
+from fl.data.registry import DATASETS
 from fl.surrogate.fitted import Fit, add, dqi_fit, shipped_regime
 from fl.training.regime import Regime
 from scenarios.file.problems import ScenarioError
@@ -43,7 +43,7 @@ reward_base = 100
 policy = "random"
 """
 
-FITTED = [name for name in names() if shipped_regime(name)]
+FITTED = [name for name in DATASETS.names() if shipped_regime(name)]
 
 
 def words(scenario: Scenario) -> list[str]:

@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.start_run_dialog
 from flmarket.core.declared import declared
-from learning.policy import names
+from learning.policy import POLICIES
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
@@ -305,7 +305,7 @@ async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: 
 def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_text: str) -> None:
     listed = policies_of(parse(scenario_text.replace('"lcfa"', '"worth"')))
     assert listed[:6] == ["random", "lcfa", "hqfa", "mahdrl-paper", "worth", "bwk"]  # the paper's, then the scenario's
-    assert sorted(listed) == sorted(names())
+    assert sorted(listed) == sorted(POLICIES.names())
 
 
 async def test_seeds_may_be_typed_quicker_than_the_focus_moves(app: MarketApp, scenario_text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from des.log_records import RoundReport
-from des.mechanism import BUILTIN, Book, Clearing
+from des.mechanism import MECHANISMS, Book, Clearing
 from des.mechanisms.posted_price import PostedPrice
 from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
@@ -63,10 +63,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def test_all_built_in_mechanisms_are_tried() -> None:
-    assert set(MARKETS) == set(BUILTIN)
+    assert set(MARKETS) == set(MECHANISMS.builtin)
 
 
-@pytest.mark.parametrize("mechanism", BUILTIN)
+@pytest.mark.parametrize("mechanism", MECHANISMS.builtin)
 def test_a_run_under_any_mechanism_is_good(mechanism: str, runs: Callable[[str], Path]) -> None:
     result = verify(RunDirectory(runs(mechanism)))
     assert result.problems == []
@@ -91,7 +91,7 @@ def cheaper(row: dict[str, str]) -> None:
     row["paid"] = f"{float(row['paid']) - 0.000001:.6f}"
 
 
-@pytest.mark.parametrize("mechanism", [name for name in BUILTIN if name != "pay-as-offered"])
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS.builtin if name != "pay-as-offered"])
 def test_another_price_than_the_mechanisms_is_named(
     mechanism: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -100,7 +100,7 @@ def test_another_price_than_the_mechanisms_is_named(
     assert any(", but the mechanism gives it " in problem for problem in verify(RunDirectory(run)).problems)
 
 
-@pytest.mark.parametrize("mechanism", [name for name in BUILTIN if name != "pay-as-offered"])
+@pytest.mark.parametrize("mechanism", [name for name in MECHANISMS.builtin if name != "pay-as-offered"])
 def test_another_winner_than_the_mechanisms_is_named(
     mechanism: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.mechanism import create
+from des.mechanism import MECHANISMS
 from des.money import to_micro
 from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import AMPLE, SampledMarket
@@ -28,6 +28,6 @@ def bench() -> MakeBench:
     ) -> Bench:
         worth, cost = to_micro(np.array(values)), to_micro(np.array(costs))
         money = np.full(len(worth), AMPLE) if budgets is None else to_micro(np.array(budgets))
-        return Bench(create(mechanism, options), SampledMarket(0, worth, cost, money, cores))
+        return Bench(MECHANISMS.create(mechanism, **options), SampledMarket(0, worth, cost, money, cores))
 
     return make

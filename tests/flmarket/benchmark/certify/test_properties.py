@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanism import BUILTIN, create
+from des.mechanism import MECHANISMS
 from flmarket.benchmark.certify.players import SIDES, Bench
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from support.tiers import examples
@@ -47,7 +47,7 @@ def markets(draw: st.DrawFn) -> SampledMarket:
 
 
 def test_all_mechanisms_are_here() -> None:
-    assert {name for name, _, _ in ALL} == set(BUILTIN)
+    assert {name for name, _, _ in ALL} == set(MECHANISMS.builtin)
 
 
 @pytest.mark.hypothesis
@@ -56,7 +56,7 @@ def test_individual_rationality_and_budget_balance(name: str, options: dict[str,
     @examples(number)
     @given(market=markets())
     def holds(market: SampledMarket) -> None:
-        played = Bench(create(name, options), market).play()
+        played = Bench(MECHANISMS.create(name, **options), market).play()
         price, served = played.price, played.served
         assert (price[served] >= market.costs[served]).all()
         assert (price[served] <= played.offered[served]).all()

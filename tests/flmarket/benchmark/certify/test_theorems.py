@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from des.mechanism import create
+from des.mechanism import MECHANISMS
 from des.money import MICRO
 from flmarket.benchmark.certify.players import Bench, Side
 from flmarket.benchmark.certify.sampling import Dice, Shape, sample
@@ -21,7 +21,7 @@ def gains(
 ) -> Iterator[Gain]:
     """Attack every party on one side of some markets, as ``certify`` does."""
     for number in range(markets):
-        bench = Bench(create(mechanism, options), sample(shape, 0, number))
+        bench = Bench(MECHANISMS.create(mechanism, **options), sample(shape, 0, number))
         services, clients = bench.market.costs.shape
         for party in range(services if side == "services" else clients):
             yield attack(bench, side, party, tries, Dice(0, side, number, party))

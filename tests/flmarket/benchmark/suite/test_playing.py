@@ -10,7 +10,7 @@ from flmarket.core.errors import InputError, RunError
 from learning.environments.agent_policy import policy_from
 from learning.environments.spaces import FlatCodec
 from learning.evaluation import evaluate, everywhere, lineup
-from learning.policy import Policy, register_class
+from learning.policy import POLICIES, Policy
 from scenarios.build import market_factory, observed_bounds
 from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
 
@@ -53,7 +53,7 @@ def test_a_class_and_an_agent_of_this_process_can_play(small: Suite) -> None:
             return Offer.none()
 
     cells = small.cells((RESIDENT,), ("single",), (1,))
-    found = play(register_class(Idle), small, cells=cells)
+    found = play(POLICIES.names_of([Idle])[0], small, cells=cells)
     assert max(found.results.values()) < 0.2
     assert list(found.plugins) == ["policy idle"]
     spaces = FlatCodec(observed_bounds(small.market("single").scenario, "alpha"), 2.0)
@@ -75,4 +75,4 @@ def test_what_cannot_play_is_named_with_where(small: Suite) -> None:
     with pytest.raises(InputError, match="policy 'hqfa' takes no checkpoint"):
         play("hqfa:agent.safetensors", small, begun=entry("hqfa", small))
     with pytest.raises(RunError, match=r"broken failed in pair/resident/all of the suite, seed 1: .* round 1"):
-        play(register_class(Broken), small)
+        play(POLICIES.names_of([Broken])[0], small)
