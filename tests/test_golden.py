@@ -96,7 +96,11 @@ def golden(
     arguments = [word for policy in policies for word in ("--policy", policy)]
     done = subprocess.run(
         [sys.executable, "-P", *start, scenario, *arguments],
-        env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests" / "lib")))},
+        env={
+            **os.environ,
+            **settings,
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tools", ROOT / "tests" / "lib"))),
+        },
         capture_output=True,
         text=True,
         check=False,
