@@ -120,6 +120,8 @@ def _code(thing: Any, seen: Seen) -> Iterator[bytes]:
         yield from _all(seen, text, thing.__bases__, values, [it for it in functions if not text or _text(it)])
     else:
         text = inspect.getsource(thing)
+        if thing.__name__ == "<lambda>":  # of which there may be several on a line
+            yield from _all(seen, [columns for _, _, *columns in thing.__code__.co_positions()])
         yield from _all(seen, text, thing.__defaults__, thing.__kwdefaults__, _around(thing))
     package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
     yield from _imports(imported(text, package), seen)

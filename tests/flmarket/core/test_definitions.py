@@ -107,6 +107,11 @@ def test_what_is_used_counts_in_constructors_and_in_what_decorators_wrap(
     assert digest(thing) != before
 
 
+def test_lambdas_that_share_a_line_differ() -> None:
+    one, other = (lambda x: x + 1), (lambda x: x + 2)
+    assert digest(closure(one)) == digest(closure(one)) != digest(closure(other))
+
+
 def test_methods_that_a_class_is_given_later_count(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest(Agent)
     monkeypatch.setattr(Base, "value", lambda self, x: x)
