@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
     from scenarios.plugin_files import load_plugin
     from scenarios.running.batch import BatchFailed
-    from scenarios.running.observer import Tracker
+    from scenarios.running.progress import Tracker
 
     __version__: str
 
@@ -102,7 +102,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "scenarios.file.schema": ("Scenario",),
     "scenarios.plugin_files": ("load_plugin",),
     "scenarios.running.batch": ("BatchFailed",),
-    "scenarios.running.observer": ("Tracker",),
+    "scenarios.running.progress": ("Tracker",),
 }
 """The names of each module, as the imports above and ``__all__`` have them."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from learning.lockstep.vector_env import VectorMarketEnv
     from learning.policy import Policy
     from scenarios.file.schema import Scenario
-    from scenarios.running.observer import Tracker
+    from scenarios.running.progress import Tracker
 
 
 def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenario":

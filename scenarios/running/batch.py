@@ -1,23 +1,33 @@
 """Many runs: scenarios x sweep points x policies x seeds, each into its own run directory."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from des.behaviour import BEHAVIOURS
+from fl.data.embedded import DRAWN
+from fl.data.registry import info
+from fl.training import fused
+from fl.training.models import MODELS
+from flmarket.core.counting import counted
 from flmarket.core.errors import RunError
-from scenarios.build import Shelf
+from scenarios.build import Shelf, backend_of, datasets_of, images_of
+from scenarios.file.partition import without_images
 from scenarios.file.schema import Scenario
+from scenarios.loader import regimes_of
 from scenarios.logs.directory import LOG
 from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
-from scenarios.running.observer import RunObserver, Tracker, Tracking
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, expand, planned
 from scenarios.running.pool import Pool
 from scenarios.running.processes import Process
-from scenarios.running.runner import Run, execute
+from scenarios.running.progress import Tracker, Tracking, reporter
+from scenarios.running.run import Callback, Callbacks, Outcome, Run
+from scenarios.running.runner import execute
+from scenarios.world import bid_range
 
 if TYPE_CHECKING:
     from scenarios.running.cluster import Cluster
@@ -57,9 +67,6 @@ def play_batch(
     trackers: Sequence[Tracker] = (),  # follow the runs that are played
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr."""
-    from scenarios.running.notes import notes
-    from scenarios.running.progress import reporter
-
     shelf = Shelf()
     policies, left_out = expand(policies, scenarios, shelf)
     runs = planned(scenarios, policies, seeds, options, shelf, left_out.append)
@@ -73,8 +80,8 @@ def play_batch(
         about = notes({run.digest: run.scenario for run in runs}.values(), shelf)
         for note in (*left_out, *about) if progress else ():
             observer.note(note)
-        told = stack.enter_context(Tracking(observer, trackers)) if trackers else observer
-        result = run_all(runs, shelf, told, options, cluster=cluster, first=first)
+        tracking = [stack.enter_context(Tracking(trackers, observer.note))] if trackers else []
+        result = run_all(runs, shelf, Callbacks(observer, *tracking), options, cluster=cluster, first=first)
         for note in _caveats(result.complete) if progress else ():
             observer.note(note)
     if result.failed:
@@ -94,7 +101,7 @@ def _caveats(complete: Iterable[Run]) -> list[str]:
 def run_all(
     runs: Sequence[Run],  # as ``plan`` returns them
     shelf: Shelf,  # gives the data sets
-    observer: RunObserver,  # notified of each run
+    callback: Callback,  # told of each run
     # with one job and no ``decision_timeout``, runs are played in this process unless ``first`` is given: a policy that
     # ends its process then ends this one
     options: RunOptions = RunOptions(),  # noqa: B008 - it is frozen
@@ -113,24 +120,25 @@ def run_all(
         pool = None
         if todo and (first or (apart and not cluster)):
             pool = stack.enter_context(Pool(min(options.jobs, len(todo)), options, first=first))
-            pool.require_playable(different, observer)
+            pool.require_playable(different, callback)
         else:
             for scenario in different:
                 require_playable(scenario, shelf)
-        for run in complete:
-            observer.skipped(run)
         for run in todo:
             run.directory.announce()
-        if todo:
-            observer.begins(todo, None if cluster else options.jobs)
-        if not todo:
-            failed = []
-        elif cluster:
-            failed = cluster.play(todo, observer, options)
+        callback.begin_batch(todo, complete, None if cluster else options.jobs)
+        if cluster:
+            played = cluster.play(todo, callback, options)
         elif pool:
-            failed = pool.play(todo, observer)
+            played = pool.play(todo, callback)
         else:
-            failed = _run_here(todo, shelf, observer, options)
+            played = _play_here(todo, shelf, callback, options)
+        failed = []
+        for run, error in stack.enter_context(closing(played)):
+            if error is not None:
+                failed.append(run)
+                if options.fail_fast:  # those under way can be resumed
+                    break
     lost = {run.directory for run in failed}
     # After ``fail_fast`` some runs are neither.
     return BatchResult(
@@ -139,18 +147,83 @@ def run_all(
     )
 
 
-def _run_here(runs: Iterable[Run], shelf: Shelf, observer: RunObserver, options: RunOptions) -> list[Run]:
-    failed = []
+def _play_here(
+    runs: Iterable[Run], shelf: Shelf, callback: Callback, options: RunOptions
+) -> Generator[Outcome, None, None]:
     for run in runs:
-        observer.started(run)
         try:
-            observers = [lambda report, run=run: observer.progressed(run, report.round, report.services)]
-            execute(run, shelf, workers=options.threads, fresh=options.again, observers=observers)
+            execute(run, shelf, callback, workers=options.threads, fresh=options.again)
         except RunError as error:
-            observer.failed(run, error)
-            failed.append(run)
-            if options.fail_fast:
-                break
+            yield run, error
         else:
-            observer.completed(run)
-    return failed
+            yield run, None
+
+
+_OWN = {"plug-in": "a plug-in", "file": "your own"}
+
+
+def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
+    """Return the notes on a batch of these scenarios, which have no sweep, each once."""
+    found = []
+    for backend in dict.fromkeys(map(backend_of, scenarios)):
+        if backend.remark:
+            found.append(backend.remark)
+    published = [scenario for scenario in scenarios if scenario.dqi == "published"]
+    if published:
+        found.append(
+            'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
+        )
+    for name in sorted({name for scenario in published for name in datasets_of(scenario)}):
+        if info(name).source in _OWN:
+            found.append(
+                f"data set {name!r} has the DQI of parameters that were measured on EMNIST; `flmarket calibrate dqi "
+                'SCENARIO` measures its own, for dqi = "fitted"'
+            )
+    for name in sorted({name for scenario in scenarios for name in images_of(scenario)} - DRAWN.keys()):
+        dataset = shelf.get(name)
+        if (what := _OWN.get(dataset.info.source)) is not None:
+            found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
+        elif not dataset.official:
+            found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    found += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
+    found += dict.fromkeys(
+        f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds"
+        for scenario in scenarios
+        if (none := without_images(scenario))
+    )
+    found += [
+        f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
+        f"{chosen.regime}"
+        for chosen in regimes_of(scenarios)
+        if chosen.departs
+    ]
+    obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}
+    return found + [
+        f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
+        for problem in sorted(obstacles)
+    ]
+
+
+def _unaffordable(scenario: Scenario) -> Iterator[str]:
+    """Yield that no service can ever buy a client."""
+    if not BEHAVIOURS.is_builtin(scenario.clients.behaviour.kind):  # what a plug-in's clients ask is up to it
+        return
+    budgets = [service.budget for service in scenario.services]
+    budgets += [change.value for change in scenario.interventions if change.key.endswith(".budget")]
+    if max(budgets) < (least := bid_range(scenario)[0]):
+        owned = scenario.data.given and not scenario.clients.data_size
+        yield (
+            f"{scenario.name}: no service can buy a client: none asks less than {least:.2f}, and the largest budget is "
+            f"{max(budgets):g}" + "; clients.data_size lets them train on fewer of their images in a round" * owned
+        )
+
+
+def _obstacles(scenario: Scenario) -> Iterator[str]:
+    """Yield why the fused kernel cannot train what it could be expected to: built-in models on a CPU."""
+    training = scenario.training
+    if training.device != "cpu" or training.kernel == "reference":
+        return
+    for name in images_of(scenario):
+        model = scenario.training_for(name).model
+        if MODELS.is_builtin(model) and (problem := fused.obstacle(model, info(name).shape)):
+            yield problem

@@ -18,7 +18,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from des.log_records import RoundReport
 from fl.arrays import AnyArray
 from flmarket.core.errors import RunError
 from flmarket.core.files import WriteError, read_regular, write_durably
@@ -30,6 +29,7 @@ from scenarios.logs.directory import FRESH, PLAY_CHANGED, ChangedError, RunDirec
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.plugin_files import other_version
+from scenarios.running.run import Callback, Played, Run
 
 INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 
@@ -178,8 +178,8 @@ def tables_for(setup: Setup) -> Mapping[str, Table]:
     return tables_of(truthful=setup.market.population.truthful)
 
 
-class Checkpointer:
-    """Saves checkpoints while a run is played: an observer of rounds."""
+class Checkpointer(Callback):
+    """Saves checkpoints while a run is played."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class Checkpointer:
         self._saved = self._last = time.monotonic()
         self._played, self._possible = dict(setup.policies), resumable(setup)
 
-    def __call__(self, report: RoundReport) -> None:
+    def after_round(self, run: Run, report: Played) -> None:
         """Save a checkpoint if the next round could end more than ``INTERVAL`` after the last one."""
         now = time.monotonic()
         next_end = now + (now - self._last)

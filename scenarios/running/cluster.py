@@ -5,6 +5,7 @@ which are written here. A run whose machine is lost is started over on another o
 machine needs flmarket, of the same version, and the data sets.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -12,7 +13,7 @@ import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -22,18 +23,18 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
+from fl.training import fused
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.extras import require_extra
-from flmarket.core.installation import ROOT
+from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError, version
 from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugin_files import unpack
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
-from scenarios.running.runner import Run, execute, message_of
-from scenarios.running.same_code import fingerprint, require_same_installation
+from scenarios.running.run import Callback, Outcome, Run
+from scenarios.running.runner import execute, message_of
 from scenarios.running.worker import order, unpickled
 
 RETRIES = 3  # times that a run is started over because its machine was lost
@@ -74,6 +75,37 @@ def _task(
         return play_there(asked)
 
     return play
+
+
+@cache
+def fingerprint() -> dict[str, str]:
+    """Return what distinguishes this flmarket from another one: version, SHA-256 of its Python code, kernel in use.
+
+    Two machines with equal fingerprints run the same code, wherever it lies.
+    """
+    digest = hashlib.sha256()
+    for name in PACKAGES:
+        for path in sorted((ROOT / name).rglob("*.py")):
+            digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    return {
+        "version": version(),
+        "code": digest.hexdigest()[:16],
+        "kernel": fused.ARITHMETIC if fused.available() else "reference",
+    }
+
+
+def require_same_installation(
+    theirs: Mapping[str, str],  # the other process's ``fingerprint``
+    whose: str,  # what the message calls this process: ``worker on node7``
+) -> None:
+    """Check that this process runs the same flmarket as the one it works for."""
+    own = fingerprint()
+    different = [f"{key} {own[key]!r} instead of {theirs.get(key)!r}" for key in own if own[key] != theirs.get(key)]
+    if different:
+        raise WrongCodeError(
+            f"the {whose} runs another flmarket, from {ROOT}: {', '.join(different)}; its results could differ. "
+            "Install the same version there, and start outside of source checkouts"
+        )
 
 
 @cache
@@ -134,11 +166,12 @@ class Cluster:
     def play(
         self,
         runs: Iterable[Run],  # to be played; what an interrupted one left is started over
-        observer: RunObserver,  # notified of each
+        callback: Callback,  # told of each
         options: RunOptions,
-    ) -> list[Run]:
+    ) -> Generator[Outcome, None, None]:
+        """Yield each run that is over, and what it failed with."""
         ray = self._ray
-        waiting, failed = deque(runs), list[Run]()
+        waiting = deque(runs)
         playing: dict[Any, Run] = {}
         writing: dict[Future[None], Run] = {}  # what takes longest is the disk, which writes several at once
         task = ray.remote(num_cpus=self._cpus, max_retries=RETRIES)(_task(str(ROOT)))
@@ -150,7 +183,7 @@ class Cluster:
                         run = waiting.popleft()
                         with run.directory.locked():
                             run.directory.prepare(dumps(settled(run.scenario)), fresh=options.again)
-                        observer.started(run)
+                        callback.begin(run, 0)
                         gpus = 1 if run.scenario.training.device == "cuda" else 0
                         playing[task.options(num_gpus=gpus).remote(self._asked(run))] = run
                     if playing:
@@ -161,22 +194,15 @@ class Cluster:
                         wait(writing, return_when=FIRST_COMPLETED)
                     for written in [it for it in writing if it.done()]:
                         run = writing.pop(written)
-                        try:
-                            written.result()
-                        except RunError as error:
-                            observer.failed(run, error)
-                            failed.append(run)
-                            if options.fail_fast:
-                                return failed
-                        else:
-                            observer.completed(run)
+                        error = _failure(written)
+                        callback.end(run, error)
+                        yield run, error
             except ray.exceptions.RayError as error:
                 raise RunError(f"the Ray cluster is lost: {describe(error)}; the same command continues") from error
             finally:
                 with suppress(ray.exceptions.RayError):
                     for left in playing:
                         ray.cancel(left, force=True)
-        return failed
 
     def _bring_back(
         self,
@@ -203,6 +229,14 @@ class Cluster:
 
     def _places(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))
+
+
+def _failure(written: Future[None]) -> RunError | None:
+    try:
+        written.result()
+    except RunError as error:
+        return error
+    return None
 
 
 def _import_ray() -> ModuleType:

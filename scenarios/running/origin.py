@@ -19,7 +19,8 @@ from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import CHECKPOINT, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running.checkpoint import Checkpoint, candidates, save
-from scenarios.running.runner import Run, identity_of, meta_of
+from scenarios.running.run import Run
+from scenarios.running.runner import identity_of, meta_of
 
 
 def original_of(directory: RunDirectory) -> Run:

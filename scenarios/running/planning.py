@@ -25,7 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
 from scenarios.plugin_files import other_version, plugins_of
 from scenarios.running.options import RunOptions
-from scenarios.running.runner import Run
+from scenarios.running.run import Run
 from scenarios.running.seeds import LARGEST, MOST
 
 

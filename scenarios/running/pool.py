@@ -6,20 +6,20 @@ does one whose policy does not return in time. How far runs are is read from the
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import NamedTuple, Self
 
+from des.log_records import ServiceReport
 from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError, last_services
-from scenarios.running.observer import RunObserver
 from scenarios.running.options import RunOptions
 from scenarios.running.processes import Process, Processes
-from scenarios.running.runner import Run
+from scenarios.running.run import Callback, Outcome, Run
 from scenarios.running.worker import order, trial
 
 _ENDING = "; a decision timeout would end such a run"
@@ -29,18 +29,26 @@ class WorkerDied(RunError):  # noqa: N818 - it names what happened
     """The process that played a run is gone."""
 
 
+class _Newest(NamedTuple):
+    round: int
+    services: tuple[ServiceReport, ...]
+    last: bool
+
+
 @dataclass(slots=True)
 class _Playing:
     run: Run
-    begun: bool = False  # whether its files are this run's, and not those of one that will be started over
-    round: int = 0  # the last one that the observer knows of
+    round: int | None = None  # the last that was told; None while its files may be of one that is started over
 
-    def look(self, observer: RunObserver) -> None:
+    def look(self, callback: Callback) -> None:
+        if self.round is None:
+            return
         with suppress(OSError, LogError):  # it was removed; the run itself says so
-            number, services = last_services(self.run.directory.path) if self.begun else (0, ())
+            number, services = last_services(self.run.directory.path)
             if number > self.round:
                 self.round = number
-                observer.progressed(self.run, number, services)
+                last = number == self.run.scenario.rounds or all(service.status.gone for service in services)
+                callback.after_round(self.run, _Newest(number, services, last))
 
 
 class Pool:
@@ -63,7 +71,7 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self._processes.__exit__()
 
-    def require_playable(self, scenarios: Iterable[Scenario], observer: RunObserver) -> None:
+    def require_playable(self, scenarios: Iterable[Scenario], callback: Callback) -> None:
         """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
             process = self._processes.start(None, "try", **trial(scenario, self._options.decision_timeout))
@@ -73,7 +81,7 @@ class Pool:
                         problem = f"scenario {scenario.name!r} cannot be played: {process.obituary()}"
                         raise WorkerDied(problem) if process.killed else InputError(problem)
                     case (_, {"type": "slow", "text": text}):
-                        observer.slow(None, text + _ENDING)
+                        callback.slow(None, text + _ENDING)
                     case (_, {"type": "end", "error": error}):
                         del self._processes.busy[process]
                         if error is not None:
@@ -82,29 +90,30 @@ class Pool:
     def play(
         self,
         runs: Iterable[Run],  # those to be started first stand first
-        observer: RunObserver,  # notified of each
-    ) -> list[Run]:
-        """Return the runs that failed."""
-        waiting, failed = deque(runs), list[Run]()
+        callback: Callback,  # told of each
+    ) -> Generator[Outcome, None, None]:
+        """Yield each run that is over, and what it failed with."""
+        waiting = deque(runs)
         busy = self._processes.busy
         while waiting or busy:
             while waiting and self._processes.free:
-                self._start(waiting.popleft(), observer)
+                self._start(waiting.popleft())
             if (found := self._processes.next()) is None:
                 for playing in busy.values():
                     if playing:
-                        playing.look(observer)
+                        playing.look(callback)
                 continue
             process, message = found
             if (playing := busy.get(process)) is None:
                 continue
             run, error = playing.run, None
             match message:
-                case {"type": "begun"}:
-                    playing.begun = True
+                case {"type": "begun", "done": done}:
+                    playing.round = done
+                    callback.begin(run, done)
                     continue
                 case {"type": "slow", "text": text}:
-                    observer.slow(run, text + _ENDING)
+                    callback.slow(run, text + _ENDING)
                     continue
                 case {"kind": "input", "error": reason}:
                     raise InputError(reason)
@@ -115,17 +124,12 @@ class Pool:
                     _log_failure(run, error)
             if error is None:
                 del busy[process]
-                observer.completed(run)
             else:
                 self._processes.bury(process)  # who knows what the run left behind in there
-                observer.failed(run, error)
-                failed.append(run)
-                if self._options.fail_fast:  # those under way can be resumed
-                    break
-        return failed
+            callback.end(run, error)
+            yield run, error
 
-    def _start(self, run: Run, observer: RunObserver) -> None:
-        observer.started(run)
+    def _start(self, run: Run) -> None:
         options = self._options
         asked = order(run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout)
         self._processes.start(_Playing(run), "play", **asked)

@@ -5,23 +5,24 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from des.log_records import RoundReport
 from fl.data.registry import Dataset, info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
 from flmarket.core.options import OptionsError
 from flmarket.core.plugin_errors import PluginFailed, blame
 from flmarket.core.plugins import PluginError
-from learning.episode import Observer, Stopped, play
+from learning.episode import Stopped, play
 from scenarios.build import (
     CreatePolicy,
+    Setup,
     Shelf,
     agents_of,
     build,
@@ -32,55 +33,25 @@ from scenarios.build import (
     recorded_of,
 )
 from scenarios.file.availability import trace_of
-from scenarios.file.differences import values_text
 from scenarios.file.partition import digests as partition_digests
-from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, regimes_of, settled
-from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, RunDirectory, unwritable
+from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, unwritable
 from scenarios.logs.writing import Mark
 from scenarios.plugin_files import plugins_of
 from scenarios.running.checkpoint import Checkpointer, resume
 from scenarios.running.provenance import git_revision, versions
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run to play, and where its results go."""
-
-    scenario: Scenario  # resolved, without a sweep; its services carry the policies that play
-    policy: str  # the label of the policy that all services use (``PolicyChoice.label``), or ``as-configured``
-    seed: int  # the seed of every random stream
-    directory: RunDirectory  # where it goes
-    digest: str  # hash8 of what the run depends on, besides seed and policy
-    sweep: Mapping[str, Any]  # the values of the sweep point, by key
-    point: int = 0  # the place of the sweep point in its scenario, from 0
-    # what the scenario is called in messages and tables, where its name alone stands for several of the batch
-    name: str | None = None
-    # ``inputs_of`` when it was planned; None if files that have changed since are another's concern
-    inputs: Mapping[str, str] | None = None
-    hashed: str | None = None  # what ``digest`` is of, to be recorded (``scenarios.loader.hashed``)
-
-    @property
-    def group(self) -> str:
-        """The name in tables of this run and those that differ from it in the seed alone."""
-        return " ".join(filter(None, [self.name or self.scenario.name, values_text(self.sweep), f"({self.policy})"]))
-
-    @property
-    def label(self) -> str:
-        return f"{self.group} seed {self.seed}"
+from scenarios.running.run import Callback, Callbacks, Played, Run
 
 
 def execute(
     run: Run,  # what to run
     shelf: Shelf,  # gives the data sets
+    callback: Callback = Callback(),  # noqa: B008 - it does nothing
     *,
     workers: int = 1,  # training threads; the results do not depend on it
     # start over what is there, complete or not; with ``changed``, only if its agents or plug-ins have changed, which
     # the caller has checked for a complete run
     fresh: Fresh = False,
-    # called when the run's files are ready, before its first round, with the number of rounds that they hold
-    ready: Callable[[int], None] = lambda _: None,
-    observers: Iterable[Observer] = (),  # get every round's report, after it has been written
     create: CreatePolicy = build_policy,  # creates each policy
     capture: bool = False,  # send what this process prints meanwhile into run.log
 ) -> None:
@@ -90,16 +61,17 @@ def execute(
         InputError, RunError: it cannot be played, or failed; whatever else is raised in it becomes a RunError.
     """
     _require_inputs(run, shelf)
-    with run.directory.locked():
+    setup = partial(build, run.scenario, run.seed, shelf, workers=workers, create=create)
+    with _told_the_end(run, callback), run.directory.locked():
         run.directory.prepare(dumps(settled(run.scenario)), fresh=fresh)
-        with _log(run.directory.path / LOG) as log:
+        with RunLog(run.directory.path / LOG) as log:
             log.info("start: %s, %d workers, Python %s", run.label, workers, platform.python_version())
             for name, data in _recorded(run, shelf):
                 log.info("data set %s: %s", name, data.sizes)
             meta = meta_of(run, shelf) | {"started": datetime.now(UTC).isoformat(timespec="seconds")}
             try:
                 with _captured(run.directory.path / LOG) if capture else nullcontext():
-                    ending, tables = _play(run, shelf, workers, meta, log, ready, observers, create, fresh)
+                    ending, tables = _play(run, setup, meta, log, callback, fresh)
                 log.info("complete")
                 run.directory.finish(meta | ending | {"status": "complete"}, tables)
             except (Exception, SystemExit) as error:
@@ -110,6 +82,16 @@ def execute(
                 if isinstance(error, (InputError, RunError)):
                     raise
                 raise PluginFailed(message) from error
+
+
+@contextmanager
+def _told_the_end(run: Run, callback: Callback) -> Iterator[None]:
+    try:
+        yield
+    except RunError as error:
+        callback.end(run, error)
+        raise
+    callback.end(run, None)
 
 
 def _require_inputs(run: Run, shelf: Shelf) -> None:
@@ -130,53 +112,43 @@ def _require_inputs(run: Run, shelf: Shelf) -> None:
 
 
 def _play(
-    run: Run,
-    shelf: Shelf,
-    workers: int,
-    meta: dict[str, Any],
-    log: "_log",
-    ready: Callable[[int], None],
-    observers: Iterable[Observer],
-    create: CreatePolicy,
-    fresh: Fresh,
+    run: Run, setup: Callable[[], Setup], meta: dict[str, Any], log: "RunLog", callback: Callback, fresh: Fresh
 ) -> tuple[dict[str, Any], dict[str, Mark]]:
     """Play what is left of the run; return what meta.json records of its end, and what its tables hold."""
     folder = run.directory.path / CHECKPOINT
     clock = time.perf_counter()
     try:
-        setup = build(run.scenario, run.seed, shelf, workers=workers, create=create)
+        parts = setup()
     except (PluginError, OptionsError) as error:
         raise RunError(str(error)) from error  # it could be created when that was tried
-    try:
-        meta["kernel"] = dict(setup.federation.kernels)
+    with closing(parts.federation):
+        meta["kernel"] = dict(parts.federation.kernels)
         identity = identity_of(meta)
         try:
-            tables, checkpoint = resume(folder, identity, setup, log.warning)
+            tables, checkpoint = resume(folder, identity, parts, log.warning)
         except ChangedError:
             if not fresh:
                 raise
             run.directory.drop_checkpoints()
-            tables, checkpoint = resume(folder, identity, setup, log.warning)
+            tables, checkpoint = resume(folder, identity, parts, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
         def seconds() -> float:
             return earlier + time.perf_counter() - clock
 
         with tables:
-            if checkpoint:
-                log.info("continue after round %d", checkpoint.round)
-            ready(checkpoint.round if checkpoint else 0)
-            saves = Checkpointer(folder, setup, tables, identity, seconds)
-            watching: list[Observer] = [tables, log.observe, saves, *observers]
+            saves = Checkpointer(folder, parts, tables, identity, seconds)
+            told = Callbacks(log, saves, callback)
+            told.begin(run, checkpoint.round if checkpoint else 0)
             try:
-                play(setup.market, setup.policies, watching, prepare=setup.seats.prepare)
+                play(
+                    parts.market, parts.policies, [tables, partial(told.after_round, run)], prepare=parts.seats.prepare
+                )
             except Stopped:
                 saves.save()
                 raise
             written = tables.sync()  # before meta.json records that they are complete
-    finally:
-        setup.federation.close()
-    return {"rounds": setup.market.round, "wall_seconds": round(seconds(), 3)}, written
+    return {"rounds": parts.market.round, "wall_seconds": round(seconds(), 3)}, written
 
 
 def message_of(error: BaseException) -> str:
@@ -215,7 +187,7 @@ class _LogFile(logging.FileHandler):
         """Drop the line."""
 
 
-class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the manner of ``open``
+class RunLog(logging.Logger, Callback):
     """The run's own log file. Not in logging's registry: two runs in one process never share it."""
 
     def __init__(self, path: Path) -> None:
@@ -235,7 +207,13 @@ class _log(logging.Logger):  # noqa: N801 - used as a context manager, in the ma
             with suppress(OSError):
                 handler.close()
 
-    def observe(self, report: RoundReport) -> None:
+    def begin(self, run: Run, done: int) -> None:
+        """Record where a run continues."""
+        if done:
+            self.info("continue after round %d", done)
+
+    def after_round(self, run: Run, report: Played) -> None:
+        """Record how the services stand."""
         services = ", ".join(f"{row.service} {row.accuracy:.4f} ({row.status})" for row in report.services)
         self.info("round %d: %s", report.round, services)
 

@@ -11,7 +11,7 @@ It is asked by lines of JSON on its standard input, each with what to ``do``:
 and answers by lines of JSON, each with a ``type``. Rounds are in the run's directory, for whoever follows its files:
 
     opening    ``text`` says which step of its start a watched run begins
-    begun      the run's directory is ready, the first round is next
+    begun      the run's ``directory`` is ready and holds as many rounds as are ``done``; the next one follows
     state      whether a watched run is paused, and its speed
     slow       plug-in code that has not returned for long
     end        the ``error``, if there is one, and its ``kind``: input, run, stopped
@@ -36,7 +36,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from des.log_records import RoundReport
 from fl.data.registry import Dataset, load
 from flmarket.core.cores import usable_cores
 from flmarket.core.crash import guarded, outcome
@@ -53,7 +52,8 @@ from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.processes import NOTE, Message
 from scenarios.running.provenance import versions
-from scenarios.running.runner import Run, execute, message_of
+from scenarios.running.run import Callback, Played, Run
+from scenarios.running.runner import execute, message_of
 from scenarios.running.steering import GRACE, Control, Start
 from scenarios.running.time_limit import TimeLimit, report_slow
 
@@ -95,7 +95,7 @@ def _sendable(error: BaseException) -> BaseException:
     return error
 
 
-class Worker:
+class Worker(Callback):
     """This process: its standard input and output, which plug-ins do not get, and what it does for its parent."""
 
     def __init__(self) -> None:
@@ -146,17 +146,25 @@ class Worker:
         def work() -> None:
             with limit():
                 unpack(asked["plugins"])
-            execute(
-                unpickled(asked["run"]),
-                self._shelf,
-                workers=asked["workers"],
-                fresh=asked["fresh"],
-                ready=lambda _: self._send("begun"),
-                create=limit.create,
-                capture=True,
-            )
+            self._execute(unpickled(asked["run"]), limit, workers=asked["workers"], fresh=asked["fresh"])
 
         self._end(work)
+
+    def _execute(self, run: Run, limit: TimeLimit, *, workers: int, fresh: Fresh) -> None:
+        # What torch, a policy or a crash writes belongs to the run's log.
+        execute(run, self._shelf, self, workers=workers, fresh=fresh, create=limit.create, capture=True)
+
+    def begin(self, run: Run, done: int) -> None:
+        """Answer that the run's files are ready, and let its first round begin when the screen says so."""
+        self._send("begun", directory=str(run.directory.path), sweep=dict(run.sweep), done=done)
+        if self._control is not None:
+            self._send_state(self._control)
+            self._control.wait(done)
+
+    def after_round(self, run: Run, report: Played) -> None:
+        """Let the next round begin when the screen says so."""
+        if self._control is not None and not report.last:
+            self._control.wait(report.round)
 
     def _call(self, asked: Message) -> None:
         try:
@@ -168,11 +176,11 @@ class Worker:
         self._send("end", result=result)
 
     def _watch(self, asked: Message) -> None:
-        plugins, control = asked.pop("plugins"), asked.pop("control")
-        self._end(lambda: self._play_watched(Start(**asked), plugins, control))
+        plugins = asked.pop("plugins")
+        self._end(lambda: self._play_watched(Start(**asked), plugins))
         sys.exit()
 
-    def _play_watched(self, start: Start, plugins: Sequence[Mapping[str, str]], control: Control) -> None:
+    def _play_watched(self, start: Start, plugins: Sequence[Mapping[str, str]]) -> None:
         unpack(plugins)
         scenario = parse(start.scenario, start.file)
         self._send("opening", text="checking the scenario")
@@ -181,16 +189,6 @@ class Worker:
         if not 0 <= start.point < len(runs):
             raise InputError(f"unknown point {start.point}; the sweep has {len(runs)} points")
         run = runs[start.point]
-
-        def ready(done: int) -> None:
-            self._send("begun", directory=str(run.directory.path), sweep=dict(run.sweep))
-            self._send_state(control)
-            control.wait(done)
-
-        def observe(report: RoundReport) -> None:
-            if not report.last:
-                control.wait(report.round)
-
         self._send("opening", text="building the market and its models")
         fresh = start.fresh
         if start.origin is not None and start.hurry:
@@ -200,16 +198,7 @@ class Worker:
             with suppress(InputError):  # such as an original without a checkpoint
                 begun = begin_fork(original_of(RunDirectory(Path(start.origin))), run, start.hurry, self._shelf)
                 fresh = fresh and not begun
-        execute(
-            run,
-            self._shelf,
-            workers=usable_cores(),
-            fresh=fresh,
-            ready=ready,
-            observers=[observe],
-            create=TimeLimit(None, self._last_words, self._note).create,
-            capture=True,  # what torch, a policy or a crash writes belongs to the run's log
-        )
+        self._execute(run, TimeLimit(None, self._last_words, self._note), workers=usable_cores(), fresh=fresh)
 
     def _end(self, work: Callable[[], None]) -> None:
         """Do what is asked for, and answer how it ended."""
@@ -241,9 +230,7 @@ class Worker:
                     self._send_state(self._control)
                 continue
             if asked["do"] == "watch":  # now: commands may follow at once
-                asked["control"] = self._control = Control(
-                    paused=asked["paused"], speed=asked["speed"], hurry=asked["hurry"]
-                )
+                self._control = Control(paused=asked["paused"], speed=asked["speed"], hurry=asked["hurry"])
             self._orders.put(asked)
         if self._control is not None:  # a round may take minutes: it gets a moment, no more
             self._control.command("quit")

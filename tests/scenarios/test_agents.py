@@ -13,6 +13,7 @@ from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.run import AfterRound
 from scenarios.running.runner import execute
 from support.observers import Observer
 from support.worlds import switching
@@ -89,4 +90,4 @@ def test_an_agent_that_begins_later_is_the_one_that_was_there_when_the_run_began
     change = (4, "services.alpha.policy", f'"mahdrl:{agent}"')
     [run] = plan([parse(switching(change))], [], [0], tmp_path / "runs", Shelf())
     with pytest.raises(RunError, match=r"^agent/alpha@4 is no longer what it was when the run began; leave "):
-        execute(run, Shelf(), observers=[train_anew])
+        execute(run, Shelf(), AfterRound(train_anew))

@@ -73,7 +73,7 @@ from learning.episode import play_round
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Training
 from scenarios.loader import load
-from scenarios.running.notes import notes
+from scenarios.running.batch import notes
 
 assert Training.model_fields["backend"].description.endswith("; still: learn nothing.")
 scenario = load("quickstart", ["training.backend=still", "services.scribbles.policy=random"])

@@ -17,11 +17,11 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugin_files import load_plugin
-from scenarios.running.batch import run_all
-from scenarios.running.notes import notes
+from scenarios.running.batch import notes, run_all
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import Run
+from scenarios.running.runner import execute
 from support.observers import Strict
 
 SCENARIO = """\

@@ -33,11 +33,11 @@ from scenarios.plugin_files import (
 )
 from scenarios.running import worker
 from scenarios.running.batch import run_all
-from scenarios.running.cluster import play_there
+from scenarios.running.cluster import fingerprint, play_there
 from scenarios.running.options import RunOptions, TrainOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.run import AfterRound
 from scenarios.running.runner import execute
-from scenarios.running.same_code import fingerprint
 from scenarios.train import plan_training
 from scenarios.train import run as run_training
 from support.observers import Observer
@@ -379,7 +379,7 @@ def test_a_run_is_not_resumed_with_another_text(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(run, shelf, workers=0, observers=[stop])
+        execute(run, shelf, AfterRound(stop), workers=0)
     assert run.directory.state is RunState.INCOMPLETE
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
     with pytest.raises(RunDirectoryError) as caught:

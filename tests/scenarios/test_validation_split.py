@@ -16,7 +16,8 @@ from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.reading import LoggedRound
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import Run
+from scenarios.running.runner import execute
 from support.runs import reseal, rounds_text
 
 Play = Callable[..., Run]

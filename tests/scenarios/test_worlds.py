@@ -12,6 +12,7 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
+from scenarios.running.run import AfterRound
 from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, reseal, table
 from support.tiers import slow
@@ -52,7 +53,7 @@ def test_a_run_that_was_killed_has_the_same_bytes(
     run = planned(WORLDS[world].load(), tmp_path, WORLDS[world].policy)
     interrupt(run, Shelf(), after)
     rounds: list[int] = []
-    execute(run, Shelf(), observers=[lambda report: rounds.append(report.round)])
+    execute(run, Shelf(), AfterRound(lambda report: rounds.append(report.round)))
     assert rounds[0] == after + 1
     for path in run_of(world).path.iterdir():
         if path.name in (*RESULTS, "clients.csv"):

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from flmarket.core.errors import InputError, RunError
+from flmarket.core.errors import InputError
 from flmarket.core.tracking import counting
 from scenarios.build import Shelf, agents_of, kernels_of, recorded_of
 from scenarios.file.availability import require_same_trace
@@ -16,8 +16,8 @@ from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugin_files import require_same_plugins
 from scenarios.running.options import RunOptions
 from scenarios.running.pool import Pool
-from scenarios.running.progress import reporter
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import AfterRound, Callback, Run
+from scenarios.running.runner import execute
 
 
 def rerun(
@@ -35,12 +35,13 @@ def rerun(
     with tempfile.TemporaryDirectory(prefix="flmarket-") as folder:
         again = Run(scenario, meta["policy"], meta["seed"], RunDirectory(Path(folder)), meta["hash"], {})
         if apart:
-            with reporter(quiet=True, silent=True) as observer, Pool(1, RunOptions(workers=workers)) as pool:
-                if pool.play([again], observer):
-                    raise RunError(observer.reasons[0])
+            with Pool(1, RunOptions(workers=workers)) as pool:
+                [(_, error)] = pool.play([again], Callback())
+                if error is not None:
+                    raise error
         else:
             with counting(f"{again.label} again", scenario.rounds) as step:
-                execute(again, shelf, workers=workers, observers=[lambda report: step(report.round)])
+                execute(again, shelf, AfterRound(lambda report: step(report.round)), workers=workers)
         return list(_differences(run.path, again.directory.path))
 
 

@@ -30,7 +30,7 @@ from scenarios.running.batch import play_batch
 from scenarios.running.options import PlayOptions, RunOptions
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
-from scenarios.running.runner import Run
+from scenarios.running.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd

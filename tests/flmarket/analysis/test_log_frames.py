@@ -15,7 +15,8 @@ from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import Run
+from scenarios.running.runner import execute
 
 
 @pytest.fixture(scope="module")

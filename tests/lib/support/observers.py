@@ -1,41 +1,38 @@
-"""Observers of batches: one that remembers what it was told, and one for runs that must not fail."""
+"""Callbacks of batches: one that remembers what it was told, and one for runs that must not fail."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from des.log_records import ServiceReport
-from scenarios.running.observer import RunObserver
-from scenarios.running.runner import Run
+from flmarket.core.errors import RunError
+from scenarios.running.run import Callback, Played, Run
 
 
-class Observer(RunObserver):
+class Observer(Callback):
     """Remembers what a batch told it: a word, the run, and the round or the error."""
 
     def __init__(self) -> None:
         self.notified: list[tuple[str, Run, Any]] = []
 
-    def started(self, run: Run) -> None:
+    def begin_batch(self, runs: Sequence[Run], complete: Sequence[Run], jobs: int | None) -> None:
+        self.notified += [("skipped", run, None) for run in complete]
+
+    def begin(self, run: Run, done: int) -> None:
         self.notified.append(("started", run, None))
 
-    def progressed(self, run: Run, round_: int, services: Sequence[ServiceReport]) -> None:
-        self.notified.append(("round", run, round_))
+    def after_round(self, run: Run, report: Played) -> None:
+        self.notified.append(("round", run, report.round))
 
-    def completed(self, run: Run) -> None:
-        self.notified.append(("completed", run, None))
-
-    def skipped(self, run: Run) -> None:
-        self.notified.append(("skipped", run, None))
-
-    def failed(self, run: Run, error: Exception) -> None:
-        self.notified.append(("failed", run, str(error)))
+    def end(self, run: Run, error: RunError | None) -> None:
+        self.notified.append(("completed", run, None) if error is None else ("failed", run, str(error)))
 
     def said(self, word: str) -> list[Any]:
         """Return what followed a word, each time it came."""
         return [more for kind, _, more in self.notified if kind == word]
 
 
-class Strict(RunObserver):
+class Strict(Callback):
     """Raises what a run fails with."""
 
-    def failed(self, run: Run, error: Exception) -> None:
-        raise error
+    def end(self, run: Run, error: RunError | None) -> None:
+        if error is not None:
+            raise error

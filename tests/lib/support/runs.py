@@ -14,7 +14,8 @@ from scenarios.logs.columns import tables_in, tables_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import round_spans
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import AfterRound, Run
+from scenarios.running.runner import execute
 
 RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")
 """The files of a run that must have the same bytes whenever it is played."""
@@ -76,7 +77,7 @@ def interrupt(run: Run, shelf: Shelf, after: int) -> None:
             raise Killed
 
     with pytest.raises(Killed):
-        execute(run, shelf, workers=0, observers=[kill])
+        execute(run, shelf, AfterRound(kill), workers=0)
 
 
 def reseal(path: Path) -> None:

@@ -21,7 +21,8 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.identity import contradictions
 from scenarios.running.planning import due, plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import Run
+from scenarios.running.runner import execute
 from support.runs import reseal
 
 SHORT = ("rounds=4", "training.backend=surrogate")

@@ -18,7 +18,8 @@ from scenarios.logs.run_state import RunState
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.planning import due, plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import Run
+from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session

@@ -25,7 +25,8 @@ from scenarios.logs.run_state import RunState
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.provenance import versions
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import AfterRound, Run
+from scenarios.running.runner import execute
 from support.runs import RESULTS, interrupt
 
 MakeRun = Callable[..., Run]
@@ -123,7 +124,7 @@ def test_a_table_that_is_replaced_while_its_run_plays_fails_the_run_which_contin
     with pytest.raises(
         RunError, match=r"offers\.csv: was replaced or changed by another program while the run was played"
     ):
-        execute(run, shelf, workers=0, observers=[act])
+        execute(run, shelf, AfterRound(act), workers=0)
     assert run.directory.state is RunState.FAILED
     if checkpoints and accident is changed:  # before the checkpoints were taken: nobody has what stood there
         with pytest.raises(RunDirectoryError, match="every checkpoint, or a table that belongs to it, is damaged"):
@@ -142,7 +143,7 @@ def test_a_run_goes_on_after_any_round(
     interrupt(run, shelf, after)
     assert run.directory.state is RunState.INCOMPLETE
     played: list[int] = []
-    execute(run, shelf, workers=2, observers=[lambda report: played.append(report.round)])
+    execute(run, shelf, AfterRound(lambda report: played.append(report.round)), workers=2)
     assert played == list(range(after + 1, 13))
     assert results(run) == whole
     assert {entry.name for entry in run.directory.path.iterdir()} == {*RESULTS, "meta.json", "run.log"}
@@ -159,9 +160,9 @@ def test_a_run_that_is_stopped_between_rounds_goes_on_from_there_at_once(
             raise Stopped
 
     with pytest.raises(Stopped):
-        execute(run, shelf, workers=0, observers=[stop])
+        execute(run, shelf, AfterRound(stop), workers=0)
     played: list[int] = []
-    execute(run, shelf, workers=0, observers=[lambda report: played.append(report.round)])
+    execute(run, shelf, AfterRound(lambda report: played.append(report.round)), workers=0)
     assert played == list(range(6, 13))
     assert results(run) == whole
 
@@ -188,7 +189,7 @@ def test_checkpoints_are_at_most_the_interval_apart_or_a_round(
         clock[0] += 2.0
 
     run = run_of(tmp_path)
-    execute(run, shelf, workers=0, observers=[two_seconds_a_round])
+    execute(run, shelf, AfterRound(two_seconds_a_round), workers=0)
     # The clock moves after the checkpoint of a round: rounds end at 0, 2, 4, ...
     assert [time for time, _ in saved] == [4, 8, 12, 16, 20]
 
@@ -307,7 +308,7 @@ def test_a_learner_goes_on_with_what_it_learned_or_starts_over(
     execute(through, shelf, workers=0)
     interrupt(stopped, shelf, 7)
     played: list[int] = []
-    execute(stopped, shelf, workers=0, observers=[lambda report: played.append(report.round)])
+    execute(stopped, shelf, AfterRound(lambda report: played.append(report.round)), workers=0)
     assert played[0] == (8 if goes_on else 1)
     assert results(stopped) == results(through)
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from flmarket.core.errors import RunError
 from flmarket.core.installation import PACKAGES, ROOT, command
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch, run_all
-from scenarios.running.cluster import Cluster, play_there
+from scenarios.running.cluster import Cluster, fingerprint, play_there
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run
-from scenarios.running.same_code import fingerprint
+from scenarios.running.run import Run
 from scenarios.running.worker import order
 from support.observers import Observer
 
@@ -39,8 +39,8 @@ class Killing(Observer):
         super().__init__()
         self._cluster, self._victim = cluster, victim
 
-    def completed(self, run: Run) -> None:
-        super().completed(run)
+    def end(self, run: Run, error: RunError | None) -> None:
+        super().end(run, error)
         if self._victim is not None:
             self._cluster.remove_node(self._victim, allow_graceful=False)
             self._victim = None
@@ -135,7 +135,7 @@ CHANGED_BEFORE_ITS_WORKERS_START = """\
 import sys
 from pathlib import Path
 from flmarket.core.installation import ROOT
-from scenarios.running.same_code import fingerprint
+from scenarios.running.cluster import fingerprint
 from scenarios.running import cluster
 from flmarket.cli.main import main
 

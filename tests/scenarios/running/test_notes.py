@@ -5,7 +5,7 @@ from pathlib import Path
 
 from scenarios.build import Shelf
 from scenarios.loader import parse, points
-from scenarios.running.notes import notes
+from scenarios.running.batch import notes
 
 POOR = "small: no service can buy a client: none asks less than"
 RISE = '\n[[interventions]]\nround = 3\nkey = "services.beta.budget"\nvalue = 1.0\n'

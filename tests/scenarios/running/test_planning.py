@@ -12,7 +12,7 @@ from flmarket.core.errors import InputError
 from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
-from scenarios.running.notes import notes
+from scenarios.running.batch import notes
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import expand, planned
 from scenarios.running.runner import execute

@@ -286,7 +286,7 @@ def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_i
 def test_a_batch_in_which_a_run_is_neither_complete_nor_failed_is_no_success(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.running.pool.Pool.play", lambda *_, **__: [])
+    monkeypatch.setattr("scenarios.running.pool.Pool.play", lambda *_, **__: (run for run in ()))
     done = shell.flmarket("run", "market.toml", "--seeds", "2", cwd=folder)
     assert done.returncode == 1
     assert done.stderr.endswith(

@@ -8,7 +8,7 @@ import pytest
 
 from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError
 from scenarios.running import provenance
-from scenarios.running.same_code import fingerprint, require_same_installation
+from scenarios.running.cluster import fingerprint, require_same_installation
 
 
 def test_runs_record_the_versions_that_their_process_has_loaded_whatever_is_installed_meanwhile(
@@ -28,7 +28,7 @@ def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
 
 def test_the_code_decides_not_the_place(tmp_path: Path) -> None:
     """A copy of the same code has the same fingerprint; one changed line gives another."""
-    show = "import scenarios.running.same_code as i; print(i.ROOT, i.fingerprint()['code'])"
+    show = "import scenarios.running.cluster as i; print(i.ROOT, i.fingerprint()['code'])"
     for name in PACKAGES:
         for path in (ROOT / name).rglob("*.py"):
             (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
@@ -41,5 +41,6 @@ def test_the_code_decides_not_the_place(tmp_path: Path) -> None:
         return done.stdout.split()
 
     assert code() == [str(tmp_path), fingerprint()["code"]]
-    (tmp_path / "des" / "money.py").write_text("MICRO = 1\n")
+    with (tmp_path / "des" / "money.py").open("a") as file:
+        file.write("# changed\n")
     assert code()[1] != fingerprint()["code"]

@@ -17,7 +17,8 @@ from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
-from scenarios.running.runner import Run, execute
+from scenarios.running.run import AfterRound, Run
+from scenarios.running.runner import execute
 from support.runs import reseal
 from support.scenarios import three_services
 
@@ -153,8 +154,8 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(run, Shelf(), observers=[stop])
-    execute(run, Shelf(), observers=[lambda report: played.append(report.round)])
+        execute(run, Shelf(), AfterRound(stop))
+    execute(run, Shelf(), AfterRound(lambda report: played.append(report.round)))
     assert played == [4, 5, 6]
     for table in TABLES.values():
         assert table.path(run.directory.path).read_bytes() == table.path(runs(mechanism)).read_bytes()
