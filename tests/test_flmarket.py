@@ -189,7 +189,7 @@ def test_one_failed_run_does_not_hide_the_others(tmp_path: Path, capsys: pytest.
             {"scenario": "quickstart", "policies": BigSpender(None)},  # type: ignore[arg-type]
             "^got an object of BigSpender; give the class BigSpender itself$",
         ),
-        ({"scenario": "quickstart", "ray_address": "x"}, "^only engine='ray' takes a ray_address=$"),
+        ({"scenario": "quickstart", "ray_address": "x"}, "^only the engine ray takes the address of a Ray cluster$"),
         ({"scenario": "quickstart", "engine": "rya"}, "engine = 'rya': must be 'local' or 'ray'"),
         ({"scenario": "quickstart", "decision_timeout": 1e20}, "must be less than or equal to 1000000$"),
         ({"scenario": "quickstart", "jobs": 0}, "^jobs = 0: must be greater than or equal to 1$"),
@@ -482,7 +482,7 @@ def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
     scenario, out = flmarket.load("quickstart", QUICK), results.paths[0].parents[2]
     assert len(flmarket.run(scenario, "random", 2, engine="ray", out=out, progress=False)) == 2
     with pytest.raises(
-        flmarket.InputError, match=r"^engine='ray' needs Ray: .*python\S* -m pip install 'flmarket\[ray\]'$"
+        flmarket.InputError, match=r"^the engine ray needs Ray: .*python\S* -m pip install 'flmarket\[ray\]'$"
     ):
         flmarket.run(scenario, "random", 2, engine="ray", out=out, fresh=True, progress=False)
 
