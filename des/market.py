@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import simpy
 
-from des.availability import Availability
 from des.bidding import Bidding
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
@@ -28,7 +27,7 @@ from des.observation import Observation, Offer
 from des.participation import funded, observations
 from des.round import Round
 from des.round_report import round_report
-from des.schedule import Conditions, Intervention, Schedule
+from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Shift, Timeline
 from fl.training.jobs import Diverged, Federation
@@ -59,9 +58,8 @@ class Market:
         rounds: int,
         federation: Federation,
         seed: int,
-        interventions: Sequence[Intervention] = (),
+        schedule: Schedule | None = None,
         mechanism: Mechanism | None = None,
-        availability: Availability | None = None,
     ) -> None:
         """Create a market before its first round.
 
@@ -72,9 +70,8 @@ class Market:
             rounds: N.
             federation: trains the services' models.
             seed: the seed of every random stream.
-            interventions: changes from outside in the middle of the run.
+            schedule: what each round is played under; if not given, the services' budgets and K throughout.
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
-            availability: says who is offline in a round, besides those of interventions; None: no client.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -89,9 +86,9 @@ class Market:
         # whether no round changes by itself who takes part and with how much money: only interventions do
         self._steady = not totals and all(spec.arrival == 1 for spec in services)
         self._bidding = Bidding(self._platform, self.ledger)
-        budgets = {spec.name: spec.budget for spec in services}
-        self._conditions = Conditions(budgets, population.cores, availability=availability)
-        self.schedule = Schedule(self._conditions, tuple(interventions))
+        always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
+        self.schedule = schedule or Schedule(always)
+        self._conditions = self.schedule.first
         self._clock = Clock()
         self._current: Round | None = None
         self._offers_in = simpy.Event(self._clock)  # opening a round replaces this, and the process that plays it

@@ -215,10 +215,8 @@ def data_ranges(scenario: Scenario, dataset: str) -> DataRanges:
 def observed_bounds(scenario: Scenario, service: str) -> Bounds:
     """Return the bounds of what a service observes in a scenario's market, without making the market."""
     specs = [service_spec(scenario, it) for it in scenario.services]
-    people = Population(population_spec(scenario), [it.labels for it in specs], [it.dqi for it in specs], seed=0)
-    first = Conditions({it.name: it.budget for it in specs}, scenario.clients.cores)
-    schedule = Schedule(first, tuple(interventions(scenario)))
-    return bounds(people, schedule, specs, [it.name for it in specs].index(service))
+    place = [it.name for it in specs].index(service)
+    return bounds(population_of(scenario, seed=0), schedule_of(scenario), specs, place)
 
 
 def policy_options(service: Service) -> dict[str, Any]:
@@ -290,13 +288,30 @@ def build_market(scenario: Scenario, seed: int, federation: Federation) -> Marke
     """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
-    clients, clock, there = population_spec(scenario), timeline(scenario), availability_of(scenario)
-    changes = tuple(interventions(scenario))
-    return Market(clients, specs, clock, scenario.rounds, federation, seed, changes, mechanism, there)
+    clients, clock, schedule = population_spec(scenario), timeline(scenario), schedule_of(scenario)
+    return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism)
 
 
-def interventions(scenario: Scenario) -> Iterator[Intervention]:
-    """Yield what changes for the market in the middle of a run."""
+def population_of(
+    scenario: Scenario,
+    seed: int,
+    labels: Mapping[str, int] | None = None,  # L by data set; of others, what they have now
+) -> Population:
+    """Return the clients of the scenario's market under a seed, without the market."""
+    given, services = labels or {}, scenario.services
+    counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
+    parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
+    return Population(population_spec(scenario), counts, parameters, seed)
+
+
+def schedule_of(scenario: Scenario) -> Schedule:
+    """Return what each round of the scenario's market is played under."""
+    budgets = {service.name: to_micro(service.budget) for service in scenario.services}
+    first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
+    return Schedule(first, tuple(_interventions(scenario)))
+
+
+def _interventions(scenario: Scenario) -> Iterator[Intervention]:
     for entry in scenario.interventions:
         match entry.key.split("."):
             case ["clients", "cores"]:

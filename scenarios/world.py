@@ -11,15 +11,14 @@ from functools import lru_cache
 from des.behaviour import BehaviourError
 from des.clients.data_tables import Valuation
 from des.clients.disclosure import Moods
-from des.clients.population import Population, Qualities
+from des.clients.population import Qualities
 from des.log_records import OfferReport
-from des.money import MICRO, to_micro
-from des.schedule import Conditions, Schedule
+from des.money import MICRO
+from des.schedule import Conditions
 from fl.data.dqi import PUBLISHED
 from fl.data.registry import info
 from flmarket.core.errors import InputError
-from scenarios.build import dqi_parameters, interventions, population_spec
-from scenarios.file.availability import availability_of
+from scenarios.build import population_of, population_spec, schedule_of
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Scenario
 
@@ -47,19 +46,14 @@ class World:
         # L by data set, where a run has recorded it; of others, what they have now
         labels: Mapping[str, int] | None = None,
     ) -> None:
-        services, given = scenario.services, labels or {}
-        counts = [given.get(service.dataset) or info(service.dataset).labels for service in services]
-        parameters = [dqi_parameters(scenario.dqi, service.dataset) for service in services]
         try:
-            self._population = Population(population_spec(scenario), counts, parameters, seed)
+            self._population = population_of(scenario, seed, labels)
         except (ValueError, BehaviourError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {rules.mechanism for rules in mechanisms_over_time(scenario)}
         self._mechanism = scenario.market.mechanism
-        budgets = {service.name: to_micro(service.budget) for service in services}
-        first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
-        self._schedule = Schedule(first, tuple(interventions(scenario)))
-        self._names = [service.name for service in services]
+        self._schedule = schedule_of(scenario)
+        self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.
         self._drawn = lru_cache(maxsize=16)(self._population.draw)

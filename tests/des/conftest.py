@@ -11,7 +11,7 @@ from des.clients.data_tables import PopulationSpec
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Offer
-from des.schedule import Intervention
+from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED
@@ -51,15 +51,16 @@ def market_of(
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
+    population = replace(clients, **clients_with)
     return Market(
-        replace(clients, **clients_with),
+        population,
         specs,
         timeline,
         rounds,
         federation or StubFederation(),
         seed,
-        interventions,
-        mechanism=mechanism,
+        Schedule(Conditions({spec.name: spec.budget for spec in specs}, population.cores), interventions),
+        mechanism,
     )
 
 

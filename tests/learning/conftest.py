@@ -92,7 +92,7 @@ def market_of(
         for name in names
     ]
     timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
-    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, (), mechanism)
+    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, None, mechanism)
 
 
 def observation_of(

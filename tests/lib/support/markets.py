@@ -11,7 +11,7 @@ from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import MECHANISMS
-from des.schedule import Intervention
+from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED
@@ -80,6 +80,9 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
+    budgets = {spec.name: spec.budget for spec in kind["services"]}
+    first = Conditions(budgets, kind["population"].cores, availability=kind["availability"])
+
     def make(seed: int) -> Market:
         return Market(
             replace(kind["population"], behaviour=BEHAVIOURS.create(kind["behaviour"][0], **kind["behaviour"][1])),
@@ -88,9 +91,8 @@ def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
             kind["rounds"],
             SurrogateFederation(kind["curves"], seed),
             seed,
-            kind["interventions"],
+            Schedule(first, kind["interventions"]),
             MECHANISMS.create(kind["mechanism"][0], **kind["mechanism"][1]),
-            kind["availability"],
         )
 
     return make
