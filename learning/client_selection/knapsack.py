@@ -44,8 +44,7 @@ def knapsack(
     After each item, a set is kept if no set of the same or a lower price matches its value (Nemhauser and Ullmann,
     "Discrete dynamic programming and capital allocation", Management Science 15, 1969). At most one is kept per
     micro-unit, and in practice few are: prices are sums of few different bids, and sets that cannot become the best are
-    left out (``_relaxed``). Of equally valuable sets the cheapest is
-    returned, and of equal items the first are taken.
+    left out (``_relaxed``). Of equally valuable sets the cheapest is returned, and of equal items the first are taken.
     """
     if prices.shape != values.shape or prices.ndim != 1:
         raise ValueError(

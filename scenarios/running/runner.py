@@ -28,6 +28,7 @@ from scenarios.build import (
     build,
     build_policy,
     datasets_of,
+    dqi_parameters,
     fits_of,
     inputs_of,
     recorded_of,
@@ -246,6 +247,10 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
             for chosen in regimes_of([run.scenario])
         },
         "fits": {f"{fit.kind}/{fit.dataset}": dict(fit.parameters) for fit in fits_of(run.scenario)},
+        "dqi": {
+            name: {"from": run.scenario.dqi, **asdict(dqi_parameters(run.scenario.dqi, name))}
+            for name in datasets_of(run.scenario)
+        },
         "device": run.scenario.training.device,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "data": {

@@ -20,6 +20,7 @@ from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.results.setting import Setting, rest_of, settings_of, with_labels
 from flmarket.core.errors import InputError, shortened
+from flmarket.core.names import did_you_mean
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import ScenarioValues, covers, flattened, values_text
@@ -262,7 +263,8 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
         own, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
         chosen = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
         if not chosen:
-            raise InputError(f"{run.directory.path}: has no key {key!r} to compare by")
+            meant = did_you_mean(key, list(values))
+            raise InputError(f"{run.directory.path}: has no key {key!r} to compare by{meant}")
         label = values_text(chosen).removeprefix(f"{key}=")
         rest = f"{run.policy} {own.scenario.interventions!r} {rest_of(values, [key])}"
         folder = Path(f"{own.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")

@@ -60,3 +60,29 @@ def test_numbering_clients_otherwise_changes_nothing_but_names(name: str, option
     assert np.array_equal(one.core[order] >= 0, two.core >= 0)
     served = two.core >= 0
     assert np.array_equal(one.price[order][served], two.price[served])
+
+
+PAYS_BIDS = "first-score", "services"  # by their published rules: a winner gets its bid, with VCG's services as a part
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS, ids=str)
+@examples(40)
+@given(book=books(), client=st.integers(0, 6), by=st.integers(1, MILLION))
+def test_who_asks_more_is_served_no_more_and_gets_no_better_price(
+    name: str, options: dict, book: Book, client: int, by: int
+) -> None:
+    """No reserve, score or scale moves with what a client reports: as long as it serves, its bid is a floor alone."""
+    if not create(name, options).keeps_budgets:
+        spent = np.bincount(book.services, book.payments, len(book.budgets)).astype(np.int64)
+        book = replace(book, budgets=np.maximum(book.budgets, spent))
+    own = book.clients == client
+    bids = np.where(own, np.minimum(book.bids + by, book.payments), book.bids)
+    one, two = (clear(create(name, options), it, 1) for it in (book, replace(book, bids=bids, asks=bids)))
+    before, after = own & (one.core >= 0), own & (two.core >= 0)
+    assert after.sum() <= before.sum()
+    both = before & after
+    if name == "vcg" and not options:  # Clarke pays a client for all its offers together, to some micro-units
+        gained = ((it.price - book.bids)[own & (it.core >= 0)].sum() for it in (two, one))
+        assert next(gained) <= next(gained) + 20
+    elif not {*options.values()} & {*PAYS_BIDS}:
+        assert two.price[both].tolist() == np.maximum(one.price, bids)[both].tolist()

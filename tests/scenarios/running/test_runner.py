@@ -1,7 +1,7 @@
 """Whole runs: real training on the embedded data sets, into run directories."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from fl.data.registry import Dataset, DatasetError
 from fl.data.registry import load as load_dataset
 from learning.episode import play_round
 from learning.policy import Policy, policy
-from scenarios.build import Shelf, build
+from scenarios.build import Shelf, build, dqi_parameters
 from scenarios.file.schema import Scenario
 from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
@@ -56,6 +56,9 @@ def test_a_run_leaves_its_scenario_logs_and_meta_data(small: Scenario, path: Pat
             },
         },
     }  # fmt: skip
+    assert json.loads((path / "meta.json").read_text())["dqi"] == {
+        "digits": {"from": small.dqi, **asdict(dqi_parameters(small.dqi, "digits"))}
+    }
     for name in ("rounds", "offers", "events"):
         assert tuple(pd.read_csv(path / f"{name}.csv").columns) == TABLES[name].names
 

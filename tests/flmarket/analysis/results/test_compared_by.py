@@ -72,7 +72,7 @@ def test_sweeps_under_a_comparison_keep_the_policies_apart(mechanisms: flmarket.
     ("baseline", "by", "message"),
     [
         ("vcg", "market.mechanism", "baseline 'vcg': no run has that market.mechanism; choose from pay-as-offered, "),
-        ("1", "market.mechanisms", "has no key 'market.mechanisms' to compare by"),
+        ("1", "market.mechanisms", "no key 'market.mechanisms' to compare by; did you mean 'market.mechanism'"),
         ("1", "services.*.dataset", "no such key|no run has that"),
     ],
 )
