@@ -1,4 +1,4 @@
-"""The numbers of clients are names: with others, the same clients are served at the same prices."""
+"""The numbers of clients are names, and who asks more is served no more: what holds of all mechanisms."""
 
 from dataclasses import replace
 from functools import partial
@@ -72,12 +72,15 @@ def test_who_asks_more_is_served_no_more_and_gets_no_better_price(
     name: str, options: dict, book: Book, client: int, by: int
 ) -> None:
     """No reserve, score or scale moves with what a client reports: as long as it serves, its bid is a floor alone."""
-    if not create(name, options).keeps_budgets:
+    if not MECHANISMS.create(name, **options).keeps_budgets:
         spent = np.bincount(book.services, book.payments, len(book.budgets)).astype(np.int64)
         book = replace(book, budgets=np.maximum(book.budgets, spent))
     own = book.clients == client
     bids = np.where(own, np.minimum(book.bids + by, book.payments), book.bids)
-    one, two = (clear(create(name, options), it, 1) for it in (book, replace(book, bids=bids, asks=bids)))
+    one, two = (
+        checked_clearing(MECHANISMS.create(name, **options), it, 1)
+        for it in (book, replace(book, bids=bids, asks=bids))
+    )
     before, after = own & (one.core >= 0), own & (two.core >= 0)
     assert after.sum() <= before.sum()
     both = before & after
