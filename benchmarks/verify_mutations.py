@@ -105,7 +105,7 @@ class Mutator:
     """Changes the tables of one run, one change at a time, and asks verify."""
 
     def __init__(self, run: Path, seed: int) -> None:
-        self._run = run
+        self.run = run
         self._rng = random.Random(seed)  # noqa: S311 - reproducible, nothing secret
         self.tables = tables_in(run)
         self._rows = {
@@ -211,13 +211,13 @@ class Mutator:
         return self._rng.choice(sorted(found)) if found else None
 
     def _try(self, table: str, rows: Rows) -> bool:
-        path = self.tables[table].path(self._run)
+        path = self.tables[table].path(self.run)
         before = path.read_bytes()
         with path.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
-        reseal(self._run)
+        reseal(self.run)
         try:
-            return is_found(self._run)
+            return is_found(self.run)
         finally:
             path.write_bytes(before)
 

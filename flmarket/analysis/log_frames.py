@@ -6,7 +6,8 @@ Money is in whole micro-units, time in whole microseconds.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -37,22 +38,72 @@ def read_table(
     size: int | None = None,  # bytes of a table that is still written, up to a checkpoint
 ) -> pd.DataFrame:
     """Return a table of a run; whole numbers that may be empty are floats, because NumPy's cannot be missing."""
+    [table] = _pieces(run, name, size=size)
+    return table
+
+
+def read_by_rounds(
+    run: RunDirectory,
+    names: Iterable[str],  # of tables
+    lines: int | None,  # how many of a table are read at a time; None: all are
+) -> Iterator[tuple[int | None, Mapping[str, pd.DataFrame]]]:
+    """Yield the lines of tables in blocks of whole rounds: the last round of each, None for that of the run.
+
+    A line in the wrong place is in the block of its neighbours.
+    """
+    pieces = {name: _pieces(run, name, lines) for name in names}
+    held: dict[str, pd.DataFrame] = {}
+    last = 0
+    while pieces:
+        for name in [*pieces]:
+            while name in pieces and (name not in held or _newest(held[name]) - 1 <= last):
+                piece = next(pieces[name], None)
+                if piece is not None:
+                    held[name] = pd.concat([held[name], piece]) if name in held else piece
+                if piece is None or lines is None or len(piece) < lines:
+                    del pieces[name]
+        if pieces:
+            last = min(_newest(held[name]) - 1 for name in pieces)
+            ends = {name: 1 + np.flatnonzero(of["round"] <= last).max(initial=-1) for name, of in held.items()}
+            yield last, {name: of.iloc[: ends[name]] for name, of in held.items()}
+            held = {name: of.iloc[ends[name] :] for name, of in held.items()}
+    yield None, held
+
+
+def _newest(frame: pd.DataFrame) -> int:
+    """Return the round of the last line, of which more may follow."""
+    return int(frame["round"].iloc[-1]) if len(frame) else 0
+
+
+def _pieces(run: RunDirectory, name: str, lines: int | None = None, size: int | None = None) -> Iterator[pd.DataFrame]:
+    """Yield a table in pieces of so many lines, the last one shorter; the index goes on from one to the next."""
     table = ALL_TABLES[name]
     types = {column.name: _dtype(column) for column in table.columns}
     having([run], name)
     try:
-        with np.errstate(invalid="raise"):  # a number that is too large for its column
-            content = io.BytesIO(table.check(run.path).read_bytes()[:size])
-            # A service may be called NA.
-            frame = pd.read_csv(content, dtype=types, keep_default_na=False, na_values=[""])
+        path = table.check(run.path)
+        content = path.open("rb") if size is None else io.BytesIO(path.read_bytes()[:size])
+        # A service may be called NA.
+        options: Any = {"dtype": types, "keep_default_na": False, "na_values": [""]}
+        with content, pd.read_csv(content, iterator=True, chunksize=lines, **options) as reader:
+            while True:
+                with np.errstate(invalid="raise"):  # a number that is too large for its column
+                    frame = next(reader, None)
+                if frame is None:
+                    return
+                yield _checked(frame, table, path)
     except OSError as error:
         raise InputError(f"{table.path(run.path)}: cannot be read: {shortened(error)}") from error
     except (ValueError, ArithmeticError) as error:
         empty = re.fullmatch(r"Integer column has NA values in column (\d+)", str(error))
         reason = f"a line has no {table.names[int(empty[1])]}" if empty else shortened(error)
         raise BadTableError(f"{table.path(run.path)}: cannot be read: {reason}") from error
+
+
+def _checked(frame: pd.DataFrame, table: Table, path: Path) -> pd.DataFrame:
+    """Return lines of a table with its exact numbers as whole ones, after a look at their values."""
     if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a further value to name the line
-        raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has more values than there are columns")
+        raise BadTableError(f"{path}: cannot be read: a line has more values than there are columns")
     scales = _scales(frame, table)
     values: dict[str, Any] = {}
     for column in table.columns:
@@ -61,16 +112,16 @@ def read_table(
         found = np.array([*frame[key].unique()], dtype=object) if text else frame[key].to_numpy()
         known = pd.notna(found)
         if not (column.empty or known.all()):
-            raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has no {key}")
+            raise BadTableError(f"{path}: cannot be read: a line has no {key}")
         if found.dtype == "float64" and np.isinf(found).any():
-            raise BadTableError(f"{table.path(run.path)}: cannot be read: a line has an infinite {key}")
+            raise BadTableError(f"{path}: cannot be read: a line has an infinite {key}")
         if text and not all(map(str.isprintable, found[known])):
-            raise BadTableError(f"{table.path(run.path)}: cannot be read: a {key} has control characters")
+            raise BadTableError(f"{path}: cannot be read: a {key} has control characters")
         if key in scales:
             with np.errstate(over="ignore"):  # what is infinite then is too large
                 micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
             if not column.empty and not (np.abs(micro) < 2.0**63).all():
-                raise BadTableError(f"{table.path(run.path)}: cannot be read: a {key} is too large")
+                raise BadTableError(f"{path}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)
     return frame.assign(**values)
 
@@ -90,11 +141,12 @@ def written(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return pd.DataFrame(_texts(frame, name), dtype=str)
 
 
-def text_of(frame: pd.DataFrame, name: str) -> str:
+def text_of(frame: pd.DataFrame, name: str, *, header: bool = True) -> str:
     """Return a table as the file that flmarket writes of it."""
     buffer, texts = io.StringIO(), _texts(frame, name)
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(texts)
+    if header:
+        writer.writerow(texts)
     writer.writerows(zip(*texts.values(), strict=True))
     return buffer.getvalue()
 

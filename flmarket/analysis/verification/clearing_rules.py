@@ -27,11 +27,11 @@ def clearing(logs: Logs) -> Iterator[Finding]:
     if logs.behaviour is None or all(logs.conditions(number).paper for number in logs.numbers):
         return
     there: BoolArray = np.any(logs.takes_part.reshape(len(logs.numbers), -1), axis=1)
-    rules, mechanism = None, None
+    rules, mechanism = logs.before.clearing
     for number, world in logs.worlds():
         if rules != (now := logs.conditions(number).scenario.market):
             rules, mechanism = now, _created(now)
-        if mechanism is None or not there[number - 1]:
+        if mechanism is None or not there[number - logs.numbers.start]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
@@ -39,7 +39,8 @@ def clearing(logs: Logs) -> Iterator[Finding]:
                 yield from _differences(logs, mechanism, number, asks)
         except ClearingError as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
-            return
+            mechanism = None  # until there is another one
+    logs.after.clearing = rules, mechanism
 
 
 def not_cleared(scenario: Scenario) -> list[str]:

@@ -5,7 +5,7 @@ learn learn again, from what the logs say they were paid. Nothing here is asked 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,14 +18,15 @@ from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
 from des.log_records import Outcome
+from des.mechanism import Mechanism
 from des.money import MicroArray
 from des.observation import Status
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.surrogate.fitted import Fit, FitError
-from fl.training.jobs import TrainingJob
-from flmarket.analysis.log_frames import read_table
+from fl.training.jobs import Federation, TrainingJob
+from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.conditions import Conditions, conditions
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData, is_same
@@ -34,34 +35,68 @@ from scenarios.build import Shelf, backend_of, build_federation, fits_of, popula
 from scenarios.file.availability import intervals_of, trace_of
 from scenarios.file.checks import played
 from scenarios.file.partition import require_same_files
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import Market, Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
 
+_OF_THE_RUN = ("places", "all_rounds", "data", "recorded", "behaviour", "population", "other_fits", "_intervals")
+"""The attributes of ``Logs`` that do not depend on its rounds."""
+
+
+@dataclass
+class Memory:
+    """What a block of rounds leaves to the next one, besides rounds.csv, which each of them has whole."""
+
+    clients: Mapping[str, Any] | None = None  # the state of a ``population`` that learns
+    federation: Federation | None = None  # where the learning curves have come to; None where that is not known
+    # the rules in force, and what clears rounds by them
+    clearing: tuple[Market | None, Mechanism | None] = None, None
+
 
 @dataclass(frozen=True)
 class Logs:
-    """A run's logs, and what they should follow from."""
+    """A run's logs, or a block of rounds of them, and what they should follow from."""
 
     scenario: Scenario  # the one that was played
     meta: Mapping[str, Any]  # what meta.json records
+    numbers: range  # the block's rounds
+    last: bool  # whether the run ends with them
     # the tables; money in micro-units, and ``m``, the place of a line's service in the scenario, -1 where it has none
-    rounds: pd.DataFrame
+    rounds: pd.DataFrame  # of the whole run
     offers: pd.DataFrame
     events: pd.DataFrame
     clients: pd.DataFrame | None = None  # None where all clients are truthful
+    before: Memory = field(default_factory=Memory)
+    after: Memory = field(default_factory=Memory)
 
     @classmethod
     def read(cls, run: RunDirectory) -> "Logs":
         """Read the logs of a run, whether its policies and mechanism are known here or not."""
+        [logs] = cls.blocks(run, None)
+        return logs
+
+    @classmethod
+    def blocks(cls, run: RunDirectory, lines: int | None) -> Iterator["Logs"]:
+        """Read logs in blocks of whole rounds, so many lines of a table at a time; all rules are to see each block."""
         scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
-        tables = {it: read_table(run, it) for it in tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)}
-        places = {service.name: m for m, service in enumerate(scenario.services)}
-        for table in tables.values():
-            table["m"] = table["service"].map(places).fillna(-1).astype(np.int64)
-        return cls(scenario, run.meta(), **tables)
+        first, *others = tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)
+        meta, places = run.meta(), {service.name: m for m, service in enumerate(scenario.services)}
+
+        def placed(table: pd.DataFrame) -> pd.DataFrame:
+            return table.assign(m=table["service"].map(places).fillna(-1).astype(np.int64))
+
+        rounds, memory, begin, known = placed(read_table(run, first)), Memory(), 1, dict[str, Any]()
+        count = len(rounds) // len(places)
+        for last, tables in read_by_rounds(run, others, lines):
+            numbers = range(begin, 1 + (count if last is None else min(last, count)))
+            frames: dict[str, Any] = {name: placed(table) for name, table in tables.items()}
+            logs = cls(scenario, meta, numbers, last is None, rounds, **frames, before=memory)
+            vars(logs).update(known)
+            yield logs
+            memory, begin = logs.after, numbers.stop
+            known = {name: of for name, of in vars(logs).items() if name in _OF_THE_RUN}
 
     @classmethod
     def read_whole(cls, run: RunDirectory) -> "Logs":
@@ -80,14 +115,21 @@ class Logs:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
-    def numbers(self) -> list[int]:
-        return self.rounds["round"].unique().tolist()
+    def all_rounds(self) -> Rows:
+        """The lines of rounds.csv, those of other blocks, too."""
+        return Rows.of("rounds", self.rounds)
 
     @cached_property
     def rows(self) -> Mapping[str, Rows]:
-        """The tables as the rules take them, by name."""
-        frames = {"rounds": self.rounds, "offers": self.offers, "events": self.events, "clients": self.clients}
-        return {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
+        """The block's lines of the tables as the rules take them, by name."""
+        frames = {"offers": self.offers, "events": self.events, "clients": self.clients}
+        own = {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
+        return {"rounds": self.all_rounds.where(self.lines), **own}
+
+    @property
+    def lines(self) -> slice:
+        """Where the lines of the block's rounds are among all of rounds.csv."""
+        return slice((self.numbers.start - 1) * len(self.places), (self.numbers.stop - 1) * len(self.places))
 
     def offers_of(self, number: int, service: str | None = None) -> pd.DataFrame:
         """Return the offers of a round, or those of one service."""
@@ -102,9 +144,14 @@ class Logs:
         """Return the lines of a round in rounds.csv, by service."""
         return self.rounds[self.rounds["round"] == number].set_index("service")
 
+    def order_of(self, rows: Rows) -> IntArray:
+        """Return the place among the block's rounds of the round of each row."""
+        found: IntArray = rows["round"] - self.numbers.start
+        return found
+
     def places_of(self, rows: Rows) -> IntArray:
-        """Return the place in rounds.csv of the round and the service of each row of another table."""
-        found: IntArray = (rows["round"] - 1) * len(self.places) + rows["m"]
+        """Return the place among the block's lines of rounds.csv of the round and the service of other rows."""
+        found: IntArray = self.order_of(rows) * len(self.places) + rows["m"]
         return found
 
     @cached_property
@@ -114,7 +161,7 @@ class Logs:
 
     def by_round(self, rows: Rows, value: Callable[[Conditions], Any]) -> AnyArray:
         """Return for each row something of the conditions of its round."""
-        found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[rows["round"] - 1]
+        found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[self.order_of(rows)]
         return found
 
     @cached_property
@@ -156,6 +203,8 @@ class Logs:
     def worlds(self) -> Iterator[tuple[int, Qualities]]:
         """Yield each round's world as services saw it, in order; clients learn again from what they were paid."""
         self.population.reset()
+        if self.before.clients is not None:
+            self.population.restore(self.before.clients)
         try:
             for number in self.numbers:
                 yield number, self.population.draw(number)
@@ -164,6 +213,8 @@ class Logs:
                     paid = [None if amount != amount else int(amount) for amount in rows["paid"].tolist()]
                     offers = zip(rows["service"].tolist(), rows["client"].tolist(), paid, strict=True)
                     self.population.close(number, offers, list(self.places))
+            if self.population.learns and not self.last:
+                self.after.clients = self.population.state()
         except BehaviourError as error:
             raise InputError(str(error)) from error
 
@@ -204,19 +255,23 @@ class Logs:
 
         NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
-        scenario, found = self.scenario, np.full((len(self.numbers), len(self.places)), np.nan)
-        known = all(it.dataset in self.data.datasets for it in scenario.services) and not self.other_fits
-        if backend_of(scenario).trains or not known:
-            return found.ravel()
-        federation = build_federation(scenario, self.seed, Shelf())
+        found = np.full((len(self.numbers), len(self.places)), np.nan)
+        known = not self.other_fits and all(it.dataset in self.data.datasets for it in self.scenario.services)
+        federation = self.before.federation
+        if self.numbers.start == 1 and known and not backend_of(self.scenario).trains:
+            federation = build_federation(self.scenario, self.seed, Shelf())
         for number in self.numbers:
+            if federation is None:
+                break
             made = self.rows["offers"].where(self.span_of(number))
             try:
                 served = made.where(made["outcome"] == Outcome.SERVED)
                 federation.train_round(number, self.jobs(number, served))
             except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
-                break
-            found[number - 1] = [federation.accuracy(name) for name in self.places]
+                federation = None
+            else:
+                found[number - self.numbers.start] = [federation.accuracy(name) for name in self.places]
+        self.after.federation = federation
         return found.ravel()
 
     @cached_property
@@ -275,13 +330,14 @@ class Logs:
 
     def conditions(self, number: int) -> Conditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
-        return self._conditions[number - 1]
+        return self._conditions[number - self.numbers.start]
 
     @cached_property
     def _conditions(self) -> list[Conditions]:
-        names, spent = list(self.places), self.rows["rounds"]["spent"].reshape(-1, len(self.places))
-        before = [dict(zip(names, sums, strict=True)) for sums in (spent.cumsum(axis=0) - spent).tolist()]
-        return [conditions(self.scenario, n, sums, self._intervals) for n, sums in enumerate(before, start=1)]
+        names, spent = list(self.places), self.all_rounds["spent"].reshape(-1, len(self.places))
+        sums = (spent.cumsum(axis=0) - spent)[self.numbers.start - 1 : self.numbers.stop - 1]
+        before = [dict(zip(names, it, strict=True)) for it in sums.tolist()]
+        return [conditions(self.scenario, *of, self._intervals) for of in zip(self.numbers, before, strict=True)]
 
     @cached_property
     def _intervals(self) -> Sequence[Interval] | None:

@@ -18,6 +18,7 @@ class Finding(NamedTuple):
     sentence: str
     table: str = ""
     line: int | None = None  # of the table's file, from 1; None where it is about no single line
+    first_of: str = ""  # of findings in a run that have the same here, the first alone is told
 
     def __str__(self) -> str:
         return self.sentence if self.line is None else f"{self.table}.csv, line {self.line}: {self.sentence}"
@@ -33,7 +34,7 @@ class Rows:
     @classmethod
     def of(cls, table: str, frame: pd.DataFrame) -> "Rows":
         columns = {str(name): frame[name].to_numpy() for name in frame}
-        return cls(table, {**columns, "line": np.arange(2, len(frame) + 2)})
+        return cls(table, {**columns, "line": frame.index.to_numpy() + 2})
 
     def __getitem__(self, name: str) -> AnyArray:
         return self.columns[name]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -22,17 +23,18 @@ _OVER = "over its budget of {budget} (eq. 4)"
 def shape(logs: Logs) -> Iterator[Finding]:
     """Each round from 1 has one row for each service, in the scenario's order, until the run ends; offers follow it."""
     rounds, offers, events = (logs.rows[name] for name in ("rounds", "offers", "events"))
-    count, last, clients = len(rounds) // len(logs.places), logs.scenario.rounds, logs.scenario.clients.count
-    numbers, places = np.divmod(np.arange(len(rounds)), len(logs.places))
-    in_order = np.array_equal(rounds["round"], numbers + 1) and np.array_equal(rounds["m"], places)
-    if not 0 < count <= last or count * len(logs.places) != len(rounds) or not in_order:
+    lines, last, clients = logs.all_rounds, logs.scenario.rounds, logs.scenario.clients.count
+    count, (numbers, places) = len(lines) // len(logs.places), np.divmod(np.arange(len(lines)), len(logs.places))
+    in_order = np.array_equal(lines["round"], numbers + 1) and np.array_equal(lines["m"], places)
+    if not 0 < count <= last or count * len(logs.places) != len(lines) or not in_order:
         yield Finding("rounds.csv does not have one row for each round and service, in order")
         return
-    gone: BoolArray = np.all(_gone(rounds).reshape(count, -1), axis=1)
-    if count != last and not gone[-1]:
-        yield Finding(f"the run ends after round {count} of {last}, but not all services have left")
-    for at in np.flatnonzero(gone[:-1]):
-        yield Finding(f"the run does not end after round {at + 1}, when all services have left")
+    gone: BoolArray = np.all(_gone(rounds).reshape(-1, len(logs.places)), axis=1)
+    for at, all_gone in zip(logs.numbers, gone.tolist(), strict=True):
+        if at == count != last and not all_gone:
+            yield Finding(f"the run ends after round {count} of {last}, but not all services have left")
+        if at != count and all_gone:
+            yield Finding(f"the run does not end after round {at}, when all services have left")
     if logs.meta.get("rounds", count) != count:
         yield Finding(f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}")
     for table, column, known in ((rounds, "status", Status), (offers, "outcome", Outcome), (events, "event", Kind)):
@@ -45,7 +47,7 @@ def shape(logs: Logs) -> Iterator[Finding]:
         yield from table.wrong((table["m"] < 0) & (service == service), "unknown service")
         yield from table.wrong((client < 0) | (client >= clients), f"unknown client; clients are 0 to {clients - 1}")
         for at in np.flatnonzero(keys[:-1] > keys[1:])[:1].tolist():
-            yield Finding("the row is out of order", table.table, at + 2)
+            yield Finding("the row is out of order", table.table, table["line"][at], f"order of {table.table}")
 
 
 def scenario(logs: Logs) -> Iterator[Finding]:
@@ -65,8 +67,8 @@ def scenario(logs: Logs) -> Iterator[Finding]:
         "budget": np.array([budget for now in played for budget in now.budgets.values()]),
     }
     yield from logs.rows["rounds"].differing(wanted, "the scenario has")
-    places = zip(offers["round"].tolist(), offers["client"].tolist(), strict=True)
-    asleep = np.array([client in played[number - 1].offline for number, client in places], dtype=np.bool_)
+    places = zip(logs.order_of(offers).tolist(), offers["client"].tolist(), strict=True)
+    asleep = np.array([client in played[at].offline for at, client in places], dtype=np.bool_)
     yield from offers.wrong(asleep, "the client is offline in this round, but gets an offer")
 
 
@@ -78,10 +80,10 @@ def progress(logs: Logs) -> Iterator[Finding]:
     # Logged accuracies have six decimals. Where these do not tell whether the target was met, the status is believed.
     near = (accuracy > target + _SIX_DECIMALS) | (gone & (accuracy >= target - _SIX_DECIMALS))
     met = np.where(np.isnan(exact), near, exact >= target)
-    had_left, waits = _before(logs, gone, first=False), rounds["round"] < arrival
+    had_left, waits = _before(logs, _gone, first=False), rounds["round"] < arrival
     status = np.select([had_left, waits, met], [Status.LEFT, Status.WAITING, Status.REACHED], Status.TRAINING)
     yield from rounds.differing({"status": status}, "by its arrival, its accuracy and its target it should be")
-    moved = had_left & (accuracy != _before(logs, accuracy))
+    moved = had_left & (accuracy != _before(logs, itemgetter("accuracy")))
     yield from rounds.wrong(moved, "left in an earlier round, but does not keep its accuracy")
 
 
@@ -90,9 +92,9 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
     rounds, exact = logs.rows["rounds"], logs.exact_accuracy
     accuracy, test, waits = rounds["accuracy"], rounds["test_accuracy"], rounds["status"] == Status.WAITING
     idle = (rounds["round"] > 1) & (rounds["served"] == 0)
-    arrives = _before(logs, waits, first=False) & ~waits  # and has a reward from now on
+    arrives = (_before(logs, itemgetter("status")) == Status.WAITING) & ~waits  # and has a reward from now on
     for name, still in (("accuracy", idle), ("test_accuracy", idle), ("reward", idle & ~arrives)):
-        moved = still & (rounds[name] != _before(logs, rounds[name]))
+        moved = still & (rounds[name] != _before(logs, itemgetter(name)))
         yield from rounds.wrong(moved, f"no client served, but the {name.replace('_', ' ')} changes to {{{name}}}")
     yield from rounds.wrong((accuracy < 0) | (accuracy > 1), "the accuracy {accuracy} is not between 0 and 1")
     yield from rounds.wrong((test < 0) | (test > 1), "the test accuracy {test_accuracy} is not between 0 and 1")
@@ -169,10 +171,11 @@ def _of_services(logs: Logs, value: Callable[[Service], float]) -> AnyArray:
     return np.array([value(service) for service in logs.scenario.services] * len(logs.numbers))
 
 
-def _before(logs: Logs, values: AnyArray, *, first: float = np.nan) -> AnyArray:
-    """Return the value of the same service one round earlier for each line of rounds.csv; ``first`` in round 1."""
-    count = len(logs.places)
-    return np.concatenate([np.full(count, first, dtype=values.dtype), values[:-count]])
+def _before(logs: Logs, of: Callable[[Rows], AnyArray], *, first: float = np.nan) -> AnyArray:
+    """Return a value of the same service one round earlier for each line of rounds.csv; ``first`` in round 1."""
+    count, lines = len(logs.places), logs.lines
+    values = of(logs.all_rounds.where(slice(max(0, lines.start - count), lines.stop - count)))
+    return np.concatenate([np.full(0 if lines.start else count, first, dtype=values.dtype), values])
 
 
 def _among(values: AnyArray, known: Iterable[str]) -> BoolArray:

@@ -13,7 +13,9 @@ from flmarket.analysis.verification.offer_rules import cores, interests, payment
 from flmarket.analysis.verification.row_rules import accuracies, progress, scenario, shape, totals
 from flmarket.analysis.verification.time_rules import timeline
 
-RULES: Mapping[str, Callable[[Logs], Iterator[Finding]]] = {
+Rule = Callable[[Logs], Iterator[Finding]]
+
+RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
         shape, scenario, world, interests, payments, cores, totals, progress, accuracies, timeline

@@ -6,6 +6,7 @@ order in which its causes happened; what has the same cause, in the order of ser
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -34,15 +35,16 @@ _ORDER = (
 def timeline(logs: Logs) -> Iterator[Finding]:
     """Each event, start and end is at the time and in the place that the scenario's durations give it; no gaps."""
     rounds, count = logs.rows["rounds"], len(logs.places)
-    starts = np.concatenate([[0], rounds["sim_time"][::count][:-1]])  # as logged: one wrong time is named once
+    before = np.concatenate([[0], logs.all_rounds["sim_time"][::count]])  # as logged: one wrong time is named once
+    starts = before[logs.numbers.start - 1 : logs.numbers.stop - 1]
     jobs = _jobs(logs, starts)
     outcome = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
     wanted = {"start": jobs["began"], "end": jobs["ended"], "outcome": outcome}
     yield from jobs.differing(wanted, "by the scenario's durations it should be")
     ends = starts + round((logs.scenario.timeline.slot or 0) * MICRO)
-    np.maximum.at(ends, jobs["round"] - 1, jobs["ended"])
+    np.maximum.at(ends, logs.order_of(jobs), jobs["ended"])
     yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
-    yield from _compared(logs.rows["events"], _events(logs, starts, jobs))
+    yield from _compared(logs, _events(logs, starts, jobs))
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
     sums, made = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
@@ -72,7 +74,7 @@ def _jobs(logs: Logs, starts: IntArray) -> Rows:
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
         leaves = ~np.isnan(part)
         limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]
-    began, cut = starts[jobs["round"] - 1], compute > limit
+    began, cut = starts[logs.order_of(jobs)], compute > limit
     trained = began + np.minimum(compute, limit)
     sends = np.where(cut, 0, np.minimum(upload, limit - np.minimum(compute, limit)))
     return jobs.having(
@@ -103,9 +105,14 @@ def _services(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
     It closes after its last job, and at once if it has none.
     """
     rounds = logs.rows["rounds"]
-    opens, ordered = starts[rounds["round"] - 1], _sorted(jobs, "line_of_round", "ended")
+    opens, ordered = starts[logs.order_of(rounds)], _sorted(jobs, "line_of_round", "ended")
     last = ordered.where(np.diff(ordered["line_of_round"], append=-1) != 0)
-    closing = {"closes": last["ended"], "depth": 3.0, "cause": last["ended"], "depth_of_cause": last["depth"]}
+    closing: dict[str, Any] = {
+        "closes": last["ended"],
+        "depth": 3.0,
+        "cause": last["ended"],
+        "depth_of_cause": last["depth"],
+    }
     columns = {"closes": opens.copy(), **{name: np.zeros(len(rounds)) for name in _ORDER}}
     for name, values in {**closing, "before": last["cause"], "job": last["job"]}.items():
         columns[name][last["line_of_round"]] = values
@@ -168,13 +175,14 @@ def _offered_again(logs: Logs) -> IntArray:
     """
     decisions = _decisions(logs)
     number = decisions["round"]
-    first = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=len(logs.numbers) + 1)
+    first = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=logs.numbers.stop)
     again = np.arange(len(number)) - np.searchsorted(number, number) >= first[number]
     return logs.places_of(decisions)[again & ~logs.by_round(decisions, lambda now: now.paper)]
 
 
-def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
+def _compared(logs: Logs, wanted: Rows) -> Iterator[Finding]:
     """Yield the first event that is not the one wanted."""
+    events = logs.rows["events"]
     count = min(len(events), len(wanted))
     other = np.zeros(count, dtype=np.bool_)
     for name in EVENTS.names:
@@ -183,7 +191,8 @@ def _compared(events: Rows, wanted: Rows) -> Iterator[Finding]:
     at = int(other.argmax()) if other.any() else count
     if at < max(len(events), len(wanted)):
         is_, should = (_words(rows.where(slice(at, at + 1))) for rows in (events, wanted))
-        yield Finding(f"is {is_}, but should be {should}", "events", at + 2)
+        line = cast("pd.RangeIndex", logs.events.index).start + at + 2
+        yield Finding(f"is {is_}, but should be {should}", "events", line, "events")
 
 
 def _words(events: Rows) -> str:

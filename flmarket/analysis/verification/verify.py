@@ -6,19 +6,22 @@ The rules are in ``flmarket.analysis.verification.rules``. What cannot be derive
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 
 from des.money import Micro
 from flmarket.analysis.log_frames import BadTableError, text_of
 from flmarket.analysis.verification.clearing_rules import not_cleared
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.rules import RULES
+from flmarket.analysis.verification.findings import Finding
+from flmarket.analysis.verification.rules import RULES, Rule
 from flmarket.core.errors import InputError
-from scenarios.logs.columns import ALL_TABLES, tables_of
+from scenarios.logs.columns import ALL_TABLES, ROUNDS, tables_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.identity import contradictions
 from scenarios.logs.run_state import RunState
 
+BLOCK = 50_000  # lines of a table that are read at a time
 _LONGEST = 200  # characters of a line in a message
 
 
@@ -53,31 +56,48 @@ def verify(run: RunDirectory) -> Verdict:
 
 def _follow(run: RunDirectory, verdict: Verdict) -> None:
     """Check that the tables follow from the scenario and the seed."""
-    logs = Logs.read(run)
-    before = len(verdict.problems)
-    for name, rule in RULES.items():
-        for finding in rule(logs):
-            verdict.problems.append(str(finding))
-        if name == "shape" and len(verdict.problems) > before:
-            break
-    for name in tables_of(truthful=logs.clients is None):  # last, as what is wrong with the values says more
-        verdict.problems += _spelling(logs, run, name)
-    verdict.rounds = len(logs.numbers)
-    verdict.offers = len(logs.offers)
+    # last, as what is wrong with the values says more
+    spelling: Rule = partial(_spelling, run, dict.fromkeys(ALL_TABLES, 0))
+    rules = {**RULES, "spelling": spelling}
+    found: dict[str, dict[str, str]] = {name: {} for name in rules}
+    try:
+        for logs in Logs.blocks(run, BLOCK):
+            for name, rule in rules.items():
+                if not found["shape"] or name in ("shape", "spelling"):
+                    for finding in rule(logs):
+                        found[name].setdefault(finding.first_of or str(finding), str(finding))
+            verdict.rounds += len(logs.numbers)
+            verdict.offers += len(logs.offers)
+    except InputError as error:
+        if isinstance(error, BadTableError) or not any(found.values()):  # else what was found says why
+            raise
+    for name in ("shape", "spelling") if found["shape"] else rules:
+        verdict.problems += found[name].values()
     verdict.paid = int(logs.rounds["spent"].sum())
     verdict.unchecked = [] if verdict.problems else [*logs.unknown(), *not_cleared(logs.scenario)]
 
 
-def _spelling(logs: Logs, run: RunDirectory, name: str) -> Iterator[str]:
-    """Yield the first line of a table that flmarket would write differently, its values being what they are."""
-    with ALL_TABLES[name].path(run.path).open(encoding="utf-8", newline="") as file:
-        text = file.read()
-    right = text_of(getattr(logs, name), name)
-    lines = enumerate(zip_longest(text.split("\n"), right.split("\n")), start=1)
-    for line, (one, other) in lines if text != right else ():
-        if one != other:
-            yield f"{name}.csv, line {line}: {_short(one)} should be written {_short(other)}"
-            return
+def _spelling(run: RunDirectory, read: dict[str, int], logs: Logs) -> Iterator[Finding]:
+    """Yield the first line of each table that flmarket would write differently, its values being what they are.
+
+    ``read`` has the bytes of each table that were looked at in earlier blocks.
+    """
+    for name in tables_of(truthful=logs.clients is None):
+        frame, whole = getattr(logs, name), name == ROUNDS.name
+        if whole and read[name]:
+            continue
+        right = text_of(frame, name, header=not read[name]).encode()
+        with ALL_TABLES[name].path(run.path).open("rb") as file:
+            file.seek(read[name])
+            text = file.read(None if whole or logs.last else len(right))
+            different = (text + file.readline(), right) if text != right else ()
+        lines = zip_longest(*(it.decode(errors="replace").split("\n") for it in different))
+        for line, (one, other) in enumerate(lines, start=frame.index.start + 2 if read[name] else 1):
+            if one != other:
+                sentence = f"{_short(one)} should be written {_short(other)}"
+                yield Finding(sentence, name, line, f"spelling of {name}")
+                break
+        read[name] += len(right)
 
 
 def _short(line: str | None) -> str:

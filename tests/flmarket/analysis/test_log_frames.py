@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flmarket.analysis.log_frames import TableName, in_units, read_table, write_frame, written
+from flmarket.analysis.log_frames import TableName, in_units, read_by_rounds, read_table, write_frame, written
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
 from flmarket.core.errors import InputError
@@ -45,6 +45,34 @@ def test_a_frame_has_the_columns_and_types_of_the_declaration(name: TableName, r
 def test_a_table_is_written_as_it_was_read_to_the_last_digit(name: TableName, run: Run) -> None:
     text = written(read_table(run.directory, name), name).to_csv(index=False, lineterminator="\n")
     assert text == TABLES[name].path(run.directory.path).read_text()
+
+
+@pytest.mark.parametrize("lines", [30, 100_000, None])
+def test_blocks_of_rounds_make_up_the_tables(lines: int | None, run: Run) -> None:
+    blocks = [*read_by_rounds(run.directory, ["offers", "events"], lines)]
+    ends = [last for last, _ in blocks]
+    assert ends[-1] is None
+    assert (len(ends) == 1) == (lines in (100_000, None))
+    for name in ("offers", "events"):
+        begin = 0
+        for last, tables in blocks:
+            rounds = set(tables[name]["round"])
+            assert all(begin < number <= (last or run.scenario.rounds) for number in rounds)
+            begin = last or 0
+        pd.testing.assert_frame_equal(
+            pd.concat([tables[name] for _, tables in blocks]), read_table(run.directory, name)
+        )
+
+
+def test_a_line_in_the_wrong_place_stays_with_its_neighbours(run: Run, tmp_path: Path) -> None:
+    text = "".join(f"{number},0.0,refresh,,,,\n" for number in (1, 1, 3, 1, 2, 2, 3, 3))
+    (tmp_path / "events.csv").write_text(TABLES["events"].header + text)
+    blocks = [*read_by_rounds(type(run.directory)(tmp_path), ["events"], 2)]
+    assert [(last, [*tables["events"]["round"]]) for last, tables in blocks] == [
+        (1, [1, 1, 3, 1]),
+        (2, [2, 2]),
+        (None, [3, 3]),
+    ]
 
 
 def test_services_may_be_called_na_and_null(run: Run, tmp_path: Path) -> None:

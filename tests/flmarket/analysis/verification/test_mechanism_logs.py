@@ -67,8 +67,13 @@ def test_all_built_in_mechanisms_are_tried() -> None:
     assert set(MARKETS) == set(MECHANISMS.builtin)
 
 
+@pytest.mark.parametrize("lines", [60, 50_000])
 @pytest.mark.parametrize("mechanism", MECHANISMS.builtin)
-def test_a_run_under_any_mechanism_is_good(mechanism: str, runs: Callable[[str], Path]) -> None:
+def test_a_run_under_any_mechanism_is_good(
+    mechanism: str, lines: int, runs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether logs are read whole or in blocks of a round, at the end of which mechanisms keep their memory."""
+    monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", lines)
     result = verify(RunDirectory(runs(mechanism)))
     assert result.problems == []
     offers = (runs(mechanism) / "offers.csv").read_text()

@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from flmarket.analysis.verification import verify
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 
@@ -67,6 +71,56 @@ def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], n
     # Nothing in a log follows from the accuracy on test images: another row's is found by --rerun alone (docs/logs.md).
     assert [change for change, found in outcomes if not found and " test_accuracy: " not in change] == []
     assert len(outcomes) > 40
+
+
+@pytest.fixture
+def judged_twice(script: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], bool]:
+    """Every run that is judged whole is judged in blocks of a round or two as well, with the same findings."""
+
+    def findings(path: Path, lines: int) -> object:
+        monkeypatch.setattr(verify, "BLOCK", lines)
+        try:
+            verdict = verify.verify(RunDirectory(path))
+        except InputError as error:
+            return str(error)
+        return sorted(verdict.problems), verdict.unchecked, verdict.offers, verdict.paid
+
+    def is_found(path: Path) -> bool:
+        whole = findings(path, 50_000)
+        assert findings(path, 60) == whole
+        return not isinstance(whole, tuple) or whole[0] != []
+
+    monkeypatch.setattr(script, "is_found", is_found)
+    return is_found
+
+
+def test_runs_are_as_good_in_blocks_as_whole(mutator: Any, others: dict[str, Any], judged_twice: Any) -> None:
+    """What clients have learned, a price that was posted, curves and money go from one block to the next."""
+    for of in (mutator, *others.values()):
+        assert len([*Logs.blocks(RunDirectory(of.run), 60)]) > 3
+        assert not judged_twice(of.run)
+
+
+@pytest.mark.usefixtures("judged_twice")
+def test_changes_of_rows_and_of_columns_are_found_in_blocks_as_whole(script: Any, mutator: Any) -> None:
+    outcomes = [
+        it for table in mutator.tables for how in script.ROW_CHANGES[table] for it in mutator.change_rows(table, how, 1)
+    ]
+    assert len(outcomes) > 10
+    assert all(mutator.lie(lie) for lie in script.LIES)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("judged_twice")
+@pytest.mark.parametrize("name", ["everything", *PLAYED, "a fork"])
+def test_every_change_is_found_in_blocks_as_whole(script: Any, mutator: Any, others: dict[str, Any], name: str) -> None:
+    of = {"everything": mutator, **others}[name]
+    outcomes = [it for table, label, rows in of.columns() for it in of.change_cells(table, label, rows, 2)]
+    for table in of.tables:
+        outcomes += of.respell(table, 3)
+        outcomes += [it for how in script.ROW_CHANGES[table] for it in of.change_rows(table, how, 3)]
+    assert len(outcomes) > 100
+    assert all(of.lie(lie) for lie in script.LIES)
 
 
 @pytest.mark.parametrize("lie", SCRIPT.LIES)

@@ -207,9 +207,19 @@ def has_left(row: dict[str, str]) -> bool:
         ("events", "sim_time", "1e9", lambda row: row["round"] == "2", "refresh at 1000000000.000000 in round 2, but "),
     ],
 )  # fmt: skip
+@pytest.mark.parametrize("lines", [50_000, pytest.param(20, marks=pytest.mark.slow)])
 def test_tampering_is_named(
-    table: str, column: str, value: str, where: Callable[[dict[str, str]], bool], problem: str, run: Path
+    table: str,
+    column: str,
+    value: str,
+    where: Callable[[dict[str, str]], bool],
+    problem: str,
+    lines: int,
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Whether logs are read whole or in blocks of a round."""
+    monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", lines)
     change(run / f"{table}.csv", column, value, where)
     assert problem in "\n".join(verify(RunDirectory(run)).problems)
 
