@@ -16,20 +16,21 @@ import simpy
 from des.bidding import Bidding
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
-from des.clients.population import Population
+from des.clients.population import Population, Qualities
 from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
 from des.mechanism import Mechanism, checked_asks
 from des.mechanisms.pay_as_offered import PayAsOffered
-from des.money import to_micro
+from des.money import Micro, to_micro
 from des.observation import Observation, Offer
-from des.participation import funded, observations
+from des.participation import PublicView, bids_shown, funded
 from des.round import Round
 from des.round_report import round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Shift, Timeline
+from fl.arrays import BoolArray, FloatArray
 from fl.training.jobs import Diverged, Federation
 from flmarket.core.names import unknown
 
@@ -216,9 +217,46 @@ class Market:
         return self._observations(current) if current.asked else {}
 
     def _observations(self, current: Round) -> dict[str, Observation]:
-        free, public = self.mechanism.keeps_budgets, self._population.spec.disclosure.public_bids
-        return observations(
-            current, self.states, self.ledger, self.rounds, self._seed, public_bids=public, over_budget=free
+        bids, accounts, found = bids_shown(current.asks.least, current.active), self.ledger.accounts, {}
+        seen = self._view(current.number, current.conditions, current.world, bids)
+        for m in current.asked:
+            name = self._names[m]
+            found[name] = self._observation(m, seen, accounts[name].free, current.unwilling(m))
+        return found
+
+    def preview(self, service: str) -> Observation:
+        """Return what a service that takes no part, or no more, would observe in the next round."""
+        m, number, conditions = self._names.index(service), self.round + 1, self.schedule.at(self.round + 1)
+        both = zip(self.services, self.states, strict=True)
+        shown = {i for i, (spec, state) in enumerate(both) if state.active or state.arrives(spec, number)}
+        world = self._population.draw(number)
+        seen = self._view(number, conditions, world, bids_shown(world.bid, shown))
+        return self._observation(m, seen, budget=self.services[m].budget)
+
+    def _view(self, number: int, conditions: Conditions, world: Qualities, bids: FloatArray) -> PublicView:
+        return PublicView(
+            round=number,
+            rounds=self.rounds,
+            seed=self._seed,
+            services=self._names,
+            world=world,
+            bids=bids,
+            cores=conditions.cores,
+            offline=conditions.offline,
+            public_bids=self._population.spec.disclosure.public_bids,
+            over_budget=self.mechanism.keeps_budgets,
+        )
+
+    def _observation(self, m: int, seen: PublicView, budget: Micro, unwilling: BoolArray | None = None) -> Observation:
+        spec = self.services[m]
+        return seen.of(
+            m,
+            budget=budget,
+            total_left=self.ledger.left(spec.name),
+            accuracy=self.states[m].accuracy,
+            target_accuracy=spec.target_accuracy,
+            privileged=spec.privileged,
+            unwilling=unwilling,
         )
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:

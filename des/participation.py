@@ -3,18 +3,19 @@
 Services may arrive later, and may have a budget for the whole run. They see all bids, and their own DQI and budget.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from des.clients.population import Qualities
 from des.ledger import Ledger
-from des.money import MICRO, Micro
+from des.money import MICRO, Micro, MicroArray
 from des.observation import Observation, Privileged, Status
-from des.round import Round
 from des.service import ServiceSpec, ServiceState
 from fl.arithmetic.streams import stream_key
-from fl.arrays import FloatArray
+from fl.arrays import BoolArray, FloatArray
 
 
 def funded(
@@ -42,51 +43,61 @@ def funded(
     return tuple(found)
 
 
-def observations(
-    current: Round,  # the round, after its bids were closed
-    states: Sequence[ServiceState],  # the states of all services, as the last round left them
-    ledger: Ledger,  # what each can still spend in this round, and in the whole run
-    rounds: int,  # N
-    seed: int,  # the run's seed
-    *,
-    public_bids: bool = True,  # whether a service sees the bids to its rivals
-    over_budget: bool = False,  # whether offers may add up to more than that
-) -> dict[str, Observation]:
-    """Return what each service that may offer now observes, by name."""
-    world = current.world
-    names = tuple(spec.name for spec in current.services)
-    bids = current.asks.least / MICRO
-    for m in range(len(names)):
-        if m not in current.active:
-            bids[m] = 0.0
-    bids.setflags(write=False)
-    return {
-        spec.name: Observation(
-            round=current.number,
-            rounds=rounds,
-            service=spec.name,
-            services=names,
+class PublicView(NamedTuple):
+    """What services see of a round alike; each sees of it what the market discloses, and its own state besides."""
+
+    round: int
+    rounds: int  # N
+    seed: int  # the run's
+    services: tuple[str, ...]
+    world: Qualities
+    bids: FloatArray  # [M, C] the least that can be offered, money; rows of services that take no part are zero
+    cores: int  # K
+    offline: frozenset[int]
+    public_bids: bool  # whether a service sees the bids to its rivals
+    over_budget: bool  # whether offers may add up to more than the budget
+
+    def of(
+        self,
+        m: int,  # the service
+        *,
+        budget: Micro,  # what it can still spend in this round
+        total_left: Micro | None,  # and in the whole run; None where nothing limits that
+        accuracy: float,
+        target_accuracy: float,
+        privileged: bool = False,
+        unwilling: BoolArray | None = None,  # [C]
+    ) -> Observation:
+        name, world, bids = self.services[m], self.world, self.bids
+        if not self.public_bids:
+            bids = np.zeros(self.bids.shape)
+            bids[m] = self.bids[m]
+        bids.setflags(write=False)
+        return Observation(
+            round=self.round,
+            rounds=self.rounds,
+            service=name,
+            services=self.services,
             dqi=world.seen[m],
-            bids=bids if public_bids else only(bids, m),
-            budget=ledger.accounts[spec.name].free / MICRO,
-            cores=current.conditions.cores,
-            accuracy=states[m].accuracy,
-            target_accuracy=spec.target_accuracy,
-            key=stream_key(seed, "policy", spec.name, current.number),
-            offline=current.conditions.offline,
-            privileged=Privileged(world.data_size[m], world.emd[m]) if spec.privileged else None,
-            unwilling=current.unwilling(m),
-            over_budget=over_budget,
-            bids_public=public_bids,
-            total_left=None if (total := ledger.left(spec.name)) is None else total / MICRO,
+            bids=bids,
+            budget=budget / MICRO,
+            cores=self.cores,
+            accuracy=accuracy,
+            target_accuracy=target_accuracy,
+            key=stream_key(self.seed, "policy", name, self.round),
+            offline=self.offline,
+            privileged=Privileged(world.data_size[m], world.emd[m]) if privileged else None,
+            unwilling=unwilling,
+            over_budget=self.over_budget,
+            bids_public=self.public_bids,
+            total_left=None if total_left is None else total_left / MICRO,
         )
-        for m, spec in ((m, current.services[m]) for m in current.asked)
-    }
 
 
-def only(bids: FloatArray, service: int) -> FloatArray:
-    """Return bids [M, C] of which all but one service's row are zero, read-only."""
-    own = np.zeros(bids.shape)
-    own[service] = bids[service]
-    own.setflags(write=False)
-    return own
+def bids_shown(least: MicroArray, services: Collection[int]) -> FloatArray:
+    """Return the least that can be offered [M, C], money, with rows of zeros for all but the services named."""
+    bids: FloatArray = least / MICRO
+    for m in range(len(bids)):
+        if m not in services:
+            bids[m] = 0.0
+    return bids

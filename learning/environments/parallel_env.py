@@ -273,30 +273,4 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         return {name: self._codecs[name].encode(self._seen(name)) for name in names}
 
     def _seen(self, name: str) -> Observation:
-        return self.observed.get(name) or self._next(name)
-
-    def _next(self, name: str) -> Observation:
-        """Return what a service that takes no further part would observe in the next round."""
-        market, round_ = self._market, self._market.round + 1
-        m = self.possible_agents.index(name)
-        both = zip(market.services, market.states, strict=True)
-        shown = np.array([state.active or state.arrives(spec, round_) for spec, state in both])
-        if not market.population.spec.disclosure.public_bids:
-            shown &= np.arange(len(shown)) == m
-        world, conditions = market.population.draw(round_), market.schedule.at(round_)
-        left = market.ledger.left(name)
-        return Observation(
-            round=round_,
-            rounds=market.rounds,
-            service=name,
-            services=tuple(self.possible_agents),
-            dqi=world.seen[m],
-            bids=np.where(shown[:, None], world.bid / MICRO, 0.0),
-            budget=market.services[m].budget / MICRO,
-            cores=conditions.cores,
-            accuracy=market.states[m].accuracy,
-            target_accuracy=market.services[m].target_accuracy,
-            key=b"",
-            offline=conditions.offline,
-            total_left=None if left is None else left / MICRO,
-        )
+        return self.observed.get(name) or self._market.preview(name)

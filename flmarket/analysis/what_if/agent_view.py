@@ -10,7 +10,7 @@ from des.log_records import Outcome
 from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer, Status
-from fl.arithmetic.streams import stream_key
+from des.participation import PublicView, bids_shown
 from fl.surrogate.learning_curves import Curve
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.reasons import cash
@@ -93,29 +93,29 @@ def _remind(policy: Mahdrl, logs: Logs, number: int, service: str, begun: int) -
 def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Observation:
     scenario, now = logs.scenario, logs.conditions(number)
     rows: Any = logs.rounds_of(number)
-    bids, public = np.zeros(world.bid.shape), scenario.market.bids == "public"
-    for name, m in logs.places.items():
-        if rows.loc[name, "status"] not in (Status.LEFT, Status.WAITING) and (public or name == service):
-            bids[m] = world.bid[m] / MICRO
+    absent = (Status.LEFT, Status.WAITING)
+    shown = {m for name, m in logs.places.items() if rows.loc[name, "status"] not in absent}
     total = now.scenario.service(service).total_budget
     own = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
     accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[own]
-    return Observation(
+    view = PublicView(
         round=number,
         rounds=scenario.rounds,
-        service=service,
+        seed=logs.seed,
         services=tuple(logs.places),
-        dqi=world.seen[logs.places[service]],
-        bids=bids,
-        budget=int(rows.loc[service, "budget"]) / MICRO,
+        world=world,
+        bids=bids_shown(world.bid, shown),
         cores=now.cores,
+        offline=frozenset(now.offline),
+        public_bids=scenario.market.bids == "public",
+        over_budget=MECHANISMS.create(now.scenario.market.mechanism, **now.scenario.market.options).keeps_budgets,
+    )
+    return view.of(
+        logs.places[service],
+        budget=int(rows.loc[service, "budget"]),
+        total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][own].sum()),
         accuracy=float(accuracy[-1]) if accuracy.size else 0.0,  # agents do not look at that of the first round
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
-        key=stream_key(logs.seed, "policy", service, number),
-        offline=frozenset(now.offline),
-        over_budget=MECHANISMS.create(now.scenario.market.mechanism, **now.scenario.market.options).keeps_budgets,
-        bids_public=public,
-        total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][own].sum()) / MICRO,
     )
 
 
