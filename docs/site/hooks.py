@@ -10,7 +10,6 @@ from inspect import Parameter, cleandoc, isfunction, signature
 from pathlib import Path
 from typing import Any
 
-import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -89,13 +88,13 @@ def _copy(file: Path, config: MkDocsConfig) -> File:
 
 def commands() -> str:
     """Return the page of all commands, read from the command line itself."""
-    root = typer.main.get_command(app)
     parts = ["# Commands", "All commands of `flmarket`, with their arguments and options, as `--help` shows them."]
-    return "\n\n".join([*parts, *_command("flmarket", root)]) + "\n"
+    return "\n\n".join([*parts, *_command("flmarket", app)]) + "\n"
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
+    command = context.command  # that of its module
     yield f"## {name}"
     yield cleandoc(command.help or "")
     yield f"    {name} {' '.join(command.collect_usage_pieces(context))}"

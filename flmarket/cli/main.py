@@ -5,7 +5,6 @@ ended by SIGHUP. Nothing but ``main`` is imported before Ctrl-C is taken care of
 Python itself, cannot be kept from showing a traceback.
 """
 
-import gc
 import io
 import os
 import select
@@ -22,7 +21,6 @@ def main() -> None:
         _on_ctrl_c(_end)
     except KeyboardInterrupt:  # before it was set
         _end(signal.SIGINT)
-    gc.disable()  # what is loaded before a command begins stays; looking through it takes a tenth of the time of --help
     from flmarket.core.crash import guarded
 
     sys.stdout, sys.stderr = _prepared(sys.stdout), _prepared(sys.stderr)

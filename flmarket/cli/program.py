@@ -1,24 +1,20 @@
 """The commands of ``flmarket``: each is the function, or the Typer app, that a module of ``commands`` is named after.
 
-Results go to stdout, progress to stderr. Whatever is slow to import (torch, pandas, Textual) is imported by the command
-that needs it, when it runs.
+A command's module is imported when the command is asked for, so that it can import at its top what it needs: the list
+of all commands takes none of them. Results go to stdout, progress to stderr.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from flmarket.cli import commands
-from flmarket.cli.commands.tui import tui
 from flmarket.cli.console import program, result
 from flmarket.core.counting import counted
 from flmarket.core.crash import BAD_INPUT, INTERRUPTED
@@ -59,6 +55,31 @@ All commands:                   {0} --help
 The options of one, such as:    {0} run --help"""
 
 
+COMMANDS = {
+    "certify": "Attack a mechanism: does misreporting pay, and do prices respect bids, offers and budgets?",
+    "datasets": "List the data sets a service can learn, and the folder of their files.",
+    "demo": "Watch the terminal user interface play a market by itself for half a minute; any key takes over.",
+    "doctor": "Check what runs here: packages, kernel, data sets, GPU, cores; and what to do about each shortfall.",
+    "explain": "Explain a service's round: the clients it wanted and got, its losses, and what it could have had.",
+    "export": "Gather the logs of runs into one file, with columns for scenario, policy, seed and what differs.",
+    "fork": "Continue a run from a round with something changed, and show what differs and from which round on.",
+    "league": "Let policies visit each other: who exploits whom, and how do they rate?",
+    "plugins": "List all plug-ins that a scenario can name, of every kind, built in and your own.",
+    "policies": "List the policies a service can use.",
+    "replay": "Watch a run again, round by round, in the terminal user interface.",
+    "report": "Make tables and figures from many runs: means and intervals over seeds, differences from a baseline.",
+    "run": "Run scenarios headlessly and write their logs as CSV.",
+    "suite": "Play policies in the frozen suite of markets, and compare them: 0 is `random`, 1 a privileged reference.",
+    "train": "Train MAHDRL agents: services that learn which clients to hire and what to pay.",
+    "tui": "Open the terminal user interface: configure scenarios, watch markets live, replay and compare runs.",
+    "validate": "Check scenario files; every problem is shown, as file:line: key: what is wrong.",
+    "verify": "Check from the logs that every constraint holds and that the money adds up.",
+    "calibrate": "Fit the quality indicator, or the surrogate's learning curves, to real training.",
+    "scenarios": "List the built-in scenarios; `scenarios show NAME` prints a scenario's file.",
+}
+"""The first sentence of each command's help."""
+
+
 class _Untyped:
     """Its help shows flags without a type, as they take no value; Typer writes ``<bool>`` after each."""
 
@@ -76,7 +97,26 @@ class _Command(_Untyped, TyperCommand): ...
 class _Group(_Untyped, TyperGroup): ...
 
 
-app = typer.Typer(
+class _Later(TyperCommand):
+    """A command of the list; its context, and with it its parameters, come from its module."""
+
+    def make_context(self, *given: Any, **options: Any) -> Any:
+        return _loaded(str(self.name)).make_context(*given, **options)
+
+
+def _loaded(name: str) -> Any:
+    declared = getattr(import_module(f"flmarket.cli.commands.{name}"), name)
+    holder = typer.Typer(rich_markup_mode="rich")
+    if isinstance(declared, typer.Typer):
+        for part in declared.registered_commands:
+            part.cls = _Command
+        holder.add_typer(declared, name=name, cls=_Group)
+    else:
+        holder.command(cls=_Command, epilog=_EXAMPLES if name == "run" else None)(declared)
+    return typer.main.get_group(holder).commands[name]
+
+
+_root = typer.Typer(
     name="flmarket",
     cls=_Group,
     help="Simulate a market in which federated-learning services compete for clients under monetary budgets.",
@@ -93,7 +133,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@_root.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
     _: Annotated[
@@ -103,19 +143,11 @@ def _options(
     """Take the options that stand before a command; without one, say what this is."""
     if context.invoked_subcommand is None:
         result(_FIRST.format(program()))
-    else:
-        gc.freeze()
-        gc.enable()  # main has disabled it
 
 
-for _name in sorted(module.name for module in iter_modules(commands.__path__)):
-    _command = getattr(import_module(f"{commands.__name__}.{_name}"), _name)
-    if isinstance(_command, typer.Typer):
-        for _part in _command.registered_commands:
-            _part.cls = _Command
-        app.add_typer(_command, name=_name, cls=_Group)
-    else:
-        app.command(cls=_Command, epilog=_EXAMPLES if _name == "run" else None)(_command)
+app: Any = typer.main.get_command(_root)
+for _name, _help in COMMANDS.items():
+    app.add_command(_Later(_name, help=_help))
 
 
 def run_arguments() -> object:
@@ -123,10 +155,6 @@ def run_arguments() -> object:
     arguments = [_at_home(argument) for argument in _given(sys.argv[1:])]
     require_one_place()
     try:
-        if arguments == ["tui"]:
-            gc.enable()
-            tui()  # nothing to parse; Typer's parser would import pydantic before the first picture
-            return None
         with shown(live=sys.stderr.isatty()):
             return app(arguments, standalone_mode=False)
     except typer.Exit as end:

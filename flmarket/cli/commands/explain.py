@@ -20,7 +20,7 @@ def explain(
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Explain a service's round: the clients it wanted and got, its losses to rivals, and what it could have had."""
+    """Explain a service's round: the clients it wanted and got, its losses, and what it could have had."""
     from flmarket.analysis.log_frames import write_frame
     from flmarket.analysis.verification.evidence import Logs
     from flmarket.analysis.what_if.explain import Explanation

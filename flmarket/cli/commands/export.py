@@ -25,7 +25,7 @@ def export(
         Literal["rounds", "offers", "events", "clients"], typer.Option(help="The log to export.")
     ] = "rounds",
 ) -> None:
-    """Gather the logs of runs into one file, with columns for scenario, policy, seed and what scenarios differ in.
+    """Gather the logs of runs into one file, with columns for scenario, policy, seed and what differs.
 
     docs/logs.md describes the columns.
     """

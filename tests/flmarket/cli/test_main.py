@@ -9,25 +9,31 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 import typer
 
 import flmarket
+from flmarket.cli import commands, program
 from support import shell
 from support.tiers import slow
 
 DOOR = [sys.executable, "-P", "-m", "flmarket.cli.main"]
-COMMANDS = (
-    "run", "train", "suite", "report", "export", "verify", "replay", "tui", "validate", "certify", "league", "explain",
-    "fork", "policies", "datasets", "plugins", "scenarios", "calibrate",
-)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [module.name for module in iter_modules(commands.__path__)])
+def test_the_list_of_commands_has_the_first_sentence_of_each(name: str) -> None:
+    context = program.app.make_context("flmarket", [name], resilient_parsing=True)
+    _, found, _ = program.app.resolve_command(context, [name])
+    command = found.make_context(name, [], resilient_parsing=True).command
+    assert program.COMMANDS[name] == " ".join(command.help.split("\n\n")[0].split())
 
 
 def test_help_names_every_command_and_shows_examples() -> None:
     done = subprocess.run([*DOOR, "--help"], capture_output=True, text=True)
     assert done.returncode == 0
-    for word in (*COMMANDS, "Examples", "flmarket run quickstart"):
+    for word in (*program.COMMANDS, "Examples", "flmarket run quickstart"):
         assert word in done.stdout
 
 

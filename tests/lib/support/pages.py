@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-import typer
 
 from flmarket.cli.program import app
 from support.benchmarks import printed
@@ -74,12 +72,9 @@ def parse(words: list[str]) -> None:
     """Parse a flmarket command line without running it; what ``>`` redirects is left out."""
     if ">" in words:
         words = words[: words.index(">")]
-    found: click.Command | None = typer.main.get_command(app)
-    assert found is not None
-    parsed = found.make_context("flmarket", words[1:])
-    while isinstance(found, click.Group):
-        name, found, rest = found.resolve_command(parsed, [*parsed._protected_args, *parsed.args])
-        assert found is not None
+    parsed = app.make_context("flmarket", words[1:])
+    while hasattr(parsed.command, "commands") and (rest := [*parsed._protected_args, *parsed.args]):
+        name, found, rest = parsed.command.resolve_command(parsed, rest)
         parsed = found.make_context(name, rest, parent=parsed)
 
 
