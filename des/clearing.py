@@ -85,7 +85,7 @@ class Platform:
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
-        stay, record = not self._population.departure_rate.any(), current.journal.record
+        stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
         columns = [it.tolist() for it in arrays]  # what was checked is what is paid, whatever ``close`` does
         self.mechanism.close(book, clearing)

@@ -156,15 +156,15 @@ def checked_asks(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, ro
     asks = mechanism.ask(bids, data_size)
     if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
         return asks
-    where = f"mechanism {method(mechanism, 'ask')}, round {round_}"
+    refuse = partial(_refusal, mechanism, "ask", round_)
     if not isinstance(asks, Asks):
-        raise ClearingError(f"{where}: must return Asks, not {type(asks).__name__}")
-    least = _whole_numbers(asks.least, bids.shape, f"{where}: least")
+        raise refuse(f": must return Asks, not {type(asks).__name__}")
+    least = _whole_numbers(asks.least, bids.shape, "least", refuse)
     willing = read_only(np.ones(bids.shape, np.bool_) if asks.willing is None else np.array(asks.willing))
     if willing.shape != bids.shape or willing.dtype != np.bool_:
-        raise ClearingError(f"{where}: willing must be booleans, one for each service and client")
+        raise refuse(": willing must be booleans, one for each service and client")
     if (least < bids)[willing].any():
-        raise ClearingError(f"{where}: asks for less than a bid (eq. 5)")
+        raise refuse(": asks for less than a bid (eq. 5)")
     return Asks(least, willing)
 
 
@@ -207,56 +207,53 @@ def checked_clearing(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
             numbers.
     """
     clearing = mechanism.clear(book)
-    where = f"mechanism {method(mechanism, 'clear')}, round {round_}"
+    refuse = partial(_refusal, mechanism, "clear", round_)
     if not isinstance(clearing, Clearing):
-        raise ClearingError(f"{where}: must return a Clearing, not {type(clearing).__name__}")
+        raise refuse(f": must return a Clearing, not {type(clearing).__name__}")
     count = (len(book.clients),)
-    checked = Clearing(
-        _whole_numbers(clearing.core, count, f"{where}: core"),
-        _whole_numbers(clearing.price, count, f"{where}: price"),
-    )
-    _check(book, checked, where)
-    return checked
-
-
-def _whole_numbers(given: object, shape: tuple[int, ...], what: str) -> IntArray:
-    """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
-    try:
-        array = np.asarray(given)
-    except ValueError as error:  # lists of different lengths
-        raise ClearingError(f"{_wanted(what, shape)}: {error}") from error
-    # Not unsigned ones: those of 64 bits would wrap around.
-    if array.shape != shape or (array.dtype.kind != "i" and array.size):
-        raise ClearingError(f"{_wanted(what, shape)}, not {array.dtype} of shape {array.shape}")
-    return read_only(array.astype(np.int64))
-
-
-def _wanted(what: str, shape: tuple[int, ...]) -> str:
-    each = "offer" if len(shape) == 1 else "service and client"
-    return f"{what} must be {prod(shape)} whole numbers, one for each {each}"
-
-
-def _check(book: Book, clearing: Clearing, where: str) -> None:
-    core, price = clearing.core, clearing.price
+    core = _whole_numbers(clearing.core, count, "core", refuse)
+    price = _whole_numbers(clearing.price, count, "price", refuse)
     served = core != NO_CORE
     places = core[served].tolist()
     if places and (min(places) < 0 or max(places) >= book.cores):
-        raise ClearingError(f"{where}: cores are 0 to {book.cores - 1}, not {min(places)} to {max(places)} (eq. 2)")
+        raise refuse(f": cores are 0 to {book.cores - 1}, not {min(places)} to {max(places)} (eq. 2)")
     if len(set(zip(book.clients[served].tolist(), places, strict=True))) < len(places):
-        raise ClearingError(f"{where}: one core of a client serves two offers (eq. 2)")
-    low, high = price < book.bids, price > book.payments
+        raise refuse(": one core of a client serves two offers (eq. 2)")
+    low, high = served & (price < book.bids), price > book.payments
     if np.count_nonzero(served & (low | high)):
-        at = int((served & (low if (served & low).any() else high)).argmax())
+        at = int((low if low.any() else served & high).argmax())
         bid, payment = text(int(book.bids[at])), text(int(book.payments[at]))
         problem = f"below the bid {bid} (eq. 5)" if low[at] else f"above the offer of {payment} (eq. 4)"
-        raise ClearingError(f"{where}, client {int(book.clients[at])}: the price {text(int(price[at]))} is {problem}")
+        raise refuse(f", client {int(book.clients[at])}: the price {text(int(price[at]))} is {problem}")
     # Sums are exact below 2^53, and no budget is larger than that.
     spent = np.bincount(book.services[served], price[served], len(book.budgets)).tolist()
     for m, (amount, budget) in enumerate(zip(spent, book.budgets.tolist(), strict=True)):
         if amount > budget:
-            raise ClearingError(
-                f"{where}: service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)"
-            )
+            raise refuse(f": service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)")
+    return Clearing(core, price)
+
+
+def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> ClearingError:
+    return ClearingError(f"mechanism {method(mechanism, name)}, round {round_}{problem}")
+
+
+def _whole_numbers(
+    given: object, shape: tuple[int, ...], what: str, refuse: Callable[[str], ClearingError]
+) -> IntArray:
+    """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
+    problem, array = "", np.empty(0)
+    try:
+        array = np.asarray(given)
+    except ValueError as error:  # lists of different lengths
+        problem = f": {error}"
+    # Not unsigned ones: those of 64 bits would wrap around.
+    if problem or array.shape != shape or (array.dtype.kind != "i" and array.size):
+        each = "offer" if len(shape) == 1 else "service and client"
+        problem = problem or f", not {array.dtype} of shape {array.shape}"
+        raise refuse(f": {what} must be {prod(shape)} whole numbers, one for each {each}{problem}")
+    whole = array.astype(np.int64)
+    whole.setflags(write=False)
+    return whole
 
 
 DEFAULT = "pay-as-offered"

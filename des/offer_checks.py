@@ -91,10 +91,11 @@ def _read(
         raise refuse(None, f"clients must be whole numbers, not {wanted.dtype}")
     if payments.dtype.kind not in "iuf":
         raise refuse(None, f"payments must be numbers, not {payments.dtype}")
-    if wanted.min() < 0 or wanted.max() >= clients:
-        unknown = (wanted < 0) | (wanted >= clients)
+    known, payments = wanted.astype(np.int64), payments.astype(np.float64)
+    unknown = known.view(np.uint64) >= clients  # as are negative ones
+    if np.count_nonzero(unknown):
         raise refuse(int(wanted[unknown][0]), f"unknown client; clients are 0 to {clients - 1}")
-    wanted, payments = wanted.astype(np.int64), payments.astype(np.float64)
+    wanted = known
     wanted.setflags(write=False)
     payments.setflags(write=False)
     return wanted, payments

@@ -139,8 +139,8 @@ class Halving(HighestLosingOffer):
 
     def close(self, book, clearing):
         if self.force:
-            clearing.price.base.setflags(write=True)
-            clearing.price.base[:] //= 2
+            clearing.price.setflags(write=True)
+            clearing.price[:] //= 2
         else:
             clearing.price[:] //= 2
 
