@@ -135,10 +135,10 @@ def run_directory(path: Path) -> Path:
 
 def require_round(run: Path, number: int) -> None:
     """Refuse a round that a run directory does not have."""
-    from scenarios.logs.reading import LogError, last_services
+    from scenarios.logs.reading import LogError, RunReader
 
     try:
-        newest, _ = last_services(run)
+        newest, _ = RunReader(run).last()
     except LogError as error:
         raise InputError(f"{run}: {error}") from error
     if number > newest:

@@ -5,8 +5,10 @@ The inverse of ``scenarios.logs.writing``.
 
 import csv
 import io
+import os
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 from des.clock import Microseconds
 from des.log_records import MarketEvent, OfferReport, ServiceReport
 from des.observation import Status
-from flmarket.core.errors import shortened
-from scenarios.logs.columns import EVENTS, OFFERS, ROUNDS
+from fl.arrays import AnyArray
+from flmarket.core.errors import InputError, shortened
+from scenarios.logs.columns import ALL_TABLES, EVENTS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table, micro
 
 _Record = TypeVar("_Record", OfferReport, MarketEvent)
@@ -122,43 +125,188 @@ class LoggedRound:
         return _events(self.text["events"])
 
 
-def last_services(path: Path) -> tuple[int, tuple[ServiceReport, ...]]:
-    """Return the newest round of a run directory and its services, without reading the rest."""
-    table = ROUNDS.path(path)
-    if not table.exists():
-        return 0, ()
-    with table.open("rb") as file:
-        lines = _last_round(file)
-    if not lines or lines[-1].startswith("round,"):
-        return 0, ()
-    number = lines[-1].partition(",")[0]
-    if not (number.isascii() and number.isdigit()):
-        raise LogError(f"{ROUNDS.name}.csv: {number[:20]!r} is no round")
-    newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
-    return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+Spans = Mapping[str, tuple[int, int]]  # of each table: the first byte of a round, and the byte after its last
 
 
-def some_rounds(path: Path, most: int) -> list[LoggedRound]:
-    """Return whole rounds of a run directory from the first to the newest, about so many, without reading the rest."""
-    table = ROUNDS.path(path)
-    if not table.exists():
-        return []
-    found: dict[bytes, bytes] = {}
-    with table.open("rb") as file:
-        newest = "\n".join(_last_round(file)).encode()
-        size = file.seek(0, 2)
-        last = [*_ROUND.finditer(newest + b"\n")][-1:]
-        length = max(_PIECE, 3 * sum(len(one[0]) for one in last))
-        for start in range(0, size, max(1, size // most)):
-            file.seek(start)
-            piece = file.read(length)
-            # Its first line, then the first round and the last may be cut.
-            rounds = [*_ROUND.finditer(piece.partition(b"\n")[2] if start else piece)][start > 0 : -1]
-            found |= {one[1]: one[0] for one in rounds[:1]}
-        found |= {one[1]: one[0] for one in last}
-    texts = ({"rounds": text.decode("utf-8", "replace"), "offers": "", "events": ""} for text in found.values())
-    read = [LoggedRound.glance(text) for text in texts]
-    return [one for one in read if one.figures.shape == read[0].figures.shape]  # the newest may not be whole yet
+class StoredRounds:
+    """The places of a run's rounds in its files: 16 bytes for each round and table."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._tables: tuple[str, ...] = ()
+        self._spans = array("q")
+
+    def add(self, spans: Spans) -> None:
+        """Add the place of the next round."""
+        self._tables = self._tables or tuple(spans)
+        for table in self._tables:
+            self._spans.extend(spans[table])
+
+    def add_text(self, text: Mapping[str, str]) -> None:
+        """Add the place that the next round has, or will have, directly after the one before it."""
+        before = self.spans(self.count) if self.count else {}
+        spans = {}
+        for table, lines in text.items():
+            start = before[table][1] if before else len(ALL_TABLES[table].header.encode())
+            spans[table] = start, start + len(lines.encode())
+        self.add(spans)
+
+    @property
+    def count(self) -> int:
+        return len(self._spans) // (2 * len(self._tables)) if self._tables else 0
+
+    def spans(self, number: int) -> dict[str, tuple[int, int]]:
+        """Return the place of a round."""
+        first = 2 * len(self._tables) * (number - 1)
+        return {
+            table: (self._spans[first + 2 * place], self._spans[first + 2 * place + 1])
+            for place, table in enumerate(self._tables)
+        }
+
+    def written(self, number: int) -> bool:
+        """Whether the files hold a round."""
+        try:
+            return all(self._path(table).stat().st_size >= stop for table, (_, stop) in self.spans(number).items())
+        except OSError:
+            return False
+
+    def read(self, number: int) -> dict[str, str]:
+        """Return a round's lines of each table; raise LogError if the files do not have them."""
+        return {table: self._read(table, *span) for table, span in self.spans(number).items()}
+
+    def _read(self, table: str, start: int, stop: int) -> str:
+        path = self._path(table)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                content = os.pread(descriptor, stop - start, start)
+            finally:
+                os.close(descriptor)
+            if len(content) < stop - start:
+                raise LogError(f"{path.name}: has become shorter since the run was read")
+            return content.decode()
+        except OSError as error:
+            raise LogError(f"{path.name}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise LogError(f"{path.name}: is not UTF-8 text") from error
+
+    def _path(self, table: str) -> Path:
+        return ALL_TABLES[table].path(self._directory)
+
+
+class RunReader:
+    """Reads the tables of a run's directory, of which others may still be written; ``log_frames`` has data frames."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._read_up_to: dict[str, int] = {}  # bytes of each table that ``grow`` has read
+        self._rest: dict[str, bytes] = {}  # what it has read of each table, and belongs to no whole round yet
+
+    def last(self) -> tuple[int, tuple[ServiceReport, ...]]:
+        """Return the newest round and its services, without reading the rest."""
+        table = ROUNDS.path(self._directory)
+        if not table.exists():
+            return 0, ()
+        with table.open("rb") as file:
+            lines = _last_round(file)
+        if not lines or lines[-1].startswith("round,"):
+            return 0, ()
+        number = lines[-1].partition(",")[0]
+        if not (number.isascii() and number.isdigit()):
+            raise LogError(f"{ROUNDS.name}.csv: {number[:20]!r} is no round")
+        newest = "".join(f"{line}\n" for line in lines if line.startswith(f"{number},"))
+        return int(number), LoggedRound.read({"rounds": newest, "offers": "", "events": ""}).services
+
+    def some(self, most: int) -> list[LoggedRound]:
+        """Return whole rounds from the first to the newest, about so many, without reading the rest."""
+        table = ROUNDS.path(self._directory)
+        if not table.exists():
+            return []
+        found: dict[bytes, bytes] = {}
+        with table.open("rb") as file:
+            newest = "\n".join(_last_round(file)).encode()
+            size = file.seek(0, 2)
+            last = [*_ROUND.finditer(newest + b"\n")][-1:]
+            length = max(_PIECE, 3 * sum(len(one[0]) for one in last))
+            for start in range(0, size, max(1, size // most)):
+                file.seek(start)
+                piece = file.read(length)
+                # Its first line, then the first round and the last may be cut.
+                rounds = [*_ROUND.finditer(piece.partition(b"\n")[2] if start else piece)][start > 0 : -1]
+                found |= {one[1]: one[0] for one in rounds[:1]}
+            found |= {one[1]: one[0] for one in last}
+        texts = ({"rounds": text.decode("utf-8", "replace"), "offers": "", "events": ""} for text in found.values())
+        read = [LoggedRound.glance(text) for text in texts]
+        return [one for one in read if one.figures.shape == read[0].figures.shape]  # the newest may not be whole yet
+
+    def whole(self) -> Iterator[tuple[str, Spans]]:
+        """Yield the lines in rounds.csv, and the place, of all rounds; the last must be whole."""
+        contents = {
+            name: table.check(self._directory).read_bytes() for name, table in tables_in(self._directory).items()
+        }
+        spans = {name: round_spans(content) for name, content in contents.items()}
+        rounds = contents.pop("rounds")
+        contents.clear()
+        for number, (start, stop) in spans["rounds"].items():
+            yield rounds[start:stop].decode(), {table: found.get(number, (0, 0)) for table, found in spans.items()}
+
+    def grow(self, services: int, *, rounds_only: bool = False) -> Iterator[dict[str, str]]:
+        """Yield the lines of each table of each round of so many services that is whole and new since the last call.
+
+        A run that is started over meanwhile plays the same rounds again: the same seed gives the same bytes. So what
+        counts is how much of each table has been read, not which file it was read from.
+        """
+        self._read(ROUNDS)  # first, because it is written last: what it has is in all tables
+        whole = {
+            number: span
+            for number, span in round_spans(self._rest.get(ROUNDS.name, b"")).items()
+            if self._rest[ROUNDS.name].count(b"\n", *span) >= services
+        }
+        if not whole:
+            return
+        tables = {ROUNDS.name: ROUNDS} if rounds_only else tables_in(self._directory)
+        for table in tables.values():
+            if table is not ROUNDS:
+                self._read(table)
+        contents = {name: self._rest.get(name, b"") for name in tables}
+        spans = {name: round_spans(content) for name, content in contents.items() if name != ROUNDS.name}
+        spans[ROUNDS.name] = whole
+        for name, found in spans.items():
+            self._rest[name] = contents[name][max((found[it][1] for it in whole if it in found), default=0) :]
+        for number in whole:
+            yield {name: contents[name][slice(*spans[name].get(number, (0, 0)))].decode() for name in tables}
+
+    def _read(self, table: Table) -> None:
+        path = table.path(self._directory)
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read_up_to.get(table.name, 0))
+                content = file.read()
+                end = file.tell()
+        except FileNotFoundError:  # the run has not begun, or is being started over
+            return
+        if table.name not in self._rest:
+            header, found, content = content.partition(b"\n")
+            if not found:
+                return
+            table.check_header(header.decode("utf-8", "replace").split(","), path)
+        self._read_up_to[table.name] = end
+        self._rest[table.name] = self._rest.get(table.name, b"") + content
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return rounds.csv by columns. Not as a frame: pandas takes long to import, and to read so few lines."""
+        found: dict[str, AnyArray] = {}
+        try:
+            text = ROUNDS.check(self._directory).read_bytes().decode()
+            if not text.replace("\n", "").isprintable():
+                raise ValueError("a line has control characters")  # noqa: TRY301 - as the reader does
+            rows = list(ROUNDS.read(text.removeprefix(ROUNDS.header)))
+            for place, column in enumerate(ROUNDS.columns):
+                dtype = object if column.empty or column.type.dtype == "string" else column.type.dtype
+                found[column.name] = np.array([row[place] for row in rows], dtype)
+        except (OSError, ValueError, OverflowError, csv.Error) as error:
+            raise InputError(f"{ROUNDS.path(self._directory)}: cannot be read: {shortened(error)}") from error
+        return found
 
 
 def _last_round(file: IO[bytes]) -> list[str]:

@@ -16,7 +16,7 @@ from des.log_records import ServiceReport
 from flmarket.core.errors import InputError, RunError
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
-from scenarios.logs.reading import LogError, last_services
+from scenarios.logs.reading import LogError, RunReader
 from scenarios.running.options import RunOptions
 from scenarios.running.processes import Process, Processes
 from scenarios.running.run import Callback, Outcome, Run
@@ -44,7 +44,7 @@ class _Playing:
         if self.round is None:
             return
         with suppress(OSError, LogError):  # it was removed; the run itself says so
-            number, services = last_services(self.run.directory.path)
+            number, services = RunReader(self.run.directory.path).last()
             if number > self.round:
                 self.round = number
                 last = number == self.run.scenario.rounds or all(service.status.gone for service in services)

@@ -18,6 +18,7 @@ from flmarket.core.plugin_errors import blame
 from flmarket.core.tracking import Step, counting, shown
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
+from scenarios.logs.reading import RunReader
 from scenarios.running.run import Callback, Played, Run
 
 
@@ -142,18 +143,17 @@ class Tracking(Callback):
 
     def __init__(self, trackers: Sequence[Tracker], note: Callable[[str], None]) -> None:
         self._trackers, self._note = list(trackers), note
-        self._read: dict[Path, int] = {}  # bytes of rounds.csv that trackers know of, by a run's directory
-        self._open: dict[Path, Run] = {}  # runs that have begun
+        self._open: dict[Path, tuple[Run, RunReader]] = {}  # runs that have begun, by their directories
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for run in list(self._open.values()):
+        for run in [run for run, _ in self._open.values()]:
             self.end(run, RunError("interrupted"))
 
     def begin(self, run: Run, done: int) -> None:
-        self._read[run.directory.path], self._open[run.directory.path] = len(ROUNDS.header), run
+        self._open[run.directory.path] = run, RunReader(run.directory.path)
         self._tell(lambda tracker: tracker.begin(run))
 
     def after_round(self, run: Run, report: Played) -> None:
@@ -168,19 +168,13 @@ class Tracking(Callback):
         self._tell(lambda tracker: tracker.end(run, error))
 
     def _rounds(self, run: Run) -> None:
-        at = run.directory.path
-        with ROUNDS.path(at).open("rb") as file:
-            file.seek(self._read[at])
-            lines = file.read().splitlines(keepends=True)
-        services = len(run.scenario.services)
-        whole = len(lines) // services * services
-        self._read[at] += sum(map(len, lines[:whole]))
-        rows = [dict(zip(ROUNDS.names, row, strict=True)) for row in ROUNDS.read(b"".join(lines[:whole]).decode())]
-        for place in range(0, whole, services):
-            number = rows[place]["round"]
+        _, reader = self._open[run.directory.path]
+        for text in reader.grow(len(run.scenario.services), rounds_only=True):
+            rows = [dict(zip(ROUNDS.names, row, strict=True)) for row in ROUNDS.read(text[ROUNDS.name])]
+            number = rows[0]["round"]
             values = {
                 f"{row['service']}/{column.name}": row[column.name] / (MICRO if column.type.exact else 1)
-                for row in rows[place : place + services]
+                for row in rows
                 for column in ROUNDS.columns
                 if column.type.dtype != "string" and column.name != "round" and row[column.name] is not None
             }

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.observation import Status
-from scenarios.logs.reading import FIGURES, LogError, LoggedRound
-from tui.state.stored import StoredRounds
+from scenarios.logs.reading import FIGURES, LogError, LoggedRound, StoredRounds
 
 MOST = 512  # rounds in memory: the newest, and as many older ones that were looked at
 WINDOW = 100_000_000  # letters of rounds in memory: half for the newest, half for older ones that were looked at

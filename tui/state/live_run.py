@@ -7,12 +7,11 @@ from typing import Any
 
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG, RunDirectory, RunDirectoryError
-from scenarios.logs.reading import LogError
+from scenarios.logs.reading import LogError, RunReader
 from scenarios.logs.run_state import RunState
 from scenarios.plugin_files import packed
 from scenarios.running.processes import Message, Messages, Process
 from scenarios.running.steering import GRACE, Start
-from tui.state.log_follower import LogFollower
 from tui.state.watched_run import Session
 
 INTERVAL = 0.05  # seconds between two reads of the files: less than between two redraws
@@ -35,7 +34,8 @@ class LiveRun:
         self.session = session
         self._closing = self._reading = False
         self._messages: Messages = queue.SimpleQueue()
-        self._follower: LogFollower | None = None
+        self._reader: RunReader | None = None
+        self._services = 0
         self._process = process or Process()
         self._process.listen(self._messages)
         session.open_with("starting Python")
@@ -55,8 +55,8 @@ class LiveRun:
         try:
             while not self.session.over:
                 message = self._next()
-                if self._follower is not None:  # before the message, which may be that the run has ended or paused
-                    for text in self._follower.rounds():
+                if self._reader is not None:  # before the message, which may be that the run has ended or paused
+                    for text in self._reader.grow(self._services):
                         self.session.add(text)
                 self._take(message)
         except (OSError, UnicodeError, RunDirectoryError, LogError, ScenarioError) as error:
@@ -93,7 +93,7 @@ class LiveRun:
                 directory = Path(place)
                 self.session.identify(directory, RunDirectory(directory).scenario_text(), sweep=sweep)
                 assert self.session.scenario is not None  # noqa: S101 - it has been identified
-                self._follower = LogFollower(directory, len(self.session.scenario.services))
+                self._reader, self._services = RunReader(directory), len(self.session.scenario.services)
             case {"type": "state", "paused": paused, "speed": speed}:
                 self.session.set_state(paused=paused, speed=speed)
             case {"type": "slow", "text": text}:

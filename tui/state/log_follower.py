@@ -1,7 +1,6 @@
-"""Follows the logs of a run: a complete one, an interrupted one, or one that a process writes."""
+"""Follows the run of a directory: a complete one, an interrupted one, or one that a process writes."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 from des.behaviour import BEHAVIOURS
@@ -12,70 +11,14 @@ from flmarket.core.plugins import PluginError
 from scenarios.file.availability import require_same_trace
 from scenarios.file.partition import require_same_files
 from scenarios.loader import ScenarioError
-from scenarios.logs.columns import ROUNDS, tables_in
 from scenarios.logs.directory import LOG, META, RunDirectory
-from scenarios.logs.reading import LogError, LoggedRound, round_spans
+from scenarios.logs.reading import LogError, LoggedRound, RunReader
 from scenarios.logs.run_state import RunState
-from scenarios.logs.table import Table
 from scenarios.plugin_files import require_loaded
 from tui.state.run_standing import state_of
-from tui.state.stored import stored_rounds
 from tui.state.watched_run import Session
 
 INTERVAL = 0.25  # seconds between two reads of files that grow
-
-
-class LogFollower:
-    """Reads the rounds of a run's tables, from the first, as they are written.
-
-    A run that is started over meanwhile plays the same rounds again: the same seed gives the same bytes. So what counts
-    is how much of each table has been read, not which file it was read from.
-    """
-
-    def __init__(self, directory: Path, services: int) -> None:
-        """Follow the tables of a run of so many services, which need not be there yet."""
-        self._directory, self._services = directory, services
-        self._read_up_to: dict[str, int] = {}  # bytes of each table
-        self._rest: dict[str, bytes] = {}  # what has been read of each table, and belongs to no whole round yet
-
-    def rounds(self) -> Iterator[dict[str, str]]:
-        """Yield the lines of each table, by its name, of each round that is new and whole."""
-        self._read(ROUNDS)  # first, because it is written last: what it has is in all tables
-        whole = {
-            number: span
-            for number, span in round_spans(self._rest.get(ROUNDS.name, b"")).items()
-            if self._rest[ROUNDS.name].count(b"\n", *span) >= self._services
-        }
-        if not whole:
-            return
-        tables = tables_in(self._directory)
-        for table in tables.values():
-            if table is not ROUNDS:
-                self._read(table)
-        contents = {name: self._rest.get(name, b"") for name in tables}
-        spans = {name: round_spans(content) for name, content in contents.items() if name != ROUNDS.name}
-        spans[ROUNDS.name] = whole
-        for name, found in spans.items():
-            self._rest[name] = contents[name][max((found[it][1] for it in whole if it in found), default=0) :]
-        for number in whole:
-            yield {name: contents[name][slice(*spans[name].get(number, (0, 0)))].decode() for name in tables}
-
-    def _read(self, table: Table) -> None:
-        path = table.path(self._directory)
-        try:
-            with path.open("rb") as file:
-                file.seek(self._read_up_to.get(table.name, 0))
-                content = file.read()
-                end = file.tell()
-        except FileNotFoundError:  # the run has not begun, or is being started over
-            return
-        if table.name not in self._rest:
-            header, found, content = content.partition(b"\n")
-            if not found:
-                return
-            table.check_header(header.decode("utf-8", "replace").split(","), path)
-        self._read_up_to[table.name] = end
-        self._rest[table.name] = self._rest.get(table.name, b"") + content
 
 
 class DirectoryFeed:
@@ -97,7 +40,7 @@ class DirectoryFeed:
         """Read all rounds, and new ones as they come, until the run has ended."""
         try:
             if self._identify():
-                self.session.add_whole(self._path, stored_rounds(self._path))
+                self.session.add_whole(self._path, RunReader(self._path).whole())
                 self._conclude()
             else:
                 self._follow()
@@ -130,13 +73,13 @@ class DirectoryFeed:
         scenario = self.session.scenario
         assert scenario is not None  # noqa: S101 - it has been identified
         services = [service.name for service in scenario.services]
-        follower = LogFollower(self._path, len(services))
+        reader = RunReader(self._path)
         while not self._stop.is_set():
             # In this order: what was written before meta.json is in the tables when they are read.
             state = state_of(self._path)
             if state is RunState.RUNNING:
                 self._move(state)  # before rounds are read, of which there may be thousands
-            for text in follower.rounds():
+            for text in reader.grow(len(services)):
                 LoggedRound.read(text).check(services, scenario.clients.count)
                 self.session.add(text)
             if state in {RunState.COMPLETE, RunState.FAILED}:

@@ -12,7 +12,7 @@ from pathlib import Path
 from flmarket.analysis.results.measures import final_accuracy
 from flmarket.core.counting import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError
-from scenarios.logs.reading import last_services
+from scenarios.logs.reading import RunReader
 from scenarios.logs.run_state import RunState
 
 QUIET = 10.0  # seconds without a change after which a run that nothing plays counts as interrupted
@@ -125,7 +125,7 @@ def _files(path: Path, stamp: Stamp) -> Standing:
     begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
     found = Standing(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
     try:
-        number, services = last_services(path)
+        number, services = RunReader(path).last()
     except (OSError, ValueError):
         return found
     if not services:

@@ -17,14 +17,13 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.mixtures import played_by
-from scenarios.logs.reading import LogError, LoggedRound
+from scenarios.logs.reading import LogError, LoggedRound, Spans, StoredRounds
 from scenarios.logs.run_state import RunState
 from scenarios.world import World
 from tui.state.bid_verdicts import Book
 from tui.state.history import History
 from tui.state.rounds_per_second import Pace
 from tui.state.run_standing import run_label
-from tui.state.stored import Spans, StoredRounds
 from tui.state.watched import Watched
 
 OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})

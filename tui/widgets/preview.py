@@ -18,7 +18,7 @@ from scenarios.file.checks import played as catalogue
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.logs.directory import SCENARIO, RunDirectory, RunDirectoryError
-from scenarios.logs.reading import FIGURES, LogError, some_rounds
+from scenarios.logs.reading import FIGURES, LogError, RunReader
 from scenarios.logs.run_state import RunState
 from tui.state.catalogue import Entry, age, read_scenario
 from tui.state.run_standing import standing
@@ -138,7 +138,7 @@ def _run_preview(entry: Entry, app: App[object], plots: bool) -> Preview:
         about = [] if played is None else map(Text, story(load(played, catalogue=catalogue())))
         return Preview(Group(Text(f"{signed(run.state)}: this run has not begun.\n"), *about))
     scenario = parse(RunDirectory(path).scenario_text(), str(path / SCENARIO), catalogue=catalogue())
-    rounds = some_rounds(path, POINTS)
+    rounds = RunReader(path).some(POINTS)
     xs = [float(one.number) for one in rounds]
     accuracies = np.array([one.figures[FIGURES.index("test_accuracy")] for one in rounds]).T
     lowest, highest = (float(end(accuracies)) for end in (np.min, np.max)) if rounds else (0.0, 1.0)

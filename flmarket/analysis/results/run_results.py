@@ -3,7 +3,6 @@
 A service that left early counts until the last round of its scenario, with accuracy and reward held and nothing spent.
 """
 
-import csv
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,16 +18,16 @@ from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.results.setting import Setting, rest_of, settings_of, with_labels
-from flmarket.core.errors import InputError, shortened
+from flmarket.core.errors import InputError
 from flmarket.core.names import did_you_mean
 from flmarket.core.tracking import tracked
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import ScenarioValues, covers, flattened, values_text
 from scenarios.file.interventions import market_of
-from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.mixtures import mixed_arithmetic, mixed_players, mixed_versions
+from scenarios.logs.reading import RunReader
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
@@ -208,23 +207,8 @@ def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
         meta, setting = run.meta(), settings[run.folder]
-        found.append(RunResult.of(setting, meta["policy"], meta["seed"], run, _rounds(run), Tables(run)))
-    return found
-
-
-def _rounds(run: RunDirectory) -> Mapping[str, AnyArray]:
-    """Return rounds.csv by columns. Not as a frame: pandas takes long to import, and to read so few lines."""
-    found: dict[str, AnyArray] = {}
-    try:
-        text = ROUNDS.check(run.path).read_bytes().decode()
-        if not text.replace("\n", "").isprintable():
-            raise ValueError("a line has control characters")  # noqa: TRY301 - as the reader does
-        rows = list(ROUNDS.read(text.removeprefix(ROUNDS.header)))
-        for place, column in enumerate(ROUNDS.columns):
-            dtype = object if column.empty or column.type.dtype == "string" else column.type.dtype
-            found[column.name] = np.array([row[place] for row in rows], dtype)
-    except (OSError, ValueError, OverflowError, csv.Error) as error:
-        raise InputError(f"{ROUNDS.path(run.path)}: cannot be read: {shortened(error)}") from error
+        rounds = RunReader(run.path).arrays()
+        found.append(RunResult.of(setting, meta["policy"], meta["seed"], run, rounds, Tables(run)))
     return found
 
 

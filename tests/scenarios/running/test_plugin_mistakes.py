@@ -185,7 +185,7 @@ def test_in_python_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(flmarket.BatchFailed):
         flmarket.run("market.toml", "holds-the-lock", decision_timeout=float(LONG))
     assert (
-        "mine.py:50, in holds_the_lock (service alpha, round 2), did not return in time (decision_timeout=)"
+        "mine.py:50, in holds_the_lock (service alpha, round 2), did not return within the decision timeout"
         in capsys.readouterr().err
     )
 

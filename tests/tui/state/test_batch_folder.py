@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import tui.state.run_standing
+from des.log_records import ServiceReport
 from scenarios.loader import dumps
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import RunReader
 from support.runs import RECORDED
 from tui.state.batch_folder import ORDERS, RunsFolder, grouped, ordered, run_directories
 from tui.state.run_standing import standing
@@ -120,13 +122,13 @@ def test_what_has_not_changed_is_not_read_again(
     write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
-    real = tui.state.run_standing.last_services
 
-    def counting(path: Path) -> object:
-        read.append(path)
-        return real(path)
+    class Counting(RunReader):
+        def last(self) -> tuple[int, tuple[ServiceReport, ...]]:
+            read.append(self._directory)
+            return super().last()
 
-    monkeypatch.setattr(tui.state.run_standing, "last_services", counting)
+    monkeypatch.setattr(tui.state.run_standing, "RunReader", Counting)
     for seed in range(4):
         write("hqfa", seed, status="complete")
     changing = write("hqfa", 9, rounds=5)

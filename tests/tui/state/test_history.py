@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from scenarios.logs.columns import TABLES
-from scenarios.logs.reading import LoggedRound
+from scenarios.logs.reading import LoggedRound, StoredRounds
 from tui.state import history as module
 from tui.state.history import History
-from tui.state.stored import StoredRounds
 from tui.state.watched_run import Session
 
 

@@ -7,11 +7,12 @@ import pytest
 from des.behaviour import BEHAVIOURS
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
+from scenarios.logs.reading import RunReader
 from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.screens.export_dialog import write_csv
-from tui.state.log_follower import DirectoryFeed, LogFollower
+from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
 
 
@@ -58,7 +59,7 @@ def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(pla
 def rounds_so_far(path: Path) -> int:
     """How many rounds of a growing run are shown."""
     services = len(parse((path / "scenario.toml").read_text()).services)
-    rounds = list(LogFollower(path, services).rounds())
+    rounds = list(RunReader(path).grow(services))
     assert all(text["clients"].count("\n") == text["offers"].count("\n") > 0 for text in rounds)
     return len(rounds)
 

@@ -14,11 +14,11 @@ from flmarket.core.errors import InputError
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.reading import LogError, last_services, some_rounds
+from scenarios.logs.reading import LogError, RunReader
 from scenarios.logs.run_state import RunState
 from support.runs import RECORDED, played
 from support.screens import PATIENCE
-from tui.state.log_follower import DirectoryFeed, LogFollower
+from tui.state.log_follower import DirectoryFeed
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 
@@ -197,22 +197,22 @@ def test_a_run_that_is_played_is_running_before_its_rounds_are_read(
 
 
 def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source: Session) -> None:
-    assert last_services(place) == (0, ())
+    assert RunReader(place).last() == (0, ())
     write_all(source, place)
-    assert last_services(place) == (12, source.history[12].services)
+    assert RunReader(place).last() == (12, source.history[12].services)
 
 
 def test_some_rounds_are_whole_and_go_from_the_first_to_the_newest(place: Path, source: Session) -> None:
-    assert some_rounds(place, 5) == []
+    assert RunReader(place).some(5) == []
     write_all(source, place)
-    assert [one.number for one in some_rounds(place, 1000)] == list(range(1, 13))
-    few = some_rounds(place, 2)
+    assert [one.number for one in RunReader(place).some(1000)] == list(range(1, 13))
+    few = RunReader(place).some(2)
     assert len(few) < 6
     assert (few[0].number, few[-1].number) == (1, 12)
     assert all(one.services == source.history[one.number].services for one in few)
     with (place / "rounds.csv").open("ab") as file:  # a round that is being written
         file.write(b"13," + (place / "rounds.csv").read_bytes().splitlines()[-1].partition(b",")[2] + b"\n")
-    assert some_rounds(place, 2)[-1].number <= 12
+    assert RunReader(place).some(2)[-1].number <= 12
 
 
 def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_table_that_goes_just_before_it_is_read_is_not_there_yet(
 ) -> None:
     """As where another process starts the run over."""
     write_all(source, place)
-    follower, opened = LogFollower(place, 3), Path.open
+    reader, opened = RunReader(place), Path.open
 
     def too_late(path: Path, *how: str) -> object:
         path.unlink()
@@ -280,9 +280,9 @@ def test_a_table_that_goes_just_before_it_is_read_is_not_there_yet(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", too_late)
-        assert not list(follower.rounds())
+        assert not list(reader.grow(3))
     write_all(source, place)
-    assert len(list(follower.rounds())) == len(source.history)
+    assert len(list(reader.grow(3))) == len(source.history)
 
 
 def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, source: Session) -> None:
@@ -335,4 +335,4 @@ def test_progress_of_a_run_whose_table_is_damaged_is_refused_as_a_log(
     with (place / "rounds.csv").open("ab") as file:
         file.write(foreign)
     with pytest.raises(LogError):
-        last_services(place)
+        RunReader(place).last()
