@@ -16,9 +16,9 @@ from flmarket.core.names import unknown
 from flmarket.core.plugin_errors import describe
 from scenarios.file.differences import flattened
 from scenarios.logs.outside import require_folder_place
+from scenarios.running.batch_run import Run
 from scenarios.running.options import Place
 from scenarios.running.progress import Tracker
-from scenarios.running.run import Run
 
 
 class TensorBoard(Tracker):

@@ -11,7 +11,7 @@ from flmarket.analysis.results.run_results import read_runs
 from flmarket.cli.console import draw, note, program, stdout
 from flmarket.core.counting import counted
 from learning.policy import AS_CONFIGURED
-from scenarios.running.run import Run
+from scenarios.running.batch_run import Run
 
 if TYPE_CHECKING:
     from flmarket.analysis.results.markdown import Table

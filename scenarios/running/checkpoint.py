@@ -29,7 +29,7 @@ from scenarios.logs.directory import FRESH, PLAY_CHANGED, ChangedError, RunDirec
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.plugin_files import other_version
-from scenarios.running.run import Callback, Played, Run
+from scenarios.running.batch_run import Callback, Played, Run
 
 INTERVAL = 5.0  # seconds of work between two checkpoints, at most; a round that takes longer ends with one
 

@@ -32,8 +32,8 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, settled
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugin_files import unpack
+from scenarios.running.batch_run import Callback, Outcome, Run
 from scenarios.running.options import RunOptions
-from scenarios.running.run import Callback, Outcome, Run
 from scenarios.running.runner import execute, message_of
 from scenarios.running.worker import order, unpickled
 

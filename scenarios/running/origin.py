@@ -18,8 +18,8 @@ from scenarios.loader import dumps, parse, settled
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import CHECKPOINT, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+from scenarios.running.batch_run import Run
 from scenarios.running.checkpoint import Checkpoint, candidates, save
-from scenarios.running.run import Run
 from scenarios.running.runner import identity_of, meta_of
 
 

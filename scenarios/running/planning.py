@@ -24,8 +24,8 @@ from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
 from scenarios.plugin_files import other_version, plugins_of
+from scenarios.running.batch_run import Run
 from scenarios.running.options import RunOptions
-from scenarios.running.run import Run
 from scenarios.running.seeds import LARGEST, MOST
 
 

@@ -19,7 +19,7 @@ from flmarket.core.tracking import Step, counting, shown
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import RunReader
-from scenarios.running.run import Callback, Played, Run
+from scenarios.running.batch_run import Callback, Played, Run
 
 
 @contextmanager

@@ -39,9 +39,9 @@ from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, unwritable
 from scenarios.logs.writing import Mark
 from scenarios.plugin_files import plugins_of
+from scenarios.running.batch_run import Callback, Callbacks, Played, Run
 from scenarios.running.checkpoint import Checkpointer, resume
 from scenarios.running.provenance import git_revision, versions
-from scenarios.running.run import Callback, Callbacks, Played, Run
 
 
 def execute(

@@ -48,11 +48,11 @@ from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import Fresh, RunDirectory
 from scenarios.playable import require_playable
 from scenarios.plugin_files import packed, unpack
+from scenarios.running.batch_run import Callback, Played, Run
 from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.processes import NOTE, Message
 from scenarios.running.provenance import versions
-from scenarios.running.run import Callback, Played, Run
 from scenarios.running.runner import execute, message_of
 from scenarios.running.steering import GRACE, Control, Start
 from scenarios.running.time_limit import TimeLimit, report_slow

@@ -18,9 +18,9 @@ from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugin_files import load_plugin
 from scenarios.running.batch import notes, run_all
+from scenarios.running.batch_run import Run
 from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 from support.observers import Strict
 

@@ -15,8 +15,8 @@ from scenarios.build import Shelf, build_federation
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.reading import LoggedRound
+from scenarios.running.batch_run import Run
 from scenarios.running.planning import plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 from support.runs import reseal, rounds_text
 

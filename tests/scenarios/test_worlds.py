@@ -12,7 +12,7 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
-from scenarios.running.run import AfterRound
+from scenarios.running.batch_run import AfterRound
 from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, reseal, table
 from support.tiers import slow

@@ -1,12 +1,14 @@
 """A run as the screens see it, whether a process of this app plays it or a directory holds it."""
 
+import threading
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from textual.message import Message
+from textual.message_pump import MessagePump
 
 from des.behaviour import BehaviourError
 from flmarket.core.plugin_errors import plugin_code
@@ -24,9 +26,41 @@ from tui.state.bid_verdicts import Book
 from tui.state.history import History
 from tui.state.rounds_per_second import Pace
 from tui.state.run_standing import run_label
-from tui.state.watched import Watched
 
 OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})
+
+
+class Watched:
+    """Something that changes. A screen that watches it gets one message for all changes since it last looked."""
+
+    def __init__(self, news: Callable[[], Message]) -> None:
+        self._news = news
+        self._watchers: dict[MessagePump, bool] = {}  # whether each has a message that it has not seen
+        self._lock = threading.Lock()
+
+    def watch(self, watcher: MessagePump) -> None:
+        """Notify a screen of changes from now on."""
+        with self._lock:
+            self._watchers[watcher] = False
+
+    def unwatch(self, watcher: MessagePump) -> None:
+        """Stop notifying a screen."""
+        with self._lock:
+            self._watchers.pop(watcher, None)
+
+    def seen(self, watcher: MessagePump) -> None:
+        """Record that a screen is about to show the present state; the next change notifies it again."""
+        with self._lock:
+            if watcher in self._watchers:
+                self._watchers[watcher] = False
+
+    def changed(self) -> None:
+        """Notify all watchers that have seen the last change. From any thread."""
+        with self._lock:
+            waiting = [watcher for watcher, notified in self._watchers.items() if not notified]
+            self._watchers.update(dict.fromkeys(waiting, True))
+        for watcher in waiting:
+            watcher.post_message(self._news())
 
 
 class SessionChanged(Message):

@@ -27,10 +27,10 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch import play_batch
+from scenarios.running.batch_run import Run
 from scenarios.running.options import PlayOptions, RunOptions
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
-from scenarios.running.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
+from scenarios.running.batch_run import Run
 from scenarios.running.planning import plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flmarket.core.errors import RunError
-from scenarios.running.run import Callback, Played, Run
+from scenarios.running.batch_run import Callback, Played, Run
 
 
 class Observer(Callback):

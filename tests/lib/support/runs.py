@@ -13,8 +13,8 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.columns import tables_in, tables_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import round_spans
+from scenarios.running.batch_run import AfterRound, Run
 from scenarios.running.planning import plan
-from scenarios.running.run import AfterRound, Run
 from scenarios.running.runner import execute
 
 RESULTS = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv")

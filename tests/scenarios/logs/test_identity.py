@@ -20,8 +20,8 @@ from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.identity import contradictions
+from scenarios.running.batch_run import Run
 from scenarios.running.planning import due, plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 from support.runs import reseal
 

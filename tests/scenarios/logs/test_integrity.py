@@ -16,8 +16,8 @@ from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+from scenarios.running.batch_run import Run
 from scenarios.running.planning import due, plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session

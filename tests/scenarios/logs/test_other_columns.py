@@ -17,8 +17,8 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
+from scenarios.running.batch_run import Run
 from scenarios.running.planning import due, plan
-from scenarios.running.run import Run
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.state.log_follower import DirectoryFeed

@@ -23,9 +23,9 @@ from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running import checkpoint
+from scenarios.running.batch_run import AfterRound, Run
 from scenarios.running.planning import plan
 from scenarios.running.provenance import versions
-from scenarios.running.run import AfterRound, Run
 from scenarios.running.runner import execute
 from support.runs import RESULTS, interrupt
 

@@ -16,8 +16,8 @@ from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
+from scenarios.running.batch_run import AfterRound, Run
 from scenarios.running.planning import plan
-from scenarios.running.run import AfterRound, Run
 from scenarios.running.runner import execute
 from support.runs import reseal
 from support.scenarios import three_services
