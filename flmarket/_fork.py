@@ -12,6 +12,7 @@ from flmarket.api import require_no_plugin_file
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.home import expanded
+from learning.policy import POLICIES
 from scenarios.running.options import Place, PlayOptions
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def fork(forks: Forks) -> "list[Fork]":
     """
     require_no_plugin_file("fork")
     from flmarket.analysis.what_if.fork import fork as play
-    from learning.policy import POLICIES
 
     changes, round_ = forks.changes, forks.round_
     several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)

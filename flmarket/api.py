@@ -17,6 +17,12 @@ from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.home import expanded
 from flmarket.core.names import unknown
+from learning.policy import POLICIES
+from scenarios.build import Shelf, backend_of, market_factory, observed_bounds, policy_options, require_one_point
+from scenarios.file.schema import Scenario
+from scenarios.loader import load as load_scenario
+from scenarios.plugin_files import is_loading
+from scenarios.running.batch import play_batch
 from scenarios.running.options import Place, RunOptions, TrainOptions, threads
 
 if TYPE_CHECKING:
@@ -41,8 +47,6 @@ def load(scenario: Place, overrides: Mapping[str, Any] | None = None) -> "Scenar
         ScenarioError: it cannot be read, or something in it is wrong; names every problem with its line. An InputError.
             Whether policies take their options is checked by ``run``, which may replace the policies.
     """
-    from scenarios.loader import load as load_scenario
-
     if isinstance(overrides, str):
         raise InputError(f"overrides = {overrides!r}: must be a mapping such as {{'rounds': 3}}")
     return load_scenario(_text(scenario), overrides or {})
@@ -90,8 +94,6 @@ def run(batch: Batch) -> "Results":
     """
     require_no_plugin_file("run")
     from flmarket.analysis.dataframes import Results
-    from learning.policy import POLICIES
-    from scenarios.running.batch import play_batch
 
     policies, seeds = batch.policies, batch.seeds
     names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
@@ -153,7 +155,6 @@ def train(agent: Agent) -> Path:
     """
     require_no_plugin_file("train")
     require_extra("torch", "flmarket.train", "PyTorch", "torch")
-    from scenarios.build import Shelf
     from scenarios.train import place, plan_training
     from scenarios.train import run as run_training
 
@@ -195,7 +196,6 @@ def parallel_env(
     """
     _require_rl("flmarket.parallel_env")
     from learning.environments.parallel_env import MarketEnv
-    from scenarios.build import market_factory
 
     factory = market_factory(_scenario(scenario), workers=workers)
     return MarketEnv(factory, seed=seed, flat=flat, padded=padded, gamma=gamma, payment_limit=payment_limit)
@@ -225,7 +225,6 @@ def service_env(
     """
     _require_rl("flmarket.service_env")
     from learning.environments.service_env import ServiceEnv
-    from scenarios.build import market_factory, policy_options
 
     market = _scenario(scenario)
     _require_service(market, service)
@@ -261,7 +260,6 @@ def spaces(
     """
     from learning.environments.limits import require_in_range
     from learning.environments.spaces import DictCodec, FlatCodec
-    from scenarios.build import observed_bounds, require_one_point
 
     require_in_range(1.0, payment_limit)
     market = _scenario(scenario)
@@ -293,7 +291,6 @@ def vector_env(
     _require_rl("flmarket.vector_env")
     from learning.lockstep.market_kinds import TRAINS, LockstepError
     from learning.lockstep.vector_env import VectorMarketEnv
-    from scenarios.build import backend_of, market_factory
 
     played = _scenarios(scenarios)
     if not played or markets < 1:
@@ -307,8 +304,6 @@ def vector_env(
 
 def require_no_plugin_file(what: str) -> None:
     """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
-    from scenarios.plugin_files import is_loading
-
     if is_loading():
         raise InputError(
             f"a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
@@ -324,8 +319,6 @@ def _scenarios(
     given: "Place | Scenario | Sequence[Place | Scenario]", values: Mapping[str, Any] | None = None
 ) -> "list[Scenario]":
     """Return one scenario, or several, with other values in files, by key. Errors as in ``_scenario``."""
-    from scenarios.file.schema import Scenario
-
     if isinstance(given, str | PathLike | Scenario) or not isinstance(given, Iterable):
         return [_scenario(given, values)]
     return [_scenario(one, values) for one in given]
@@ -337,8 +330,6 @@ def _scenario(given: "Place | Scenario", values: Mapping[str, Any] | None = None
     Raises:
         InputError: it is something else, or cannot be read.
     """
-    from scenarios.file.schema import Scenario
-
     if isinstance(given, str | PathLike):
         return load(given, values)
     if not isinstance(given, Scenario):

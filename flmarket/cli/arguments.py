@@ -14,6 +14,8 @@ from flmarket.core.declared import Declared, declared
 from flmarket.core.errors import InputError
 from flmarket.core.printable import printable
 from flmarket.core.tracking import hide
+from scenarios.builtin import builtin_names
+from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.running.options import Place
 from scenarios.running.seeds import parse_seeds
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
 def _scenarios(incomplete: str) -> list[str]:
     """Return the built-in scenarios, files and folders that begin so, for the shell's completion."""
-    from scenarios.builtin import builtin_names
-
     found = sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 - which takes no absolute path
     below = [f"{it}/" if Path(it).is_dir() else it for it in found]
     return [name for name in (*builtin_names(), *below) if name.startswith(incomplete)]
@@ -172,8 +172,6 @@ def load_all(
 
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text."""
-    from scenarios.file.overrides import AddressError, parse_assignment
-
     options: dict[str, Any] = {}
     for text in texts:
         try:

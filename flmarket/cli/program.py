@@ -22,6 +22,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.installation import require_one_place, version
 from flmarket.core.printable import printable_lines
 from flmarket.core.tracking import shown
+from scenarios.builtin import builtin_names
 from scenarios.running.options import RunOptions
 
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -193,8 +194,6 @@ def _no_runs(command: str) -> str:
 
 def _meant(first: str) -> str:
     """Return what to type in place of what is no command, but looks like it; else nothing."""
-    from scenarios.loader import builtin_names
-
     if first == "help":
         return " Did you mean 'flmarket --help'?"
     return f" Did you mean 'flmarket run {first}'?" if first in builtin_names() or first.endswith(".toml") else ""

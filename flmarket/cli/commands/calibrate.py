@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from fl.surrogate.fitted import own_folder
 from flmarket.cli.arguments import Assignments, Plugins, Source, load_plugins
 from flmarket.cli.console import note, result
-
-if TYPE_CHECKING:
-    from scenarios.file.schema import Scenario
+from scenarios.build import Shelf
+from scenarios.file.checks import installed
+from scenarios.file.schema import Scenario
+from scenarios.loader import load
+from scenarios.logs.outside import require_folder_place
 
 calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 
@@ -32,7 +35,6 @@ def calibrate_dqi(
     Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
     are kept in --out; a second call measures only those that are missing.
     """
-    from scenarios.build import Shelf
     from scenarios.calibration.dqi import calibrate_dqi
 
     with _fitting("dqi", source, assignments, plugin, out) as scenario:
@@ -52,7 +54,6 @@ def calibrate_surrogate(
 
     Traces are kept in --out as runs finish; a second call plays only the runs that are missing.
     """
-    from scenarios.build import Shelf
     from scenarios.calibration.surrogate import calibrate_surrogate
 
     with _fitting("surrogate", source, assignments, plugin, out) as scenario:
@@ -62,13 +63,8 @@ def calibrate_surrogate(
 @contextmanager
 def _fitting(
     kind: str, source: str, assignments: list[str] | None, plugin: list[Path] | None, out: Path
-) -> "Iterator[Scenario]":
+) -> Iterator[Scenario]:
     """Load the scenario, say where the fits will be written, and close with their table."""
-    from fl.surrogate.fitted import own_folder
-    from scenarios.file.checks import installed
-    from scenarios.loader import load
-    from scenarios.logs.outside import require_folder_place
-
     load_plugins(plugin)
     # The fits that a scenario asks for are what is made here.
     scenario = load(source, assignments or [], catalogue=installed(fits=False))

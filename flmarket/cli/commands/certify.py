@@ -5,8 +5,15 @@ from typing import Annotated
 
 import typer
 
+from des.mechanism import MECHANISMS
+from flmarket.benchmark.certify.certificate import Plan
+from flmarket.benchmark.certify.certificate import certify as certificate_of
+from flmarket.benchmark.certify.players import SIDES
+from flmarket.benchmark.certify.sampling import Shape
+from flmarket.benchmark.certify.witness import write_witness
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, parse_options
 from flmarket.cli.console import result, show
+from scenarios.logs.outside import require_folder_place
 
 
 def certify(
@@ -45,19 +52,12 @@ def certify(
     """
     from rich.table import Table
 
-    from des.mechanism import MECHANISMS
-    from flmarket.benchmark.certify.certificate import Plan, certify
-    from flmarket.benchmark.certify.players import SIDES
-    from flmarket.benchmark.certify.sampling import Shape
-    from flmarket.benchmark.certify.witness import write_witness
-    from scenarios.logs.outside import require_folder_place
-
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
     MECHANISMS.create(mechanism, **plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
-    certificate = certify(plan)
+    certificate = certificate_of(plan)
     lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
     result(certificate.title())
     table = Table("property", "verdict", "what was found")

@@ -1,16 +1,15 @@
 """``flmarket datasets``: a table of the data sets, and the folder of their files."""
 
+from fl.data.dataset import Source
+from fl.data.registry import DATASETS, data_root
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import result, show
+from flmarket.core.plugins import summary
 
 
 def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
     from rich.table import Table
-
-    from fl.data.dataset import Source
-    from fl.data.registry import DATASETS, data_root
-    from flmarket.core.plugins import summary
 
     load_plugins(plugin)
     table = Table("name", "labels", "images", "train", "test", "source", "what it is")

@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+from flmarket.analysis.log_frames import write_frame
+from flmarket.analysis.verification.evidence import Logs
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import program, result
 from flmarket.cli.launch import on_the_screen, run_directory
 from flmarket.core.files import asked_for
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.outside import require_place
 
 
 def explain(
@@ -21,11 +25,7 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Explain a service's round: the clients it wanted and got, its losses, and what it could have had."""
-    from flmarket.analysis.log_frames import write_frame
-    from flmarket.analysis.verification.evidence import Logs
     from flmarket.analysis.what_if.explain import Explanation
-    from scenarios.logs.directory import RunDirectory
-    from scenarios.logs.outside import require_place
 
     if csv is not None:
         require_place(csv)

@@ -6,11 +6,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from flmarket.analysis.results.export import export as export_csv
+from flmarket.analysis.results.export import export_parquet
 from flmarket.cli.arguments import Runs
 from flmarket.cli.console import missing, note, result
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import hide
+from scenarios.logs.finding import find_runs, incomplete, unfinished
 
 
 def export(
@@ -29,9 +32,6 @@ def export(
 
     docs/logs.md describes the columns.
     """
-    from flmarket.analysis.results.export import export, export_parquet
-    from scenarios.logs.finding import find_runs, incomplete, unfinished
-
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
     found, damaged = find_runs(runs), list[str]()
@@ -40,7 +40,7 @@ def export(
     else:
         if str(csv) == "-":
             hide()  # the rows say enough
-        count = export(found, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
+        count = export_csv(found, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
     missing(incomplete(unfinished(found)), damaged)

@@ -5,17 +5,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flmarket.analysis.log_frames import write_frame
+from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.what_if.fork import Fork
+from flmarket.analysis.what_if.fork import fork as play
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from scenarios.file.overrides import AddressError, parse_assignment
+from scenarios.logs.outside import require_place
 from scenarios.running.options import PlayOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from flmarket.analysis.what_if.fork import Fork
 
 MOST_CLIENTS = 10  # clients that a table on the terminal lists: those whose income differs most
 
@@ -55,10 +60,6 @@ def fork(
     """
     from pandas import concat
 
-    from flmarket.analysis.log_frames import write_frame
-    from flmarket.analysis.what_if.fork import fork as play
-    from scenarios.logs.outside import require_place
-
     load_plugins(plugin)
     given = [_parsed(text) for text in assignments]
     wishes: list[dict[str, Any]] = [{key: value} for key, value in given] if each else [dict(given)]
@@ -83,15 +84,13 @@ def fork(
 
 def _parsed(text: str) -> tuple[str, Any]:
     """Return the key and the value of a ``--set``, as ``flmarket run`` reads them."""
-    from scenarios.file.overrides import AddressError, parse_assignment
-
     try:
         return parse_assignment(text)
     except AddressError as error:
         raise InputError(f"--set {text}: {error}") from error
 
 
-def _show(fork: "Fork", round_: int) -> None:
+def _show(fork: Fork, round_: int) -> None:
     result(f"{fork.name} from round {round_} on: {fork.run.directory.path}")
     for sentence in fork.comparison.sentences():
         result(f"  {sentence}")
@@ -118,7 +117,6 @@ def _draw(found: "DataFrame") -> None:
 
 
 def _text(measure: str, value: float, sign: str = "") -> str:
-    from flmarket.analysis.results.measures import MEASURES
 
     digits = {it.name: it.digits for it in MEASURES}.get(measure, 2 if measure == "income" else 0)
     return "-" if value != value else f"{round(value, digits) + 0.0:{sign}.{digits}f}"

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from flmarket.benchmark.league.league import League
+from flmarket.benchmark.league.picture import picture
+from flmarket.benchmark.league.playing import play_league
+from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
 from flmarket.cli.arguments import (
     Assignments,
     Figures,
@@ -20,6 +24,7 @@ from flmarket.cli.arguments import (
 )
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.errors import InputError
+from scenarios.logs.outside import require_folder_place
 from scenarios.running.options import threads
 
 
@@ -57,11 +62,6 @@ def league(
     (scenario,) = load_all([source], assignments or [], {} if rounds is None else {"rounds": rounds})
 
     from flmarket.analysis.figures.drawing import save
-    from flmarket.benchmark.league.league import League
-    from flmarket.benchmark.league.picture import picture
-    from flmarket.benchmark.league.playing import play_league
-    from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
-    from scenarios.logs.outside import require_folder_place
 
     made = League.of(scenario, names, chosen_seeds)
     if figures is not None:

@@ -2,14 +2,13 @@
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import show
+from flmarket.core.plugins import summary
+from scenarios.file.schema import REGISTRIES
 
 
 def plugins(plugin: Plugins = None) -> None:
     """List all plug-ins that a scenario can name, of every kind, built in and your own."""
     from rich.table import Table
-
-    from flmarket.core.plugins import summary
-    from scenarios.file.schema import REGISTRIES
 
     load_plugins(plugin)
     table = Table("kind", "name", "from", "what it is")

@@ -2,15 +2,14 @@
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import show
+from flmarket.core.options import defaults
+from flmarket.core.plugins import summary
+from learning.policy import POLICIES
 
 
 def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
     from rich.table import Table
-
-    from flmarket.core.options import defaults
-    from flmarket.core.plugins import summary
-    from learning.policy import POLICIES
 
     load_plugins(plugin)
     table = Table("name", "privileged", "from", "what it does", "options: --policy 'NAME(KEY=VALUE)'")

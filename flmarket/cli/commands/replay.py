@@ -10,6 +10,7 @@ from flmarket.cli.console import result
 from flmarket.cli.launch import require_round, run_directory, start
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from scenarios.logs.outside import require_place
 
 
 def replay(
@@ -35,7 +36,6 @@ def replay(
     if save is None:
         start(str(directory), Path("runs"), round_ or 0)
         return
-    from scenarios.logs.outside import require_place
 
     if save.suffix != ".cast":
         raise InputError(f"--save {save}: the file is for asciinema, whose files end in .cast")

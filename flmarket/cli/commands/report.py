@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from flmarket.analysis.log_frames import write_frame
+from flmarket.analysis.results.latex import latex
+from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
+from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.page import html_page
+from flmarket.analysis.results.report import Report, make_report
+from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import draw, missing, note, result, silenced, stdout
 from flmarket.cli.launch import on_the_screen
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from scenarios.logs.finding import find_runs, incomplete, unfinished
+from scenarios.logs.mixtures import played_by
+from scenarios.logs.outside import require_folder_place, require_place
+from scenarios.running.provenance import versions
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from flmarket.analysis.results.report import Report
-    from flmarket.analysis.results.run_results import RunResult
 
 
 def report(
@@ -70,15 +78,6 @@ def report(
     plugin: Plugins = None,
 ) -> None:
     """Make tables and figures from many runs: means and intervals over seeds, differences from a baseline."""
-    from flmarket.analysis.log_frames import write_frame
-    from flmarket.analysis.results.markdown import csv_text, markdown
-    from flmarket.analysis.results.measures import MEASURES
-    from flmarket.analysis.results.page import html_page
-    from flmarket.analysis.results.report import make_report
-    from flmarket.analysis.results.run_results import mixed, read, remarks, without_forks
-    from scenarios.logs.finding import find_runs, incomplete, unfinished
-    from scenarios.logs.outside import require_folder_place, require_place
-
     if table and style == "csv":
         raise InputError("--table: a CSV has the rows of all tables; choose another --format")
     if figure and figures is None and style != "html":
@@ -131,8 +130,6 @@ def report(
     elif style == "csv":
         result(csv_text(made), end="")
     elif style == "tex":
-        from flmarket.analysis.results.latex import latex
-
         result(latex(whole, _made_by(found)), end="")
     else:
         result(markdown(whole, _made_by(found)), end="")
@@ -142,9 +139,7 @@ def report(
     missing(not_complete, damaged)
 
 
-def _made_by(runs: "Sequence[RunResult]") -> list[str]:
-    from scenarios.logs.mixtures import played_by
-    from scenarios.running.provenance import versions
+def _made_by(runs: Sequence[RunResult]) -> list[str]:
 
     played = sorted({played_by(run.directory.meta()) for run in runs})
     return [
@@ -153,9 +148,8 @@ def _made_by(runs: "Sequence[RunResult]") -> list[str]:
     ]
 
 
-def _decisive(runs: "Sequence[RunResult]", plugins: Sequence[Path]) -> dict[str, list[tuple[str, str]]]:
+def _decisive(runs: Sequence[RunResult], plugins: Sequence[Path]) -> dict[str, list[tuple[str, str]]]:
     """Return what decided the first run of each scenario and policy, and the commands that show it."""
-    from flmarket.analysis.results.run_results import by_policy, by_setting
     from flmarket.analysis.what_if.decisive_rounds import decisive
 
     first = [run for own in by_setting(runs).values() for run, *_ in by_policy(own).values()]
@@ -169,10 +163,8 @@ def _decisive(runs: "Sequence[RunResult]", plugins: Sequence[Path]) -> dict[str,
     }
 
 
-def _draw(made: "Report", console: "Console") -> None:
+def _draw(made: Report, console: "Console") -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
-    from flmarket.analysis.results.markdown import introduction, tables
-
     for text in introduction(made):
         console.print(text, markup=False, highlight=False)
     for part in tables(made):

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from flmarket.cli.console import result, show
+from scenarios.loader import builtin_names, builtin_text, load
 
 scenarios = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints a scenario's file.")
 
@@ -15,8 +16,6 @@ def list_scenarios(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from rich.table import Table
-
-    from scenarios.loader import builtin_names, load
 
     table = Table("name", "services", "clients", "rounds", "description")
     for name in builtin_names():
@@ -29,6 +28,4 @@ def list_scenarios(context: typer.Context) -> None:
 @scenarios.command("show")
 def show_scenario(name: Annotated[str, typer.Argument(help="Name of a built-in scenario.")]) -> None:
     """Print a built-in scenario's file, to start your own from."""
-    from scenarios.loader import builtin_text
-
     result(builtin_text(name), end="")

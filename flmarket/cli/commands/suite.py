@@ -4,20 +4,25 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from flmarket.analysis.results.markdown import Table, markdown_table
+from flmarket.benchmark.suite.board import details, introduction, leaderboard, tables
+from flmarket.benchmark.suite.board import page as page_of
+from flmarket.benchmark.suite.playing import entry, play
+from flmarket.benchmark.suite.scoring import by_method, standings
+from flmarket.benchmark.suite.submission import Submission, continued, keep, read_all
 from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, seeds_of, seeds_option
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.files import asked_for
 from flmarket.core.tracking import counting
-
-if TYPE_CHECKING:
-    from flmarket.analysis.results.markdown import Table
-    from flmarket.benchmark.suite.submission import Submission
-    from scenarios.suite.frozen import Cell, Suite
+from scenarios.file.policy_choice import PolicyChoice
+from scenarios.logs.outside import require_folder_place, require_place
+from scenarios.suite.frozen import MODES, Cell, Suite, read
 
 
 def suite(
@@ -55,16 +60,6 @@ def suite(
 
     What has been played is in the submission, and is not played again. --leaderboard reads submissions alone.
     """
-    from flmarket.benchmark.suite.board import details, introduction, leaderboard, tables
-    from flmarket.benchmark.suite.board import page as page_of
-    from flmarket.benchmark.suite.playing import entry
-    from flmarket.benchmark.suite.scoring import by_method, standings
-    from flmarket.benchmark.suite.submission import continued, read_all
-    from flmarket.core.files import asked_for
-    from scenarios.file.policy_choice import PolicyChoice
-    from scenarios.logs.outside import require_folder_place, require_place
-    from scenarios.suite.frozen import MODES, read
-
     if not policies and not board:
         raise InputError("name a policy to play, or submissions to compare with --leaderboard")
     load_plugins(plugin)
@@ -119,18 +114,13 @@ def _seeds_of(seeds: str | None, seed: Sequence[int] | None, frozen: Sequence[in
     return frozen[: int(seeds)]
 
 
-def _play(
-    policy: str, begun: "Submission", path: Path, frozen: "Suite", cells: "Sequence[Cell]", jobs: int
-) -> "Submission":
+def _play(policy: str, begun: Submission, path: Path, frozen: Suite, cells: Sequence[Cell], jobs: int) -> Submission:
     """Play what a submission lacks, and keep each run when it is over."""
-    from flmarket.benchmark.suite.playing import play
-    from flmarket.benchmark.suite.submission import keep
-
     lacking = [cell for cell in cells if cell not in begun.results]
     try:
         with counting(f"{path.stem}, runs", len(lacking)) as step:
 
-            def kept(so_far: "Submission") -> None:
+            def kept(so_far: Submission) -> None:
                 keep(path, so_far, frozen)
                 step(len(so_far.results) - len(begun.results))
 
@@ -140,8 +130,7 @@ def _play(
         raise
 
 
-def _print(texts: Sequence[str], parts: "Sequence[tuple[str, Table]]") -> None:
-    from flmarket.analysis.results.markdown import markdown_table
+def _print(texts: Sequence[str], parts: Sequence[tuple[str, Table]]) -> None:
 
     console = stdout()
     if not sys.stdout.isatty():

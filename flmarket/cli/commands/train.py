@@ -26,11 +26,15 @@ from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.extras import require_extra
 from flmarket.core.tracking import counting, shown
+from scenarios.build import Shelf
+from scenarios.logs.outside import require_outside_runs
+from scenarios.plugin_files import packed
+from scenarios.random_markets import drawn
+from scenarios.running.fanout import as_they_end
 from scenarios.running.options import TrainOptions, threads
 
 if TYPE_CHECKING:
     from learning.mahdrl.agent_files import Row
-    from scenarios.build import Shelf
     from scenarios.train import Training
 
 
@@ -70,7 +74,6 @@ def train(
     chosen_seeds = seeds_of(seeds, seed, [0])
 
     require_extra("torch", "flmarket train", "PyTorch", "torch")
-    from scenarios.random_markets import drawn
 
     load_plugins(plugin)
     scenarios = load_all(sources or [], assignments or [], {} if backend is None else {"training.backend": backend})
@@ -79,7 +82,6 @@ def train(
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
     from learning.mahdrl.agent_files import folder_of, has_state
-    from scenarios.logs.outside import require_outside_runs
     from scenarios.train import place, plan_training
 
     command = shlex.join(["flmarket", *sys.argv[1:]])
@@ -120,12 +122,7 @@ def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], job
 
     With plug-ins, one training at a time has a process of its own, too, which is all that they can end.
     """
-    from scenarios.build import Shelf
-    from scenarios.plugin_files import packed
-
     if jobs > 1 or packed():
-        from scenarios.running.fanout import as_they_end
-
         ended = "the process of a training ended: a plug-in or the system ended it; continue with --resume"
         found = dict(as_they_end(partial(_train_apart, one), places, jobs, packed(), ended))
         errors = [error for place in range(len(places)) if (error := found[place])]
@@ -140,8 +137,6 @@ def _train_all(one: Callable[..., None], places: Sequence[tuple[int, Path]], job
 
 def _train_apart(one: Callable[..., None], place: tuple[int, Path]) -> InputError | RunError | None:
     """Train one agent in a process of its own; return why that failed, which is no reason to end the others."""
-    from scenarios.build import Shelf
-
     try:
         one(*place, Shelf(), live=False)
     except (InputError, RunError) as error:
@@ -153,7 +148,7 @@ def _train(
     training: "Training",
     seed: int,
     out: Path,
-    shelf: "Shelf",
+    shelf: Shelf,
     *,
     resume: bool,
     workers: int,

@@ -3,19 +3,18 @@
 from dataclasses import replace
 from functools import partial
 
+from fl.data.registry import load
 from flmarket.cli.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 from flmarket.cli.console import note, result
 from flmarket.core.counting import counted
+from scenarios.build import Shelf, recorded_of
+from scenarios.file.checks import installed
+from scenarios.loader import points, regimes_of
+from scenarios.playable import absent, obstacles
 
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
     """Check scenario files; every problem is shown, as file:line: key: what is wrong."""
-    from fl.data.registry import load
-    from scenarios.build import Shelf, recorded_of
-    from scenarios.file.checks import installed
-    from scenarios.loader import points, regimes_of
-    from scenarios.playable import absent, obstacles
-
     shelf = Shelf(partial(load, download=False))
     load_plugins(plugin)
     catalogue = replace(installed(), own_policies=True, obstacles=partial(obstacles, shelf))

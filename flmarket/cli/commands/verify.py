@@ -1,18 +1,22 @@
 """``flmarket verify``: one line for each run, one for each problem, and one that counts the valid runs."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from des.money import text
+from flmarket.analysis.verification.rerun import rerun as run_again
+from flmarket.analysis.verification.verify import verify as verdict_of
 from flmarket.cli.arguments import Plugins, Runs, load_plugins
 from flmarket.cli.console import note, result
 from flmarket.core.cores import usable_cores
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, RunError
-
-if TYPE_CHECKING:
-    from scenarios.logs.directory import RunDirectory
+from scenarios.build import Shelf
+from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import find_runs
+from scenarios.logs.mixtures import other_version
 
 VALID, FAILED, UNCHECKED, IN_PART = range(4)  # what was found of a run
 
@@ -27,8 +31,6 @@ def verify(
     Ends with status 1 if a run has a problem, else with 2 if something could not be checked, such as a run that failed
     or was interrupted.
     """
-    from scenarios.logs.finding import find_runs
-
     load_plugins(plugin)
     there = find_runs(runs)
     found = [*there.ended, *there.begun]
@@ -45,14 +47,10 @@ def verify(
     raise typer.Exit(1 if counts[FAILED] else 2 if unchecked else 0)
 
 
-def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
+def _verify(run: RunDirectory, *, again: bool, apart: bool) -> int:
     """Print what is to be said of one run, and return what was found. ``apart``: see ``rerun``."""
-    from des.money import text
-    from flmarket.analysis.verification.verify import verify
-    from scenarios.logs.mixtures import other_version
-
     try:
-        verdict = verify(run)
+        verdict = verdict_of(run)
     except InputError as error:
         _print(run, f"not checked: {_without_place(run, str(error))}")
         return UNCHECKED
@@ -78,20 +76,17 @@ def _verify(run: "RunDirectory", *, again: bool, apart: bool) -> int:
     return IN_PART if left else VALID
 
 
-def _play_again(run: "RunDirectory", *, apart: bool) -> list[str]:
+def _play_again(run: RunDirectory, *, apart: bool) -> list[str]:
     """Return how a run differs when it is played again, or that it failed."""
-    from flmarket.analysis.verification.rerun import rerun
-    from scenarios.build import Shelf
-
     try:
-        return rerun(run, Shelf(), workers=usable_cores(), apart=apart)
+        return run_again(run, Shelf(), workers=usable_cores(), apart=apart)
     except RunError as error:
         return [f"failed when it was played again: {error}"]
 
 
-def _without_place(run: "RunDirectory", text: str) -> str:
+def _without_place(run: RunDirectory, text: str) -> str:
     return text.removeprefix(f"{run.path}: ").removeprefix(f"{run.path}/")
 
 
-def _print(run: "RunDirectory", text: str) -> None:
+def _print(run: RunDirectory, text: str) -> None:
     result(f"{run.path}: {text}")
