@@ -147,7 +147,7 @@ def test_a_policy_that_ends_its_process_ends_no_league_with_0(process: Callable[
         (["paper"], "a league needs at least two policies; give --policy for each"),
         (["paper", "--policy", "hqfa", "--policy", "hqfa"], "a league needs at least two policies"),
         (["paper", "--policy", "hqfa", "--policy", "lcfb"], "unknown policy 'lcfb'; did you mean 'lcfa'?"),
-        (["paper", *PAIR, "--seeds", "no"], "--seeds 'no'"),
+        (["paper", *PAIR, "--seeds", "no"], "seeds 'no'"),
         (["paper-cores", *PAIR], "a league is played in one market, but scenario 'paper-cores' varies clients.cores"),
     ],
 )
