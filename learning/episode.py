@@ -12,6 +12,7 @@ from flmarket.core.plugin_errors import plugin_code
 from learning.policy import Policy, learns
 
 Observer = Callable[[RoundReport], None]
+Outside = Callable[[Mapping[str, Observation]], Mapping[str, Offer]]
 
 
 class Stopped(KeyboardInterrupt):
@@ -26,8 +27,13 @@ class Decision:
     offer: Offer
 
 
-def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
+def play_round(market: Market, policies: Mapping[str, Policy], outside: Outside | None = None) -> RoundReport:
     """Play one round: every service acts on what it observes, and learns from what came of it.
+
+    Args:
+        market: between rounds.
+        policies: by service; all but those that ``outside`` acts for.
+        outside: returns the offers of other services among those that observe something, in every step of the round.
 
     Raises:
         PluginFailed: a policy, the mechanism or the clients' behaviour raised an exception; says where.
@@ -36,18 +42,19 @@ def play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
     """
     with plugin_code(f"round {market.round + 1}"):
         try:
-            return _play_round(market, policies)
+            return _play_round(market, policies, outside)
         except OfferError as error:
-            raise error.made_by(policies[error.service]) from error
+            raise error.made_by(policies[error.service]) if error.service in policies else error from error
 
 
-def _play_round(market: Market, policies: Mapping[str, Policy]) -> RoundReport:
+def _play_round(market: Market, policies: Mapping[str, Policy], outside: Outside | None) -> RoundReport:
     labels = {spec.name: spec.policy for spec in market.services}
     decisions: dict[str, Decision] = {}
     asked = market.open_round()
     while asked:
-        made = decide(policies, labels, asked)
-        asked = market.offer({name: decision.offer for name, decision in made.items()})
+        given = outside(asked) if outside else {}
+        made = decide(policies, labels, asked, given)
+        asked = market.offer({**given, **{name: decision.offer for name, decision in made.items()}})
         decisions = _together(decisions, made) if decisions else made
     report = market.close_round()
     learn(policies, labels, decisions, report)

@@ -22,8 +22,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
-from learning.episode import decide
-from learning.episode import learn as let_learn
+from learning.episode import play_round
 from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Lived
 from learning.mahdrl.agent_files import FIFTHS, SHARES, CheckpointError, Row
@@ -266,7 +265,15 @@ def play_episode(
 ) -> Row:
     """Play one market to the end, or until no learner is left in it; return the row of the log."""
     market, mine = table.market, set(table.learners)
-    labels = {spec.name: spec.policy for spec in market.services}
+    own: dict[str, Observation] = {}
+    offers: dict[str, Offer] = {}
+
+    def act(observations: Mapping[str, Observation]) -> Mapping[str, Offer]:
+        own.update((name, observation) for name, observation in observations.items() if name in mine)
+        if own:  # none before the first of them arrives
+            offers.update(learner.act(own, epsilon))
+        return offers
+
     accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
     losses: dict[str, list[float]] = {}
     bid = offered = 0.0
@@ -275,15 +282,11 @@ def play_episode(
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
-        observations = market.open_round()
-        own = {name: observation for name, observation in observations.items() if name in mine}
-        offers = learner.act(own, epsilon) if own else {}  # before any of them arrives
+        own, offers = {}, {}
+        report = play_round(market, table.rivals, act)
         for name, observation in own.items():
             bid += float(observation.own_bids[offers[name].clients].sum())
             offered += float(offers[name].payments.sum())
-        others = decide(table.rivals, labels, observations, given=offers)
-        report = market.close_round(offers | {name: decision.offer for name, decision in others.items()})
-        let_learn(table.rivals, labels, others, report)
         if lived is not None:
             lived.add(report)
         for name in own:
