@@ -5,7 +5,7 @@ from typing import Any
 
 from des.money import to_micro
 from scenarios.file.checks import examine, installed
-from scenarios.file.interventions import CORES, MECHANISM, OFFLINE, PLAYER, at, in_order, service_of
+from scenarios.file.interventions import CORES, MECHANISM, PLAYER, at, offline_at, service_of
 from scenarios.file.schema import Scenario
 
 
@@ -59,8 +59,7 @@ def in_force(scenario: Scenario, key: str, round_: int) -> Any:
     if key == CORES:
         return then.clients.cores
     if service is None:
-        offline = [it.value for it in in_order(scenario) if it.key == OFFLINE and it.round <= round_]
-        return set(offline[-1]) if offline else set()
+        return offline_at(scenario, round_)
     if key.endswith(".budget"):
         return to_micro(then.service(service).budget)
     return [getattr(then.service(service), part) for part in PLAYER]

@@ -51,6 +51,12 @@ def at(scenario: Scenario, round_: int) -> Scenario:
     return scenario
 
 
+def offline_at(scenario: Scenario, round_: int) -> set[int]:
+    """Return the clients that interventions have taken offline in a round."""
+    changes = [change.value for change in in_order(scenario) if change.key == OFFLINE and change.round <= round_]
+    return set(changes[-1]) if changes else set()
+
+
 def new_players(scenario: Scenario) -> Iterator[tuple[int, Intervention, Scenario]]:
     """Yield the interventions that change a policy or the mechanism: their places, they, and the scenario after them.
 

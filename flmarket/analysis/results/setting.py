@@ -13,6 +13,7 @@ from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
 from flmarket.core.printable import printable
 from scenarios.file.differences import ScenarioValues, covers, names_among, values_text, without_policies
+from scenarios.file.interventions import CORES, in_order
 from scenarios.file.overrides import COUNT
 from scenarios.file.schema import Scenario
 from scenarios.logs.directory import RunDirectory
@@ -66,8 +67,8 @@ class Setting:
     def cores(self) -> IntArray:
         """[N] K in each round."""
         found = np.full(self.scenario.rounds, self.scenario.clients.cores, dtype=np.int64)
-        for change in sorted(self.scenario.interventions, key=lambda change: change.round):
-            if change.key == "clients.cores":
+        for change in in_order(self.scenario):
+            if change.key == CORES:
                 found[change.round - 1 :] = change.value
         return found
 

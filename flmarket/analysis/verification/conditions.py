@@ -6,7 +6,7 @@ from typing import NamedTuple
 from des.availability import Interval
 from des.mechanism import DEFAULT
 from des.money import Micro, to_micro
-from scenarios.file.interventions import OFFLINE, at, in_order
+from scenarios.file.interventions import at, offline_at
 from scenarios.file.schema import Scenario
 
 
@@ -43,8 +43,7 @@ def conditions(
         elif service.total_budget is not None:
             left = to_micro(service.total_budget) - spent[service.name]
             budgets[service.name] = min(budgets[service.name], left)
-    changes = [it.value for it in in_order(scenario) if it.round <= number and it.key == OFFLINE]
-    offline = set(changes[-1]) if changes else set()
+    offline = offline_at(scenario, number)
     if intervals is not None:
         there = {client for client, first, last in intervals if first <= number <= last}
         offline |= {*range(scenario.clients.count)} - there
