@@ -1,6 +1,6 @@
 """The options of batches and trainings, each declared once: commands, ``flmarket.run``, dialogs and checks follow.
 
-Light to import: the command line declares all commands when it starts.
+Light to import: the screens start with it.
 """
 
 import re
