@@ -49,7 +49,7 @@ class TimeLimit:
 
     def create(self, scenario: Scenario, service: Service) -> Policy:
         """Create a policy whose calls are limited and, if it is a plug-in's, noted: it may end the process."""
-        with self._noted(f"service {service.name}"):
+        with self._noted(f"service {service.name}, policy {service.policy}"):
             policy = build_policy(scenario, service)
         if self._seconds is not None or not type(policy).__module__.startswith("learning."):
             for name in ("act", "state", "restore", *(["learn"] if learns(policy) else [])):

@@ -212,15 +212,19 @@ AT_IMPORT
 @pytest.mark.parametrize(
     ("in_init", "at_import", "message"),
     [
-        ("os._exit(0)", "", "scenario 'small' cannot be played: its process ended with status 0 (service alpha)\n"),
+        (
+            "os._exit(0)",
+            "",
+            "scenario 'small' cannot be played: its process ended with status 0 (service alpha, policy mine)\n",
+        ),
         *slow(
             ("pass", "sys.exit(0)", "mine.py:15: SystemExit: 0\n"),
             ("sys.exit(0)", "", "policy 'mine' of service 'alpha': SystemExit: 0 (mine.py:9, in Mine.__init__)\n"),
             (
                 "time.sleep(1000)",
                 "",
-                "scenario 'small' cannot be played: mine.py:9, in __init__ (service alpha), did not return within "
-                "the decision timeout\n",
+                "scenario 'small' cannot be played: mine.py:9, in __init__ (service alpha, policy mine), did not "
+                "return within the decision timeout\n",
             ),
         ),
     ],
@@ -242,7 +246,7 @@ def test_a_worker_that_is_killed_while_scenarios_are_checked_fails_the_batch(fol
     done = shell.process("run", "market.toml", "--plugin", "mine.py", "--policy", "mine", cwd=folder)
     assert done.returncode == 1
     assert done.stderr.endswith(
-        "scenario 'small' cannot be played: its process was ended by signal 9 (service alpha)\n"
+        "scenario 'small' cannot be played: its process was ended by signal 9 (service alpha, policy mine)\n"
     )
 
 
