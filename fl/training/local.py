@@ -1,6 +1,7 @@
 """Local training in plain torch, for any model: one client's SGD on its own images, and the evaluation of a model."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -98,10 +99,15 @@ def _lay_out(module: nn.Module, shape: Shape, device: str) -> torch.memory_forma
     if any(isinstance(part, nn.Conv2d) for part in module.modules()):
         images = torch.zeros(2, *shape, device=device).contiguous(memory_format=torch.channels_last)
         try:
+            tried = deepcopy(module)  # which may keep something of a first call
+        except Exception:  # as that of weight_norm's first form
+            tried = module
+        try:
             with seeded(b""):
-                module.to(memory_format=torch.channels_last)(images).sum().backward()  # type: ignore[call-overload]
+                tried.to(memory_format=torch.channels_last)(images).sum().backward()  # type: ignore[call-overload]
         except RuntimeError:  # it needs the usual layout, as x.view(len(x), -1) does after a convolution
             module.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         else:
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             return torch.channels_last
     return torch.contiguous_format

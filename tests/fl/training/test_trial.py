@@ -109,6 +109,18 @@ class FirstMean(nn.Module):
         return x - self.mean
 
 
+class FirstScale(nn.Module):
+    """Divides by the deviation of the first images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.scale = x.detach().std() if self.scale is None else self.scale
+        return x / self.scale
+
+
 def tabled(net: Any, x: Tensor) -> Tensor:
     net.last = net.inner(x + net.kept.setdefault(x.shape[1:], torch.linspace(0, 1, 36)))
     return net.last
@@ -159,6 +171,15 @@ def test_layers_that_write_their_weight_anew_in_each_call_are_allowed() -> None:
         (written(lambda net, x: net.inner(x - x.mean(0))), r"beside it \(Net\)"),
         (written(lambda net, x: net.inner(x / x.max())), r"beside it \(Net\)"),
         (written(lambda net, x: net.inner(x - x[0])), r"beside it \(Net\)"),
+        (written(lambda net, x: net.inner(x - x.roll(1, 0))), r"beside it \(Net\)"),
+        (written(lambda net, x: net.inner(x.sort(0).values)), r"beside it \(Net\)"),
+        (written(lambda net, x: net.inner(x + x.flip(0))), "by its place among others"),
+        (written(lambda net, x: net.inner(x + torch.arange(len(x))[:, None])), "by its place among others"),
+        (written(lambda net, x: net.inner(x / len(x))), "by their number"),
+        (
+            lambda labels: nn.Sequential(nn.Conv2d(1, 2, 3), FirstScale(), nn.Flatten(), nn.Linear(32, labels)),
+            "remembers `1.scale` of earlier batches",
+        ),
         (
             written(lambda net, x: net.inner(x + torch.tensor(np.random.default_rng().normal(size=36)).float())),
             "remembers something of earlier batches, or draws from a generator of its own",
@@ -180,7 +201,7 @@ def test_layers_that_write_their_weight_anew_in_each_call_are_allowed() -> None:
         (written(by_first_images, lambda net: setattr(net, "done", False)), "remembers `done` of earlier batches"),
         (
             lambda labels: nn.Sequential(nn.Conv2d(1, 2, 3), FirstMean(), nn.Flatten(), nn.Linear(32, labels)),
-            "sets parameters by the first images that it gets; set them when it is made",
+            "remembers `1.done` of earlier batches",
         ),
         (
             touched(lambda it: it.bias.data.copy_(torch.from_numpy(np.random.default_rng().normal(size=8)))),
