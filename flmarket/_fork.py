@@ -11,9 +11,9 @@ from annotated_doc import Doc
 from flmarket.api import require_no_plugin_file
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
-from flmarket.core.home import expanded
+from flmarket.core.user_paths import expanded
 from learning.policy import POLICIES
-from scenarios.running.options import Place, PlayOptions
+from scenarios.running.run_options import Place, PlayOptions
 
 if TYPE_CHECKING:
     from flmarket.analysis.what_if.fork import Fork

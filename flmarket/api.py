@@ -15,15 +15,15 @@ from annotated_doc import Doc
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
-from flmarket.core.home import expanded
 from flmarket.core.names import unknown
+from flmarket.core.user_paths import expanded
 from learning.policy import POLICIES
 from scenarios.build import Shelf, backend_of, market_factory, observed_bounds, policy_options, require_one_point
 from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.plugin_files import is_loading
 from scenarios.running.batch import play_batch
-from scenarios.running.options import Place, RunOptions, TrainOptions, threads
+from scenarios.running.run_options import Place, RunOptions, TrainOptions, threads
 
 if TYPE_CHECKING:
     from flmarket.analysis.dataframes import Results

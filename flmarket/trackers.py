@@ -11,14 +11,14 @@ from typing import Any
 
 from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
-from flmarket.core.home import expanded
 from flmarket.core.names import unknown
 from flmarket.core.plugin_errors import describe
+from flmarket.core.user_paths import expanded
 from scenarios.file.differences import flattened
 from scenarios.logs.outside import require_folder_place
 from scenarios.running.batch_run import Run
-from scenarios.running.options import Place
 from scenarios.running.progress import Tracker
+from scenarios.running.run_options import Place
 
 
 class TensorBoard(Tracker):

@@ -28,7 +28,7 @@ from learning.mahdrl.training import Plan
 from learning.policy import Policy
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.running.options import TrainOptions
+from scenarios.running.run_options import TrainOptions
 from scenarios.train import plan_training, run
 
 SERVICES = ("mnist", "fashion-mnist", "emnist")

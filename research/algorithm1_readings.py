@@ -29,7 +29,6 @@ from fl.arrays import Float32Array, FloatArray
 from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
 from learning.mahdrl.agent_files import Reasons
-from learning.mahdrl.networks import Adam, Mlp, Replay
 from learning.mahdrl.paper import (
     Batch,
     Networks,
@@ -43,6 +42,7 @@ from learning.mahdrl.paper import (
     serial_selection,
     soft_update,
 )
+from learning.mahdrl.stacked_networks import Adam, Mlp, Replay
 from learning.mahdrl.training import Plan, Shape, Table, train
 from learning.policy import Policy, PolicyContext
 from scenarios.build import Shelf

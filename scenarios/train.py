@@ -28,8 +28,8 @@ from learning.environments.limits import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import paper
 from learning.mahdrl.agent_files import DESCRIPTION, TENSORS, Row
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import (
@@ -48,8 +48,8 @@ from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugin_files import plugins_of
-from scenarios.running.options import TrainOptions
 from scenarios.running.provenance import git_revision, versions
+from scenarios.running.run_options import TrainOptions
 from scenarios.suite.reserved import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]

@@ -40,7 +40,7 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
     assert {
         "des/market.py",
         "fl/surrogate/learning_curves.py",
-        "learning/mahdrl/planning.py",
+        "learning/mahdrl/planner.py",
         "learning/mahdrl/paper.py",
     } < found
     assert {

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from textual.drivers.headless_driver import HeadlessDriver
 
-from flmarket.core.console import SafeConsole
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
+from flmarket.core.rich_console import SafeConsole
 from flmarket.core.tracking import tracked
 from scenarios.logs.directory import RunDirectory
 from tui.app import MarketApp

@@ -12,7 +12,7 @@ from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arithmetic.elementary import exp
 from fl.arrays import FloatArray, IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 
 __all__ = ["Adaptive"]
 

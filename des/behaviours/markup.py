@@ -9,7 +9,7 @@ from des.behaviour import Behaviour, Setting
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import FloatArray
-from flmarket.core.options import is_number
+from flmarket.core.plugin_options import is_number
 
 __all__ = ["Markup"]
 

@@ -7,7 +7,7 @@ from des.behaviours.markup import LARGEST, marked_up
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import BoolArray, IntArray
-from flmarket.core.options import in_range, whole
+from flmarket.core.plugin_options import in_range, whole
 
 __all__ = ["Ring"]
 

@@ -9,7 +9,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO
 from fl.arrays import IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 
 __all__ = ["FairQueue"]
 

@@ -1,7 +1,7 @@
 """Iterated offers: services whose offers were refused may offer again in the same slot."""
 
 from des.mechanisms.pay_as_offered import PayAsOffered
-from flmarket.core.options import whole
+from flmarket.core.plugin_options import whole
 
 __all__ = ["Iterated"]
 

@@ -7,7 +7,7 @@ from des.allocation import NO_CORE, allocate
 from des.mechanism import Asks, Book, Clearing, Mechanism
 from des.money import MICRO, MicroArray, text, to_micro
 from fl.arrays import IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 
 __all__ = ["PostedPrice"]
 

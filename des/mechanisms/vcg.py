@@ -8,7 +8,7 @@ from des.allocation import NO_CORE
 from des.mechanism import Book, Clearing, Mechanism
 from des.money import MICRO, Micro, MicroArray
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.options import one_of
+from flmarket.core.plugin_options import one_of
 
 __all__ = ["VCG"]
 

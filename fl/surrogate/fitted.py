@@ -17,7 +17,7 @@ from typing import Any, Literal
 from fl.training.regime import Regime
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for, read_regular, require_folder, version
-from flmarket.core.home import expanded, home
+from flmarket.core.user_paths import expanded, home
 
 Kind = Literal["dqi", "surrogate"]
 

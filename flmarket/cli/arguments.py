@@ -16,7 +16,7 @@ from flmarket.core.printable import printable
 from flmarket.core.tracking import hide
 from scenarios.builtin import builtin_names
 from scenarios.file.overrides import AddressError, parse_assignment
-from scenarios.running.options import Place
+from scenarios.running.run_options import Place
 from scenarios.running.seeds import parse_seeds
 
 if TYPE_CHECKING:

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from rich.table import Table as Listing
 
     from flmarket.analysis.results.markdown import Table
-    from flmarket.core.console import SafeConsole
+    from flmarket.core.rich_console import SafeConsole
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
 _GAP = 2  # columns between two of a table that is drawn
 
 
 def stdout() -> "SafeConsole":
-    from flmarket.core.console import SafeConsole
+    from flmarket.core.rich_console import SafeConsole
 
     return SafeConsole() if sys.stdout.isatty() else SafeConsole(width=PIPED_WIDTH)
 
 
 def stderr() -> "SafeConsole":
-    from flmarket.core.console import SafeConsole
+    from flmarket.core.rich_console import SafeConsole
 
     return SafeConsole(stderr=True)
 

@@ -23,7 +23,7 @@ from flmarket.core.installation import require_one_place, version
 from flmarket.core.printable import printable_lines
 from flmarket.core.tracking import shown
 from scenarios.builtin import builtin_names
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 
 UsageError: Any = typer.BadParameter.__bases__[0]
 """The exceptions that Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""

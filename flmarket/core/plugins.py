@@ -19,8 +19,8 @@ from uuid import uuid4
 
 from flmarket.core.errors import InputError
 from flmarket.core.names import name_problem, unknown_plugin
-from flmarket.core.options import OptionsError, option_problems
 from flmarket.core.plugin_errors import definition, describe, method, place, plugin_code
+from flmarket.core.plugin_options import OptionsError, option_problems
 
 T = TypeVar("T")
 D = TypeVar("D")

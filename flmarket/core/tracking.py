@@ -62,7 +62,7 @@ def shown(*, live: bool) -> Iterator[None]:
 
 @contextmanager
 def _lines(what: str, total: int) -> Iterator[Step]:
-    from flmarket.core.console import SafeConsole
+    from flmarket.core.rich_console import SafeConsole
 
     shown_at, first = monotonic(), (0, 0.0)
 
@@ -118,7 +118,7 @@ def _progress() -> "Progress":
     from rich.table import Column
     from rich.text import Text
 
-    from flmarket.core.console import SafeConsole
+    from flmarket.core.rich_console import SafeConsole
 
     class Label(progress.TextColumn):
         def render(self, task: progress.Task) -> Text:

@@ -15,7 +15,7 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import exp, log
 from fl.arithmetic.ordered_sums import column_sums, inverse, mean, product
 from fl.arrays import AnyArray, FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.price_levels import contexts
 
 LARGEST_ACCURACY: Final = 1 - 1e-6  # accuracies are cut to this, so that their errors have logarithms

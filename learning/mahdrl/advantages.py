@@ -15,8 +15,8 @@ from des.log_records import Outcome, RoundReport
 from des.market import Market
 from fl.arrays import FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
-from learning.mahdrl.networks import Tensors
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.hyper_parameters import MahdrlSettings
+from learning.mahdrl.stacked_networks import Tensors
 
 SMALLEST_ERROR = 1e-4
 """Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""

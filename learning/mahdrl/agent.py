@@ -16,6 +16,7 @@ from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from learning.client_selection.selection import fill_budget
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.hyper_parameters import DEFAULTS, MahdrlSettings, Payments
 from learning.mahdrl.market_model import (
     CLIENT_FEATURES,
     CONTEXT,
@@ -34,9 +35,8 @@ from learning.mahdrl.market_model import (
     rival_features,
     rivals_kept,
 )
-from learning.mahdrl.networks import Mlp
-from learning.mahdrl.planning import CountValue, plan, price_levels
-from learning.mahdrl.settings import DEFAULTS, MahdrlSettings, Payments
+from learning.mahdrl.planner import CountValue, plan, price_levels
+from learning.mahdrl.stacked_networks import Mlp
 from learning.policy import Policy, PolicyContext
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"

@@ -30,7 +30,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.extras import require_extra
 from flmarket.core.files import is_full, read_regular, remove_unfinished, replacing
 from flmarket.core.locks import lock
-from learning.mahdrl.networks import Tensors
+from learning.mahdrl.stacked_networks import Tensors
 from learning.policy import LARGEST_AGENT
 
 VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.

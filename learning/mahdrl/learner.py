@@ -21,6 +21,7 @@ from flmarket.core.errors import RunError
 from learning.mahdrl import training
 from learning.mahdrl.advantages import Credits, Lived
 from learning.mahdrl.agent import Brain, Networks, Player, networks_of, random_offer, see
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import (
     RIVAL_FEATURES,
     STANDING,
@@ -31,8 +32,7 @@ from learning.mahdrl.market_model import (
     rival_features,
     rivals_kept,
 )
-from learning.mahdrl.networks import Adam, Replay, Tensors, fill
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.stacked_networks import Adam, Replay, Tensors, fill
 from learning.mahdrl.training import Shape
 from learning.policy import PolicyContext
 

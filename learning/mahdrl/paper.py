@@ -38,9 +38,9 @@ from learning.client_selection.selection import fill_budget
 from learning.mahdrl import agent_files, training
 from learning.mahdrl.advantages import Baseline, Lived
 from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.hyper_parameters import Count, NotNegative, Part, Positive, Rate
 from learning.mahdrl.market_model import CLIENT_FEATURES, client_features
-from learning.mahdrl.networks import Adam, Mlp, Replay, Tensors, fill
-from learning.mahdrl.settings import Count, NotNegative, Part, Positive, Rate
+from learning.mahdrl.stacked_networks import Adam, Mlp, Replay, Tensors, fill
 from learning.mahdrl.training import Shape
 from learning.policy import Policy, PolicyContext
 
@@ -105,7 +105,7 @@ class Networks:
     worth is in docs/decisions/algorithm1.md.
 
     They are applied to torch tensors (learning) and to NumPy arrays (playing a trained agent, with the same bits on
-    every machine; see ``learning.mahdrl.networks``).
+    every machine; see ``learning.mahdrl.stacked_networks``).
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from learning.episode import play_round
 from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Lived
 from learning.mahdrl.agent_files import FIFTHS, SHARES, CheckpointError, Row
-from learning.mahdrl.networks import Tensors
+from learning.mahdrl.stacked_networks import Tensors
 from learning.policy import Policy
 
 EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training

@@ -10,7 +10,7 @@ from des.money import MICRO
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import column_sums, inverse, product
 from fl.arrays import AnyArray, FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
 from learning.client_selection.price_levels import (

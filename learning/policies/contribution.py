@@ -8,7 +8,7 @@ from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import mean
 from fl.arrays import AnyArray, FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.client_values import log_error
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext

@@ -1,7 +1,7 @@
 """Dearest: offers the clients that ask for the most exactly what they ask; a baseline that learns nothing."""
 
 from des.observation import Observation, Offer
-from flmarket.core.options import whole
+from flmarket.core.plugin_options import whole
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 

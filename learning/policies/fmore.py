@@ -6,7 +6,7 @@ from des.mechanisms.score_auction import PAYMENTS, auction
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
-from flmarket.core.options import in_range, one_of, whole
+from flmarket.core.plugin_options import in_range, one_of, whole
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
 

@@ -8,7 +8,7 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
 from learning.client_selection.price_levels import (

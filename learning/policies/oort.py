@@ -8,7 +8,7 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import log, power
 from fl.arithmetic.ordered_sums import quantile
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 

@@ -6,7 +6,7 @@ from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arithmetic.elementary import log
 from fl.arrays import FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import ranked
 from learning.policy import Policy, PolicyContext
 

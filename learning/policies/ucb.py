@@ -8,7 +8,7 @@ from des.money import to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import column_sums, inverse, product, standardised
 from fl.arrays import FloatArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.client_values import log_error
 from learning.client_selection.knapsack import best_set
 from learning.policy import Policy, PolicyContext

@@ -8,7 +8,7 @@ from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.options import in_range
+from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import fill_budget, ranked
 from learning.policy import Policy, PolicyContext
 

@@ -20,8 +20,8 @@ from fl.data.registry import info
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import read_regular
-from flmarket.core.home import expanded
 from flmarket.core.printable import printable
+from flmarket.core.user_paths import expanded
 from scenarios.file.number_table import decoded, rows, whole
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario

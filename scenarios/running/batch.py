@@ -21,11 +21,11 @@ from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, expand, planned
 from scenarios.running.pool import Pool
 from scenarios.running.processes import Process
 from scenarios.running.progress import Tracker, Tracking, reporter
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from scenarios.world import bid_range
 

@@ -33,7 +33,7 @@ from scenarios.loader import dumps, settled
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugin_files import unpack
 from scenarios.running.batch_run import Callback, Outcome, Run
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute, message_of
 from scenarios.running.worker import order, unpickled
 

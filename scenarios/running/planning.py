@@ -10,8 +10,8 @@ from typing import Any
 
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from flmarket.core.home import expanded
 from flmarket.core.plugins import PluginError
+from flmarket.core.user_paths import expanded
 from learning.policy import ALL, AS_CONFIGURED, POLICIES
 from scenarios.build import Shelf, agents_of, inputs_of
 from scenarios.file.differences import ScenarioName, ScenarioValues, names_among
@@ -25,7 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
 from scenarios.plugin_files import other_version, plugins_of
 from scenarios.running.batch_run import Run
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 from scenarios.running.seeds import LARGEST, MOST
 
 

@@ -18,8 +18,8 @@ from scenarios.file.schema import Scenario
 from scenarios.logs.directory import LOG
 from scenarios.logs.reading import LogError, RunReader
 from scenarios.running.batch_run import Callback, Outcome, Run
-from scenarios.running.options import RunOptions
 from scenarios.running.processes import Process, Processes
+from scenarios.running.run_options import RunOptions
 from scenarios.running.worker import order, trial
 
 _ENDING = "; a decision timeout would end such a run"

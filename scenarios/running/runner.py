@@ -16,8 +16,8 @@ from typing import Any, Self
 from fl.data.registry import Dataset, info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
-from flmarket.core.options import OptionsError
 from flmarket.core.plugin_errors import PluginFailed, blame
+from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import PluginError
 from learning.episode import Stopped, play
 from scenarios.build import (

@@ -8,7 +8,7 @@ from typing import Annotated
 from annotated_doc import Doc
 
 from learning.episode import Stopped
-from scenarios.running.options import StartOver
+from scenarios.running.run_options import StartOver
 
 GRACE = 2.0  # seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds
 

@@ -23,7 +23,7 @@ from des.market import Market
 from des.money import MicroArray
 from fl.data.dqi import PUBLISHED, dqi
 from fl.data.emd import largest_emd
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from support.tiers import examples
 
 MakeMarket = Callable[..., Market]

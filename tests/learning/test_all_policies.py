@@ -12,7 +12,7 @@ from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Offer, Privileged
 from des.offer_checks import check_offer
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere
 from learning.policy import POLICIES

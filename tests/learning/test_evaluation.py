@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from des.market import MarketError
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.seats import context, seat
 from support.evaluation import compare

@@ -10,7 +10,7 @@ import pytest
 
 from des.observation import Observation, Offer
 from flmarket.core.errors import InputError
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
 from learning.policy import AS_CONFIGURED, POLICIES, Policy, PolicyContext, policy

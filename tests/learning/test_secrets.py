@@ -13,7 +13,7 @@ from des.offer_checks import check_offer
 from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.market_model import Rivals
-from learning.mahdrl.planning import OVERBIDS, price_levels
+from learning.mahdrl.planner import OVERBIDS, price_levels
 from learning.policy import POLICIES
 from learning.seats import seat
 

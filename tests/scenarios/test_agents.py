@@ -12,8 +12,8 @@ from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
 from scenarios.running.batch_run import AfterRound
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.observers import Observer
 from support.worlds import switching

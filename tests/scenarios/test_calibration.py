@@ -10,7 +10,7 @@ from fl.calibration.curve_fit import Trace
 from fl.calibration.dqi_fit import Point
 from flmarket.core.errors import InputError
 from scenarios.calibration import traces
-from scenarios.calibration.dqi import PointLog
+from scenarios.calibration.dqi_experiments import PointLog
 from scenarios.calibration.surrogate import Comparison, summary, table
 from scenarios.loader import load
 

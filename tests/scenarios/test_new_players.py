@@ -11,7 +11,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 from support.runs import table
 from support.worlds import SWITCHES
 from support.worlds import switching as market

@@ -19,8 +19,8 @@ from scenarios.loader import ScenarioError, load, parse
 from scenarios.plugin_files import load_plugin
 from scenarios.running.batch import notes, run_all
 from scenarios.running.batch_run import Run
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.observers import Strict
 

@@ -35,8 +35,8 @@ from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.batch_run import AfterRound
 from scenarios.running.cluster import fingerprint, play_there
-from scenarios.running.options import RunOptions, TrainOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.run_options import RunOptions, TrainOptions
 from scenarios.running.runner import execute
 from scenarios.train import plan_training
 from scenarios.train import run as run_training

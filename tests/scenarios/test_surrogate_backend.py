@@ -13,8 +13,8 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build, known_curve
 from scenarios.loader import ScenarioError, builtin_names, load, points
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from support.observers import Strict
 
 

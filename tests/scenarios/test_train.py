@@ -22,7 +22,7 @@ from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions, TrainOptions
+from scenarios.running.run_options import RunOptions, TrainOptions
 from scenarios.train import Training, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 

@@ -22,9 +22,9 @@ from tui.state.bid_verdicts import Book
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, tint
-from tui.style.columns import fit
 from tui.style.formats import plain
 from tui.style.messages import Selected
+from tui.style.text_layout import fit
 from tui.widgets.line_view import LineView
 from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView

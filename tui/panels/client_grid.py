@@ -17,9 +17,9 @@ from tui.panels.panel import Panel
 from tui.state.bid_verdicts import Verdict
 from tui.state.moment import WANTED, Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import fit
 from tui.style.formats import plain
 from tui.style.messages import PanelWanted, Selected
+from tui.style.text_layout import fit
 from tui.widgets.line_view import GUTTER, LineView
 
 LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``

@@ -13,9 +13,9 @@ from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
-from tui.style.columns import fit, wrapped
 from tui.style.formats import matches, plain
 from tui.style.market_words import event_words
+from tui.style.text_layout import fit, wrapped
 from tui.widgets.line_view import LineView
 
 KIND = 12  # width of the column with the kind of an event

@@ -10,8 +10,8 @@ from flmarket.core.counting import counted
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import fit
 from tui.style.formats import plain, seconds
+from tui.style.text_layout import fit
 from tui.widgets.line_view import LineView
 
 LABEL = 12

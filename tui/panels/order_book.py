@@ -14,9 +14,9 @@ from tui.panels.price_bars import LEGEND, PriceAxis, Rival
 from tui.state.bid_verdicts import WORDS, Line, Verdict
 from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import Column
 from tui.style.formats import plain
 from tui.style.messages import Selected
+from tui.style.text_layout import Column
 from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 

@@ -19,14 +19,14 @@ from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
-from tui.state.comparison import result_at
+from tui.state.compared_runs import result_at
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import fit
 from tui.style.formats import plain
 from tui.style.market_words import accuracy_column
 from tui.style.messages import Seek, Selected
+from tui.style.text_layout import fit
 
 LABEL = 14  # width of the column of labels, in cells
 

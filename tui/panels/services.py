@@ -13,9 +13,9 @@ from des.observation import Status
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import Column
 from tui.style.formats import bar, percent, plain
 from tui.style.messages import Selected
+from tui.style.text_layout import Column
 from tui.widgets.table_view import TableView
 
 COLUMNS = (

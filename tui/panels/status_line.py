@@ -10,10 +10,10 @@ from tui.panels.before_first_round import NOW
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import tint
-from tui.style.columns import fit
 from tui.style.formats import per_second, plain, seconds, within
 from tui.style.market_words import event_words
 from tui.style.run_states import signed, state_style
+from tui.style.text_layout import fit
 
 _WAITING = NOW | {
     RunState.STARTING: "loading data and models",

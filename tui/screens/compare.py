@@ -18,7 +18,7 @@ from learning.statistics.intervals import FEWEST
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.state.comparison import Group, caveats, common_rounds, compare, groups, intervened, name_of, original
+from tui.state.compared_runs import Group, caveats, common_rounds, compare, groups, intervened, name_of, original
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint

@@ -28,8 +28,8 @@ from tui.screens.dialog import Question
 from tui.screens.navigation import Navigator
 from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import read_scenario
-from tui.style.columns import end_of
 from tui.style.key_bindings import named
+from tui.style.text_layout import end_of
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview

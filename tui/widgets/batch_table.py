@@ -11,9 +11,9 @@ from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import RunGroup, RunLine
 from tui.state.catalogue import age
 from tui.style.colors import tint
-from tui.style.columns import Column
 from tui.style.formats import bar, plain, within
 from tui.style.run_states import signed, state_sign, state_style
+from tui.style.text_layout import Column
 from tui.widgets.table_view import TableView
 
 COLUMNS = (

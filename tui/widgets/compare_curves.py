@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.events import Resize
 
-from tui.state.comparison import Group, band_series, difference_series, mean_series
+from tui.state.compared_runs import Group, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.colors import faint_color, series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words

@@ -6,10 +6,10 @@ from rich.style import Style
 from rich.text import Text
 
 from flmarket.analysis.results.report import Difference, Estimate
-from tui.state.comparison import Row
+from tui.state.compared_runs import Row
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import Column
 from tui.style.formats import plain
+from tui.style.text_layout import Column
 from tui.widgets.table_view import TableView
 
 DELTA = "Δ "  # stands before the key of a difference's column

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets.option_list import Option
 
-from tui.style.columns import Column, fit, laid_out, wrapped
-from tui.style.selection import barred
+from tui.style.chosen_row import barred
+from tui.style.text_layout import Column, fit, laid_out, wrapped
 from tui.widgets.option_lists import OptionList
 
 SECTIONS = {

@@ -18,7 +18,7 @@ from scenarios.file.problems import Path
 from scenarios.file.toml_text import value_text
 from tui.editing.document import ABSENT
 from tui.style.colors import tint
-from tui.style.columns import fit
+from tui.style.text_layout import fit
 
 DEFAULT_CHOICE = "(default)"
 EMPTY = {"{}", "[]", '""'}  # defaults that say nothing

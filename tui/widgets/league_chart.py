@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from tui.state.batch_folder import Place
 from tui.style.colors import series_color, tint
-from tui.style.columns import fit
+from tui.style.text_layout import fit
 from tui.widgets.plot import ACROSS, axis
 
 INDENT = "  "  # of the names of policies

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from flmarket.core.counting import counted
-from tui.style.selection import BAR, bar, over, selection
+from tui.style.chosen_row import BAR, bar, over, selection
 
 GUTTER = 1  # cells at the left for the bar of the chosen line
 

@@ -3,7 +3,7 @@
 from rich.text import Text
 from textual.widgets import Static
 
-from tui.style.columns import wrapped
+from tui.style.text_layout import wrapped
 
 MOST = 6  # lines
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Button, Checkbox, SelectionList
 
-from tui.style.selection import BAR, barred
+from tui.style.chosen_row import BAR, barred
 
 Value = TypeVar("Value")
 

@@ -10,9 +10,9 @@ from flmarket.core.counting import duration
 from scenarios.logs.run_state import RunState
 from tui.state.training_log import Point, Preference, TrainingFeed
 from tui.style.colors import series_color, sign, tint
-from tui.style.columns import Column
 from tui.style.formats import blocks, per_second, plain
 from tui.style.run_states import signed, state_style
+from tui.style.text_layout import Column
 from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 

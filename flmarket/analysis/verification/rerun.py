@@ -15,8 +15,8 @@ from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch_run import AfterRound, Callback, Run
-from scenarios.running.options import RunOptions
 from scenarios.running.pool import Pool
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 
 

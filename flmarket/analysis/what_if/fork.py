@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flmarket.analysis.results.comparison import Comparison
+from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult, Tables
 from flmarket.analysis.results.setting import Setting
 from flmarket.analysis.verification.rerun import require_same_inputs
@@ -28,9 +28,9 @@ from scenarios.playable import require_playable
 from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch import play_batch
 from scenarios.running.batch_run import Run
-from scenarios.running.options import PlayOptions, RunOptions
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
 from scenarios.running.planning import due, plan
+from scenarios.running.run_options import PlayOptions, RunOptions
 
 if TYPE_CHECKING:
     import pandas as pd

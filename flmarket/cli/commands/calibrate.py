@@ -35,7 +35,7 @@ def calibrate_dqi(
     Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
     are kept in --out; a second call measures only those that are missing.
     """
-    from scenarios.calibration.dqi import calibrate_dqi
+    from scenarios.calibration.dqi_experiments import calibrate_dqi
 
     with _fitting("dqi", source, assignments, plugin, out) as scenario:
         calibrate_dqi(scenario, out, Shelf(), note, epochs=epochs, repetitions=repetitions)

@@ -16,7 +16,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.logs.outside import require_place
-from scenarios.running.options import PlayOptions
+from scenarios.running.run_options import PlayOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -25,7 +25,7 @@ from flmarket.cli.arguments import (
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.errors import InputError
 from scenarios.logs.outside import require_folder_place
-from scenarios.running.options import threads
+from scenarios.running.run_options import threads
 
 
 def league(

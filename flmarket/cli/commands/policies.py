@@ -2,7 +2,7 @@
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import show
-from flmarket.core.options import defaults
+from flmarket.core.plugin_options import defaults
 from flmarket.core.plugins import summary
 from learning.policy import POLICIES
 

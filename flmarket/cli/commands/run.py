@@ -23,7 +23,7 @@ from flmarket.cli.arguments import (
     taking,
 )
 from flmarket.cli.console import note, stdout
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 
 if TYPE_CHECKING:
     from scenarios.file.schema import Scenario

@@ -31,7 +31,7 @@ from scenarios.logs.outside import require_outside_runs
 from scenarios.plugin_files import packed
 from scenarios.random_markets import drawn
 from scenarios.running.fanout import as_they_end
-from scenarios.running.options import TrainOptions, threads
+from scenarios.running.run_options import TrainOptions, threads
 
 if TYPE_CHECKING:
     from learning.mahdrl.agent_files import Row

@@ -8,7 +8,7 @@ from des.allocation import NO_CORE
 from des.mechanism import MECHANISMS, checked_clearing
 from des.mechanisms.fair_queue import FairQueue
 from des.money import MICRO
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from support.books import book_of
 
 TWO = (100.0, 100.0)

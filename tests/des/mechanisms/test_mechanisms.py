@@ -14,7 +14,7 @@ from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
 from fl.arithmetic import sorting
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from support.books import book_of, prices_paid
 from support.tiers import examples
 

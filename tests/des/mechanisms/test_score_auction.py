@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from des.mechanism import MECHANISMS
 from des.mechanisms.score_auction import auction
 from des.money import MICRO, to_micro
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from support.books import book_of, prices_paid
 
 

@@ -18,7 +18,7 @@ NAMED = json.dumps(HOSTILE)
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
-PRINTERS = {"flmarket/core/console.py", "flmarket/core/crash.py", "flmarket/cli/console.py"}
+PRINTERS = {"flmarket/core/rich_console.py", "flmarket/core/crash.py", "flmarket/cli/console.py"}
 """Where printing is at home."""
 TO_A_LOG = {"scenarios/running/serve.py", "scenarios/running/worker.py"}
 """Where standard output is a protocol of JSON, and standard error a run's log."""

@@ -10,7 +10,7 @@ import pytest
 from fl.training import fused
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 from support.shell import Done, flmarket, process
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]

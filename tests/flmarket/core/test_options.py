@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flmarket.core.options import option_problems
+from flmarket.core.plugin_options import option_problems
 
 
 class Fixed:

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from flmarket.core.errors import InputError
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, built_in, summary
 
 Install = Callable[..., None]

@@ -7,8 +7,8 @@ import pytest
 
 from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.settings import MahdrlSettings
 from learning.mahdrl.training import Shape
 from scenarios.build import market_factory
 from scenarios.loader import load

@@ -11,9 +11,9 @@ from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Player, networks_of, random_offer
 from learning.mahdrl.agent_files import shipped
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import STANDING, START, Memory, Rivals, knowledge
-from learning.mahdrl.planning import price_levels
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.planner import price_levels
 from learning.policy import POLICIES
 from support.curves import CURVE
 

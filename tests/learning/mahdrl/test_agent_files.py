@@ -18,7 +18,7 @@ from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Mahdrl, _loaded, _shapes
 from learning.mahdrl.agent_files import Board, CheckpointError, GrowingTable, Row, load
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load as load_scenario

@@ -10,10 +10,10 @@ from fl.arithmetic.streams import stream
 from learning.mahdrl import learner as module
 from learning.mahdrl.advantages import Baseline, advantages, progress
 from learning.mahdrl.agent import Brain, networks_of
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import WITHOUT_CURVE, MahdrlLearner, critic_loss, set_values, win_loss
 from learning.mahdrl.market_model import STANDING, Rivals
-from learning.mahdrl.networks import Adam
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.stacked_networks import Adam
 from learning.mahdrl.training import Shape
 from learning.policy import POLICIES, PolicyContext
 from support.curves import CURVE

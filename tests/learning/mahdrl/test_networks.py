@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from fl.arithmetic.streams import stream
-from learning.mahdrl.networks import Adam, Mlp, Replay
+from learning.mahdrl.stacked_networks import Adam, Mlp, Replay
 
 NETWORK = Mlp((3, 5, 2))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learning.mahdrl.planning import CountValue, plan, price_levels
+from learning.mahdrl.planner import CountValue, plan, price_levels
 
 FLAT = CountValue(none_served=0.0, slope=0.0, curvature=0.0)
 MORE = CountValue(none_served=-1.0, slope=5.0, curvature=0.0)

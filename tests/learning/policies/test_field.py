@@ -8,7 +8,7 @@ import pytest
 
 from des.money import to_micro
 from des.observation import Offer
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from learning.episode import play
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from flmarket.core.options import OptionsError
+from flmarket.core.plugin_options import OptionsError
 from learning.policy import POLICIES, DataRanges
 
 

@@ -12,8 +12,8 @@ from scenarios.build import Shelf
 from scenarios.file.partition import partition_of
 from scenarios.loader import ScenarioError, digest, load, parse, with_values
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from support.observers import Observer
 from support.shell import flmarket
 

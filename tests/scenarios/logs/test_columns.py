@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from des.log_records import Kind, MarketEvent, OfferReport, ServiceReport
-from flmarket.analysis.reference import measures, reference
+from flmarket.analysis.logs_reference import measures, reference
 from scenarios.file.reference import renewed
 from scenarios.logs.columns import AMOUNTS, EVENTS, OFFERS, ROUNDS, TABLES
 from scenarios.logs.table import MONEY, TableError, micro
@@ -28,13 +28,13 @@ def test_the_columns_are_the_fields_of_the_records_in_their_order() -> None:
 
 
 def test_the_reference_page_is_what_the_declaration_says() -> None:
-    """If this fails: ``python -m flmarket.analysis.reference docs/logs.md``."""
+    """If this fails: ``python -m flmarket.analysis.logs_reference docs/logs.md``."""
     page = PAGE.read_text()
     assert renewed(page, reference()) == page
 
 
 def test_the_page_on_statistics_lists_every_measure() -> None:
-    """If this fails: ``python -m flmarket.analysis.reference docs/statistics.md``."""
+    """If this fails: ``python -m flmarket.analysis.logs_reference docs/statistics.md``."""
     page = PAGE.with_name("statistics.md").read_text()
     assert renewed(page, measures()) == page
 

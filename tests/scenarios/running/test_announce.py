@@ -8,7 +8,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_runs
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions
+from scenarios.running.run_options import RunOptions
 
 
 def test_a_batch_makes_the_directories_of_its_runs_before_the_first_begins(tmp_path, monkeypatch):

@@ -21,8 +21,8 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.batch import play_batch, run_all
 from scenarios.running.batch_run import Run
 from scenarios.running.cluster import Cluster, fingerprint, play_there
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from scenarios.running.worker import order
 from support.observers import Observer
 

@@ -7,9 +7,9 @@ import pytest
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
 from scenarios.running.progress import reporter
+from scenarios.running.run_options import RunOptions
 from support.runs import RESULTS
 from support.tiers import slow
 

@@ -12,8 +12,8 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.running.batch import play_batch
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import planned
+from scenarios.running.run_options import RunOptions
 from support.shell import CLI, flmarket
 
 SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]

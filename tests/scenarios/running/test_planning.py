@@ -13,8 +13,8 @@ from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
 from scenarios.running.batch import notes
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import expand, planned
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 
 

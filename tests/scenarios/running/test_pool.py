@@ -18,8 +18,8 @@ from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running import processes
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import due, plan
+from scenarios.running.run_options import RunOptions
 from support.observers import Observer
 from support.tiers import slow
 

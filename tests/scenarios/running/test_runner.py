@@ -19,8 +19,8 @@ from scenarios.loader import load, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from support.observers import Observer
 
 

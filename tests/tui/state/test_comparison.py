@@ -7,7 +7,7 @@ import pytest
 
 from learning.statistics.intervals import paired_interval
 from scenarios.logs.run_state import RunState
-from tui.state.comparison import band_series, compare, difference_series, groups, mean_series
+from tui.state.compared_runs import band_series, compare, difference_series, groups, mean_series
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

@@ -10,7 +10,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from tui.state.batch_folder import RunsFolder
-from tui.state.comparison import market_name, name_of
+from tui.state.compared_runs import market_name, name_of
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

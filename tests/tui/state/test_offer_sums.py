@@ -8,7 +8,7 @@ import pytest
 from des.log_records import Outcome
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from tui.state.bid_verdicts import Book
-from tui.state.comparison import result_at
+from tui.state.compared_runs import result_at
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 

@@ -13,8 +13,8 @@ from tui.app import MarketApp
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
+from tui.style.chosen_row import BAR
 from tui.style.contrast import contrast
-from tui.style.selection import BAR
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.entry_list import EntryList
 

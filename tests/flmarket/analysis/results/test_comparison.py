@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from flmarket.analysis.results.comparison import Comparison
+from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import spans

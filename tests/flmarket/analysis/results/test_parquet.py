@@ -11,8 +11,8 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from flmarket.analysis.figures.drawing import images
-from flmarket.analysis.figures.learning_curves import curves
 from flmarket.analysis.figures.report_figures import figures
+from flmarket.analysis.figures.results_plot import curves
 from flmarket.analysis.results.latex import latex
 from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
 from flmarket.analysis.results.measures import gini, jain

@@ -24,8 +24,8 @@ from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import WORD, Column
 from scenarios.running.batch import run_all
-from scenarios.running.options import RunOptions
 from scenarios.running.planning import plan
+from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.widgets.scenario_words import story

@@ -13,7 +13,7 @@ from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.explain import Explanation
 from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain
-from learning.mahdrl.settings import MahdrlSettings
+from learning.mahdrl.hyper_parameters import MahdrlSettings
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory

@@ -237,7 +237,7 @@ from pathlib import Path
 from flmarket.analysis.what_if.fork import fork
 from scenarios.loader import load
 from scenarios.running import batch, checkpoint
-from scenarios.running.options import PlayOptions, RunOptions
+from scenarios.running.run_options import PlayOptions, RunOptions
 checkpoint.INTERVAL = 0.0
 save = checkpoint.save
 def then_die(folder, taken):

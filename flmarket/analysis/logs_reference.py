@@ -1,6 +1,6 @@
 """The reference parts of docs/logs.md and docs/statistics.md, made from the declared columns, rules and measures.
 
-``python -m flmarket.analysis.reference docs/logs.md`` renews it in the page; a test compares the two.
+``python -m flmarket.analysis.logs_reference docs/logs.md`` renews it in the page; a test compares the two.
 """
 
 import sys
