@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from market import Stub
 
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.service import ServiceSpec
 from des.timeline import Timeline
@@ -25,7 +25,7 @@ from learning.seats import seat
 
 ROUNDS = 80
 SERVICE = ServiceSpec("", "mnist", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "random")
-CLIENTS = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
+CLIENTS = PopulationSpec(2, (Group(20, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),))
 
 
 def factory(services: int, clients: int) -> Callable[[int], Market]:

@@ -133,7 +133,8 @@ def kinds_of(people: Population, m: int) -> Kinds:
         for c in range(people.spec.count)
     }
     size, emd, dqi = (np.array(column) for column in zip(*sorted(rows), strict=True))
-    return Kinds(size, emd, np.rint(1e6 * (people.spec.cost_per_sample * size - people.spec.cost_per_emd * emd)), dqi)
+    [group] = people.spec.groups
+    return Kinds(size, emd, np.rint(1e6 * (group.cost_per_sample * size - group.cost_per_emd * emd)), dqi)
 
 
 # ---- who wins

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.clients.client_data import Lasting
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure
+from des.clients.holdings import Lasting
 from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS
@@ -355,30 +355,28 @@ def population_spec(scenario: Scenario, **given: Any) -> PopulationSpec:
     plugins = {str(it.table[1]): it for it in scenario.plugins() if it.table[0] == "clients"}
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
-        **_alike(clients, sizes),
-        cores=clients.cores,
+        clients.cores,
+        tuple(_group(it, sizes) for _, it in clients.kinds()),
         **{name: given.get(name) or plugin.create() for name, plugin in plugins.items()},
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
         partitions=partitions,
         everything=not clients.data_size,
-        groups=tuple(Group(**_alike(it, sizes)) for place, it in clients.kinds() if place is not None),
     )
 
 
-def _alike(clients: Clients, sizes: Sequence[int]) -> dict[str, Any]:
-    """Return the fields of a ``Group``."""
-    return {
-        "count": clients.count,
-        "data_sizes": tuple(clients.data_size or sizes),
-        "emds": clients.emd,
-        "cost_per_sample": clients.cost.per_sample,
-        "cost_per_emd": clients.cost.per_emd,
-        "speeds": clients.speed,
-        "departure_rate": clients.departure_rate,
-        "concentration": clients.label_mix.dirichlet,
-    }
+def _group(clients: Clients, sizes: Sequence[int]) -> Group:
+    return Group(
+        clients.count,
+        tuple(clients.data_size or sizes),
+        clients.emd,
+        clients.cost.per_sample,
+        clients.cost.per_emd,
+        clients.speed,
+        clients.departure_rate,
+        clients.label_mix.dirichlet,
+    )
 
 
 def timeline(scenario: Scenario) -> Timeline:

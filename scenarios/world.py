@@ -26,8 +26,7 @@ from scenarios.file.schema import Scenario
 def bid_range(scenario: Scenario) -> tuple[float, float]:
     """Return the lowest and the highest bid to any service; money."""
     people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
-    valuation = Valuation(people, labels, [PUBLISHED] * len(labels))
-    costs = valuation.listed()[1].cost if people.listed else valuation.continuous().cost
+    costs = Valuation(people, labels, [PUBLISHED] * len(labels)).ranges().cost
     low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
     return float(low.min()) / MICRO, float(high.max()) / MICRO
 

@@ -1,11 +1,11 @@
-"""Worth and cost of data: tables of data sets that clients can hold, and of what they can report.
+"""The clients of a market, and what their data are worth and cost: tables of what they can hold and report.
 
-Where a scenario lists data sizes and EMDs, there are a few pairs of them, tabulated once. Where clients' label mixes
-are drawn from a Dirichlet distribution, EMDs are continuous: each round has a table of its own, one entry a client.
+Where a scenario lists data sizes and EMDs, there are a few pairs of them, tabulated once. Elsewhere EMDs are
+continuous: each round has a table of its own, one entry a client.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from des.behaviour import Behaviour, reported
 from des.behaviours.truthful import Truthful
-from des.clients.client_data import Lasting
 from des.clients.disclosure import Disclosure
+from des.clients.holdings import Lasting
 from des.money import MicroArray, to_micro
 from fl.arithmetic.elementary import rounded
 from fl.arrays import AnyArray, FloatArray, IntArray
@@ -29,22 +29,9 @@ _GRID = 65
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Clients that are alike; the fields are as in ``PopulationSpec``."""
+    """Clients that are alike."""
 
-    count: int
-    data_sizes: tuple[int, ...]
-    emds: tuple[float, ...]
-    cost_per_sample: float
-    cost_per_emd: float
-    speeds: tuple[float, ...]
-    departure_rate: float
-    concentration: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class PopulationSpec:
-    count: int  # C
-    cores: int  # K, how many services a client can serve at once (eq. 2)
+    count: int  # at least one
     data_sizes: tuple[int, ...]  # the set from which D is drawn, images
     emds: tuple[float, ...]  # the set from which the wanted EMD is drawn; not used where there is a ``concentration``
     cost_per_sample: float  # a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``
@@ -53,34 +40,52 @@ class PopulationSpec:
     speeds: tuple[float, ...] = (1.0,)
     # probability that a client leaves in the middle of a round in which it was awarded a job
     departure_rate: float = 0.0
+    # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs. All
+    # groups have one, or none has.
+    concentration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationSpec:
+    cores: int  # K, how many services a client can serve at once (eq. 2)
+    groups: tuple[Group, ...]  # all clients, in order from client 0
     # what clients bid, given their costs, and what they report of their data
     behaviour: Behaviour = field(default_factory=Truthful)
     lasting: Lasting = field(default_factory=Lasting)  # how far a client's data lasts from round to round
     # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.clients.disclosure.Moods``
     cost_noise: float = 0.0
     disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
-    # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs
-    concentration: float | None = None
     # [M] how the images of each service's data set are divided among the clients, who hold what they own; None: images
     # are drawn from all, and belong to nobody
     partitions: tuple[Partition, ...] | None = None
     everything: bool = False  # whether clients hold all that they own in each round
-    groups: tuple[Group, ...] = ()  # the clients, from 0 on, that differ from what stands here, which is of the others
+
+    @property
+    def counts(self) -> list[int]:
+        return [group.count for group in self.groups]
+
+    @property
+    def count(self) -> int:  # C
+        return sum(self.counts)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether label mixes are drawn from a Dirichlet distribution."""
+        return self.groups[0].concentration is not None
 
     @property
     def listed(self) -> bool:
         """Whether clients draw from listed pairs of a size and an EMD."""
-        return self.concentration is None and self.partitions is None
+        return not self.mixed and self.partitions is None
 
-    @property
-    def everyone(self) -> tuple[Group, ...]:
-        left = self.count - sum(group.count for group in self.groups)
-        own = {it.name: getattr(self, it.name) for it in fields(Group)}
-        return tuple(group for group in (*self.groups, Group(**{**own, "count": left})) if group.count)
 
-    @property
-    def counts(self) -> list[int]:
-        return [group.count for group in self.everyone]
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The ranges of what clients can report in any round."""
+
+    data_sizes: Collection[int]  # D, images
+    dqi: tuple[FloatArray, FloatArray]  # the lowest [M] and the highest [M] DQI
+    cost: tuple[MicroArray, MicroArray]  # the lowest [M] and the highest [M] cost, micro-units
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,11 @@ class Table:
     emd: FloatArray  # the realised EMD (eq. 1)
     dqi: FloatArray  # Psi (eq. 6), 12 significant digits
     cost: MicroArray  # what training on such data costs, micro-units
+
+    @property
+    def ranges(self) -> Ranges:
+        ends = [(array.min(axis=(0, 2)), array.max(axis=(0, 2))) for array in (self.dqi, self.cost)]
+        return Ranges(frozenset(self.size.ravel().tolist()), *ends)
 
 
 @dataclass(frozen=True)
@@ -122,15 +132,6 @@ class DataSets:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """The ranges of what clients can report in any round."""
-
-    data_sizes: Collection[int]  # D, images
-    dqi: tuple[FloatArray, FloatArray]  # the lowest [M] and the highest [M] DQI
-    cost: tuple[MicroArray, MicroArray]  # the lowest [M] and the highest [M] cost, micro-units
-
-
 class Valuation:
     """Values the data that clients of a market hold."""
 
@@ -140,7 +141,7 @@ class Valuation:
         labels: Sequence[int],  # [M] L of each service's data set
         parameters: Sequence[DQIParameters],  # [M] DQI parameters of each service's data set
     ) -> None:
-        self._spec, self._parameters, self._groups = spec, parameters, spec.everyone
+        self._spec, self._parameters, self._groups = spec, parameters, spec.groups
         self._labels = labels
         self._limits = np.array([[largest_emd(count)] for count in labels])
         self._each = np.repeat(np.arange(len(self._groups)), spec.counts)
@@ -161,22 +162,21 @@ class Valuation:
         cost = self._cost(sizes, emds, self._each if groups is None else groups)
         return Table(sizes, emds, rounded(np.array(worth)), cost)
 
+    def of_each(self, size: IntArray, emd: FloatArray) -> DataSets:
+        """Return data sets [M, C], each with an entry of its own in a table. Errors as in ``table``."""
+        return DataSets(self.table(size, emd), np.arange(size.size).reshape(size.shape))
+
     def ranges(self) -> Ranges:
         """Return the ranges of what clients can report. Errors as in ``table``."""
-        return self.listed()[1] if self._spec.listed else self.continuous()
+        return self.listed().ranges if self._spec.listed else self.continuous()
 
-    def listed(self) -> tuple[Table, Ranges]:
-        """Return the table of all pairs of a listed size and a listed EMD, group by group, and the ranges in it.
-
-        Errors as in ``table``.
-        """
+    def listed(self) -> Table:
+        """Return the table of all pairs of a listed size and a listed EMD, group by group. Errors as in ``table``."""
         pairs = [list(product(group.data_sizes, group.emds)) for group in self._groups]
         emds = [[realised_emd(d, v, count) for own in pairs for d, v in own] for count in self._labels]
         sizes = np.array([d for own in pairs for d, _ in own], dtype=np.int64)
         groups = np.repeat(np.arange(len(pairs)), list(map(len, pairs)))
-        found = self.table(np.tile(sizes, (len(self._labels), 1)), np.array(emds), groups)
-        ends = [(array.min(axis=(0, 2)), array.max(axis=(0, 2))) for array in (found.dqi, found.cost)]
-        return found, Ranges(frozenset(found.size.ravel().tolist()), *ends)
+        return self.table(np.tile(sizes, (len(self._labels), 1)), np.array(emds), groups)
 
     def continuous(self) -> Ranges:
         """Return the ranges where a data set of a listed size can have any EMD that its labels allow.

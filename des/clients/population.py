@@ -5,7 +5,7 @@ meet, services that have left are drawn like the rest, and clients or services a
 Reports and bids follow by the clients' behaviour and, where clients learn, from the outcomes of earlier bids.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import repeat
@@ -15,11 +15,10 @@ import numpy as np
 
 from des.behaviour import BehaviourError, Outcomes, Setting, asked, misreporting
 from des.behaviours.truthful import Truthful
-from des.clients.client_data import FRESH, Choices, Holdings
+from des.clients.data_sources import DataSource, data_source
 from des.clients.data_tables import DataSets, PopulationSpec, Ranges, Table, Valuation
 from des.clients.disclosure import Lens, Moods
-from des.clients.label_mixes import LabelMixes, MixedData
-from des.clients.owned_data import DrawnImages, OwnedData
+from des.clients.holdings import Choices, Holdings
 from des.money import Micro, MicroArray
 from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms
@@ -27,17 +26,14 @@ from fl.arrays import FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
 
-# Where label mixes come from: the round in which each was drawn [M, C], or ``des.clients.client_data.FRESH``; a
-# Dirichlet distribution; or the images that clients own. None if all are drawn afresh.
-Mix = IntArray | LabelMixes | DrawnImages | None
-
 
 @dataclass(frozen=True)
 class Held(DataSets):
     """The data that clients hold in a round, read-only: arrays [M, C] over services and clients."""
 
     cost: MicroArray  # what training on them costs the client, in micro-units
-    mix: Mix = None
+    source: DataSource
+    round: int  # n
 
     def jobs(
         self,
@@ -49,17 +45,8 @@ class Held(DataSets):
         """Return the jobs of clients that train on what they hold, in their order."""
         at = self.at[m].take(clients)
         sizes, emds = self.table.size.take(at).tolist(), self.table.emd.take(at).tolist()
-        mixes: Iterable[int | None] = repeat(None)
-        counts: Iterable[tuple[int, ...] | None] = repeat(None)
-        images: Iterable[IntArray | None] = repeat(None)
-        if isinstance(self.mix, LabelMixes):
-            counts = self.mix.counts(m, clients, np.array(sizes))
-        elif isinstance(self.mix, DrawnImages):
-            images = [self.mix.images(m, client) for client in clients]
-        elif self.mix is not None:
-            mixes = [None if n == FRESH else n for n in self.mix[m, clients].tolist()]
-        said = claimed or repeat(None)
-        columns = zip(repeat(service), clients, sizes, emds, said, mixes, counts, images, strict=False)
+        origins = self.source.origins(self.round, m, clients, sizes)
+        columns = zip(repeat(service), clients, sizes, emds, claimed or repeat(None), *origins, strict=False)
         return list(map(TrainingJob._make, columns))
 
 
@@ -92,29 +79,19 @@ class Population:
         self.spec = spec
         self._departure = draw_key(seed, "departure")
         self._departing = lru_cache(maxsize=2)(self._draw_departures)
-        valuation, groups, counts = Valuation(spec, labels, parameters), spec.everyone, spec.counts
+        valuation, groups, counts = Valuation(spec, labels, parameters), spec.groups, spec.counts
         # of each client: the pairs that it draws from, and its speeds
         self.pair_choices = Choices.of(
             counts, [len(it.data_sizes) * (len(it.emds) if spec.listed else 1) for it in groups]
         )
         self.speed_choices = Choices.of(counts, [len(it.speeds) for it in groups])
-        self._holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
-        self._data: Callable[[int], tuple[Table, IntArray, Mix]]
-        if spec.listed:
-            self._table, self._ranges = valuation.listed()
-            self._data = self._listed
-        elif spec.partitions is not None:
-            self._ranges = valuation.continuous()
-            pools = [it.pools(seed) for it in spec.partitions]
-            sizes = None if spec.everything else [size for it in groups for size in it.data_sizes]
-            self._data = OwnedData(self._holdings, valuation, sizes, pools, seed).at
-        else:
-            self._ranges = valuation.continuous()
-            self._data = MixedData(self._holdings, valuation, spec, labels, seed).at
+        holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
+        self._source = data_source(spec, labels, holdings, valuation, seed)
+        self._ranges = self._source.ranges
         self._moods = Moods(spec.cost_noise, spec.count, seed)
-        self._costs = self._moods.limits(*self._ranges.cost)
+        self._cost_range = self._moods.limits(*self._ranges.cost)
         self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
-        self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._costs[1]))
+        self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._cost_range[1]))
         self.reset()
         draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
         self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
@@ -127,43 +104,33 @@ class Population:
         self.spec.behaviour.begin(self._setting)
 
     @property
-    def pairs(self) -> Qualities:
-        """The pairs that ``client_data.draw_pairs`` draws from, as truthful clients report them: [M, pairs]."""
-        table = self._table
-        at = np.arange(table.size[0].size).reshape(table.size[0].shape)
-        held = Held(table, at, table.cost[0])
-        return Qualities(table, at, held.cost, held, table.dqi[0])
+    def pairs(self) -> Table:
+        """The pairs that ``draw_pairs`` draws from, where sizes and EMDs are listed."""
+        return self._source.in_round(1).table
 
     def draw(self, round_: int) -> Qualities:
         """Return the data, DQI and bids of all clients for all services in a round.
 
         Where clients learn, bids follow from the rounds that were closed so far.
         """
-        table, at, mix = self._data(round_)
-        held = self._held(round_, table, at, mix)
-        costs = held.cost
+        held = self.held(round_)
+        at, costs = held.at, held.cost
         if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
-            at = at + liars * table.size[0].size
-            costs = self._costs_at(round_, table, at)
+            at = at + liars * held.table.size[0].size
+            costs = self._costs(round_, held.table, at)
         bids = asked(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
-        return Qualities(table, at, bids, held, self._lens.seen(DataSets(table, at).dqi, round_))
+        return Qualities(held.table, at, bids, held, self._lens.seen(DataSets(held.table, at).dqi, round_))
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
-        return self._held(round_, *self._data(round_))
+        data = self._source.in_round(round_)
+        return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
-    def _held(self, round_: int, table: Table, at: IntArray, mix: Mix) -> Held:
-        return Held(table, at, self._costs_at(round_, table, at), mix)
-
-    def _costs_at(self, round_: int, table: Table, at: IntArray) -> MicroArray:
+    def _costs(self, round_: int, table: Table, at: IntArray) -> MicroArray:
         costs = self._moods.applied(table.cost.take(at), round_)
         costs.setflags(write=False)
         return costs
-
-    def _listed(self, round_: int) -> tuple[Table, IntArray, IntArray | None]:
-        """Return the table of all pairs, where in it is what each client holds [M, C], and the mixes that last."""
-        return self._table, *self._holdings.at(round_)
 
     def close(
         self,
@@ -212,7 +179,7 @@ class Population:
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:
         """The lowest [M] and the highest [M] bid that a client can make to each service, micro-units."""
-        return self.spec.behaviour.bid_range(*map(read_only, self._costs))
+        return self.spec.behaviour.bid_range(*map(read_only, self._cost_range))
 
     def departs(self, round_: int, client: int) -> float | None:
         """Return the part of its work after which a client leaves in this round, in [0, 1); None if it stays."""

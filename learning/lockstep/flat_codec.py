@@ -40,9 +40,9 @@ class FlatRows:
         for market, own in zip(kinds.markets, limits, strict=True):
             pairs = market.population.pairs
             for m, parts in enumerate(own):
-                dqi.append(Scale.between(*(part[0] for part in parts["dqi"]))(pairs.dqi[m]))
+                dqi.append(Scale.between(*(part[0] for part in parts["dqi"]))(pairs.dqi[0, m]))
                 # A service's own row of bids comes first, and is scaled alike in every row.
-                bids.append(Scale.between(*(part[0, 0] for part in parts["bids"]))(pairs.bid[m] / MICRO))
+                bids.append(Scale.between(*(part[0, 0] for part in parts["bids"]))(pairs.cost[0, m] / MICRO))
         self._dqi, self._bids = np.concatenate(dqi), np.concatenate(bids)  # of each pair that clients can hold
         self._scales: dict[str, Scale] = {}
         for name in self._last:

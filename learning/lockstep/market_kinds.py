@@ -111,7 +111,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         ),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),
-        (spec.concentration is not None, "draws label mixes (clients.label_mix)"),
+        (spec.mixed, "draws label mixes (clients.label_mix)"),
         (spec.partitions is not None, "has clients that own their images (data.partition)"),
         (spec.cost_noise > 0, "has noise in its clients' costs (clients.cost.noise)"),
         (spec.disclosure != Disclosure(), "hides bids or DQI from services (market.bids, dqi and dqi_noise)"),

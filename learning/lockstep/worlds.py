@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from des.clients.client_data import draw_pairs
+from des.clients.holdings import draw_pairs
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
@@ -43,11 +43,11 @@ class Worlds:
 
     def __init__(self, kinds: MarketKinds) -> None:
         pairs = [market.population.pairs for market in kinds.markets]
-        columns = ([getattr(part, name).ravel() for part in pairs] for name in ("data_size", "emd", "dqi", "bid"))
+        columns = ([getattr(part, name).ravel() for part in pairs] for name in ("size", "emd", "dqi", "cost"))
         self.pairs = Pairs(*map(np.concatenate, columns))
         self._services, self._clients = np.arange(kinds.services), kinds.clients
-        count, each = np.array([part.bid.shape for part in pairs])[kinds.of].T  # [B] services, and pairs of each
-        first = np.cumsum([0, *(part.bid.size for part in pairs[:-1])])[kinds.of]  # [B] where a kind's pairs begin
+        count, each = np.array([part.cost[0].shape for part in pairs])[kinds.of].T  # [B] services, and pairs of each
+        first = np.cumsum([0, *(part.cost.size for part in pairs[:-1])])[kinds.of]  # [B] where a kind's pairs begin
         row = np.minimum(self._services, count[:, None] - 1)  # of a service that is not there, those of the last one
         choices = [market.population.pair_choices for market in kinds.markets]
         begin = kinds.per_client([it.first for it in choices], absent=0)[:, None]  # [B, 1, C] in a service's row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Offer
@@ -15,6 +15,7 @@ from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED
+from support.clients import changed
 from support.federations import StubFederation
 
 PLAIN_SERVICE = ServiceSpec(
@@ -32,9 +33,9 @@ PLAIN_SERVICE = ServiceSpec(
 # One kind of data set only, so that everything can be computed by hand:
 # 100 images, 10 a label; EMD 0.4 = 20 images too many and 20 too few; bid 0.025 * 100 - 0.4 = 2.1.
 PLAIN_CLIENTS = PopulationSpec(
-    count=3, cores=1, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0
+    cores=1, groups=(Group(count=3, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0),)
 )
-PAPER_CLIENTS = replace(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
+PAPER_CLIENTS = changed(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
 PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
 
 
@@ -51,7 +52,7 @@ def market_of(
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
-    population = replace(clients, **clients_with)
+    population = changed(clients, **clients_with)
     return Market(
         population,
         specs,

@@ -14,6 +14,7 @@ from des.timeline import Timeline
 from learning.lockstep.lockstep import Lockstep
 from learning.lockstep.offers import Offers
 from scenarios.loader import ScenarioError, load
+from support.clients import changed
 from support.markets import factory, plain
 
 SECONDS = [0.001, 0.01, 0.1, 0.003, 0.0001, 0.00001, 5e-7, 0.0123456789, 0.0]
@@ -45,7 +46,7 @@ def drawn(number: int) -> tuple[dict, Fraction]:
     # Mostly the first microsecond at which a job is in time, or the last at which it is late.
     end = max(1, -(-whole * 10**6 // 1) + rng.choice([-1, 0, 0, 0, 1, rng.randint(0, 10**6)])) / 10**6
     kind = plain()
-    people = replace(kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost_per_emd=0.0, speeds=(speed,))
+    people = changed(kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost_per_emd=0.0, speeds=(speed,))
     service = replace(kind["services"][0], local_epochs=epochs, budget=10**9)
     patience = {rng.choice(["slot", "deadline"]): end}
     timeline, curves = Timeline(seconds, upload, **patience), {"s0": kind["curves"]["s0"]}

@@ -15,6 +15,7 @@ from des.log_records import Outcome
 from des.offer_checks import OfferError
 from des.service import ServiceState, reward
 from fl.data.dqi import PUBLISHED
+from support.clients import changed
 
 
 @pytest.mark.parametrize(
@@ -90,13 +91,13 @@ def test_equation_5_a_payment_is_at_least_the_bid(make_market, make_offer, payme
     ],
 )
 def test_equation_5_bids_follow_the_data(paper_clients, size: int, emd: float, bid: int) -> None:
-    clients = Population(replace(paper_clients, data_sizes=(size,), emds=(emd,)), [10], [PUBLISHED], seed=0)
+    clients = Population(changed(paper_clients, data_sizes=(size,), emds=(emd,)), [10], [PUBLISHED], seed=0)
     assert set(clients.draw(1).bid.ravel().tolist()) == {bid}
 
 
 def test_equation_5_a_bid_is_never_negative(paper_clients) -> None:
     with pytest.raises(ValueError, match="a cost is negative"):
-        Population(replace(paper_clients, data_sizes=(100, 30)), [10], [PUBLISHED], seed=0)  # 0.75 - 1.0
+        Population(changed(paper_clients, data_sizes=(100, 30)), [10], [PUBLISHED], seed=0)  # 0.75 - 1.0
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from des.clients.population import Population
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.data.dqi import PUBLISHED
+from support.clients import changed
 from support.emd import emd
 
 
@@ -101,7 +102,7 @@ def test_clients_data_come_from_the_scenario_s_sets(paper_clients) -> None:
 
 def test_neither_more_clients_nor_the_rounds_asked_for_before_change_a_world(paper_clients) -> None:
     few = Population(paper_clients, [10, 10], [PUBLISHED, PUBLISHED], seed=4)
-    many = Population(replace(paper_clients, count=50), [10, 10], [PUBLISHED, PUBLISHED], seed=4)
+    many = Population(changed(paper_clients, count=50), [10, 10], [PUBLISHED, PUBLISHED], seed=4)
     for round_ in (1, 300, 2, 40, 41, 1):
         assert few.draw(round_).bid.tolist() == many.draw(round_).bid[:, :20].tolist()
 
@@ -109,14 +110,14 @@ def test_neither_more_clients_nor_the_rounds_asked_for_before_change_a_world(pap
 def test_emds_are_those_the_labels_allow(paper_clients) -> None:
     # 3 images over 2 labels: (2, 1) or (3, 0), an EMD of 1/3 or 1.
     # Over 10 labels the least is an image each for three of them: 3 (1/3 - 1/10) + 7/10 = 1.4.
-    spec = replace(paper_clients, data_sizes=(3,), emds=(0.4,), cost_per_emd=0.0)
+    spec = changed(paper_clients, data_sizes=(3,), emds=(0.4,), cost_per_emd=0.0)
     world = Population(spec, [2, 10], [PUBLISHED, PUBLISHED], seed=0).draw(1)
     assert world.emd[0] == pytest.approx(np.full(20, emd([2, 1])))
     assert world.emd[1] == pytest.approx(np.full(20, 1.4))
 
 
 def test_speeds_last_for_the_whole_run(paper_clients) -> None:
-    spec = replace(paper_clients, speeds=(0.5, 1.0, 2.0))
+    spec = changed(paper_clients, speeds=(0.5, 1.0, 2.0))
     population = Population(spec, [10], [PUBLISHED], seed=3)
     assert set(population.speed.tolist()) == {0.5, 1.0, 2.0}
     before = population.speed.copy()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Privileged
@@ -17,14 +17,19 @@ from fl.arithmetic.streams import stream_key
 from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
 from learning.policy import DataRanges, PolicyContext
+from support.clients import changed
 
 CLIENTS = PopulationSpec(
-    count=20,
     cores=2,
-    data_sizes=(100, 200, 300, 400),
-    emds=(0.4, 0.6, 0.8, 1.0),
-    cost_per_sample=0.025,
-    cost_per_emd=1.0,
+    groups=(
+        Group(
+            count=20,
+            data_sizes=(100, 200, 300, 400),
+            emds=(0.4, 0.6, 0.8, 1.0),
+            cost_per_sample=0.025,
+            cost_per_emd=1.0,
+        ),
+    ),
 )
 SERVICE = ServiceSpec(
     name="?",
@@ -92,7 +97,7 @@ def market_of(
         for name in names
     ]
     timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
-    return Market(replace(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, None, mechanism)
+    return Market(changed(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, None, mechanism)
 
 
 def observation_of(

@@ -50,7 +50,7 @@ def story(scenario: Scenario) -> Iterator[str]:
 
 
 def _sizes(scenario: Scenario) -> list[int]:
-    return [size for group in population_spec(scenario).everyone for size in group.data_sizes]
+    return [size for group in population_spec(scenario).groups for size in group.data_sizes]
 
 
 def meanings(scenario: Scenario) -> Meanings:

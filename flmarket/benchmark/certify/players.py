@@ -14,7 +14,7 @@ import numpy as np
 from des.allocation import NO_CORE
 from des.bidding import Bidding
 from des.clearing import Platform
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
 from des.clock import Clock
 from des.ledger import Ledger
@@ -73,7 +73,7 @@ class Bench:
         self.plays = 0  # rounds that were cleared so far, each within bids, offers and budgets (``checked_clearing``)
         self._mechanism = mechanism
         services, clients = market.values.shape
-        spec = PopulationSpec(clients, market.cores, (IMAGES,), (0.0,), 0.0, 0.0)
+        spec = PopulationSpec(market.cores, (Group(clients, (IMAGES,), (0.0,), 0.0, 0.0),))
         population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
         self._world = population.draw(1)
         self._platform = Platform(population, Timeline(0.0, 0.0), mechanism, market.seed)

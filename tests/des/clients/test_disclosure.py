@@ -1,19 +1,18 @@
 """Secrets of clients: noise in their costs, bids that rivals do not see, and a DQI that tells less."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviour import BEHAVIOURS
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure, ranks
 from des.clients.population import Population
 from fl.data.dqi import PUBLISHED
+from support.clients import changed
 
-PAPER = PopulationSpec(20, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
+PAPER = PopulationSpec(2, (Group(20, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),))
 OPTIONS = {
     "truthful": {},
     "markup": {"share": 0.25},
@@ -24,7 +23,7 @@ OPTIONS = {
 
 
 def population_of(seed: int = 3, services: int = 3, **with_: object) -> Population:
-    return Population(replace(PAPER, **with_), [10] * services, [PUBLISHED] * services, seed)  # type: ignore[arg-type]
+    return Population(changed(PAPER, **with_), [10] * services, [PUBLISHED] * services, seed)  # type: ignore[arg-type]
 
 
 def test_in_the_papers_market_each_bid_tells_data_size_and_emd() -> None:

@@ -6,35 +6,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.clients.client_data import Lasting
 from des.clients.data_tables import Group, PopulationSpec
+from des.clients.holdings import Lasting
 from des.clients.population import Population
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED
 
-PLAIN = PopulationSpec(
-    12, 2, (100, 200, 300), (0.4, 0.8), 0.025, 1.0, speeds=(0.5, 1.0, 2.0), departure_rate=0.3, cost_noise=0.2
-)
-SERVERS = Group(3, (700, 900), (0.0,), 0.01, 0.0, (8.0,), 0.0, None)
-PHONES = Group(4, (50,), (0.2, 0.6), 0.1, -2.0, (0.1, 0.2), 0.9, None)
-GROUPED = replace(PLAIN, groups=(SERVERS, PHONES))
+OTHERS = Group(5, (100, 200, 300), (0.4, 0.8), 0.025, 1.0, (0.5, 1.0, 2.0), 0.3)
+SERVERS = Group(3, (700, 900), (0.0,), 0.01, 0.0, (8.0,))
+PHONES = Group(4, (50,), (0.2, 0.6), 0.1, -2.0, (0.1, 0.2), 0.9)
 REST = slice(7, None)
 
-MIXED = replace(PLAIN, emds=(), concentration=0.5, cost_noise=0.0)
+MIXED = replace(OTHERS, emds=(), concentration=0.5)
 EVEN = replace(SERVERS, emds=(), concentration=1000.0)
 
 
-def population(spec: PopulationSpec) -> Population:
-    return Population(spec, [10, 3], [PUBLISHED] * 2, seed=5)
+def population(*groups: Group, **spec: Any) -> Population:
+    return Population(PopulationSpec(2, groups, **spec), [10, 3], [PUBLISHED] * 2, seed=5)
 
 
 @pytest.mark.parametrize("lasting", [Lasting(), Lasting(0.5, 0.2)])
-@pytest.mark.parametrize(("plain", "groups"), [(PLAIN, (SERVERS, PHONES)), (MIXED, (replace(EVEN, count=7),))])
-def test_clients_of_no_group_meet_what_they_meet_without_groups(
-    plain: PopulationSpec, groups: tuple[Group, ...], lasting: Lasting
+@pytest.mark.parametrize(
+    ("others", "groups", "noise"), [(OTHERS, (SERVERS, PHONES), 0.2), (MIXED, (replace(EVEN, count=7),), 0.0)]
+)
+def test_clients_of_one_group_meet_what_they_meet_where_all_are_of_it(
+    others: Group, groups: tuple[Group, ...], noise: float, lasting: Lasting
 ) -> None:
-    plain = replace(plain, lasting=lasting)
-    one, other = population(plain), population(replace(plain, groups=groups))
+    one = population(replace(others, count=12), lasting=lasting, cost_noise=noise)
+    other = population(*groups, others, lasting=lasting, cost_noise=noise)
     assert one.speed[REST].tolist() == other.speed[REST].tolist()
     for number in range(1, 30):
         before, after = one.draw(number), other.draw(number)
@@ -47,9 +46,9 @@ def test_clients_of_no_group_meet_what_they_meet_without_groups(
 
 
 def test_each_group_draws_from_lists_of_its_own() -> None:
-    people = population(replace(GROUPED, cost_noise=0.0))
+    people = population(SERVERS, PHONES, OTHERS)
     rounds = [people.draw(number) for number in range(1, 60)]
-    for group, own in ((SERVERS, slice(0, 3)), (PHONES, slice(3, 7)), (PLAIN, REST)):
+    for group, own in ((SERVERS, slice(0, 3)), (PHONES, slice(3, 7)), (OTHERS, REST)):
         size = np.concatenate([it.data_size[:, own] for it in rounds], axis=1)
         emd = np.concatenate([it.emd[:, own] for it in rounds], axis=1)
         bid = np.concatenate([it.bid[:, own] for it in rounds], axis=1)
@@ -66,17 +65,9 @@ def test_each_group_draws_from_lists_of_its_own() -> None:
 
 
 def test_a_group_has_label_mixes_of_its_own_concentration() -> None:
-    people = population(replace(MIXED, groups=(EVEN,)))
+    people = population(EVEN, replace(MIXED, count=9))
     worlds = [people.draw(number) for number in range(1, 20)]
     even, lopsided = (np.concatenate([it.emd[0, own] for it in worlds]) for own in (slice(0, 3), slice(3, None)))
     assert even.max() < 0.2 < 0.5 < lopsided.mean()
     lowest, highest = people.bid_range
     assert all((lowest <= it.bid.min(axis=1)).all() and (it.bid.max(axis=1) <= highest).all() for it in worlds)
-
-
-@pytest.mark.parametrize("changes", [{"count": 12}, {"count": 0}])
-def test_a_group_may_be_of_all_clients_or_of_none(changes: dict[str, Any]) -> None:
-    people = population(replace(PLAIN, groups=(replace(SERVERS, **changes),)))
-    wanted = SERVERS.data_sizes if changes["count"] else PLAIN.data_sizes
-    assert set(np.unique([people.draw(number).data_size for number in range(1, 40)]).tolist()) == set(wanted)
-    assert people.data_sizes == set(wanted)

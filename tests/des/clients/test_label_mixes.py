@@ -10,21 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviour import BEHAVIOURS
-from des.clients.client_data import Lasting
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
+from des.clients.holdings import Lasting
 from des.clients.population import Population
 from des.market import Market
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED, DQIParameters, dqi
+from support.clients import changed
 from support.emd import emd
 from support.tiers import examples
 
 LABELS = [10, 4]
-SPEC = PopulationSpec(30, 2, (20, 50, 81), (), 0.05, 0.3, concentration=0.4)
+SPEC = PopulationSpec(2, (Group(30, (20, 50, 81), (), 0.05, 0.3, concentration=0.4),))
 
 
 def population(spec: PopulationSpec = SPEC, seed: int = 3, labels: list[int] = LABELS, **changes: Any) -> Population:
-    return Population(replace(spec, **changes), labels, [PUBLISHED] * len(labels), seed)
+    return Population(changed(spec, **changes), labels, [PUBLISHED] * len(labels), seed)
 
 
 def test_the_emd_is_that_of_the_images_that_a_client_trains_on() -> None:

@@ -1,27 +1,27 @@
 """Clients that own images: what they hold in a round is theirs, and EMD, DQI and bid are those of what they hold."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from des.behaviour import BEHAVIOURS
-from des.clients.data_tables import PopulationSpec
+from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED, dqi
 from fl.data.partition import Dirichlet, Partition, Shards
 from fl.data.registry import load
+from support.clients import changed
 from support.emd import emd
 
 CLIENTS = 12
 OWNED = (Partition("strokes", Dirichlet(0.3), CLIENTS), Partition("digits", Shards(2), CLIENTS))
-SPEC = PopulationSpec(CLIENTS, 2, (20, 50, 80), (), 0.05, 0.3, partitions=OWNED)
+SPEC = PopulationSpec(2, (Group(CLIENTS, (20, 50, 80), (), 0.05, 0.3),), partitions=OWNED)
 
 
 def population(**changes: Any) -> Population:
-    return Population(replace(SPEC, **changes), [10, 10], [PUBLISHED] * 2, 3)
+    return Population(changed(SPEC, **changes), [10, 10], [PUBLISHED] * 2, 3)
 
 
 def test_a_job_has_the_images_that_decided_the_emd() -> None:

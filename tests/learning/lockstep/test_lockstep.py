@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.clients.client_data import Lasting
 from des.clients.disclosure import Disclosure
+from des.clients.holdings import Lasting
 from des.log_records import Outcome, RoundReport
 from des.market import Market
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
@@ -23,6 +22,7 @@ from fl.data.partition import Iid, Partition
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS, LockstepError
 from learning.lockstep.offers import LockstepOfferError, Offers
+from support.clients import changed
 from support.markets import factory, kinds, plain
 from support.tiers import examples
 
@@ -176,7 +176,7 @@ def test_a_market_begins_again_while_the_others_play_on() -> None:
 
 
 def with_clients(**changes: Any) -> dict[str, Any]:
-    return plain(population=replace(plain()["population"], **changes))
+    return plain(population=changed(plain()["population"], **changes))
 
 
 REFUSED = [

@@ -27,7 +27,17 @@ CURVES = [Curve.of(surrogate_fit(name, PAPER.training_for(name)).parameters) for
 def kinds(draw: st.DrawFn) -> dict[str, Any]:
     """A market apart from its seed: any size, clock and changes in the middle."""
     rounds, count = draw(st.integers(1, 5)), draw(st.integers(1, 7))
-    group = Group(draw(st.integers(1, count)), (50, 500, 900), (0.2,), 0.05, 2.0, (0.25, 4.0), 0.3, None)
+    some = draw(st.integers(0, count))  # clients that are not like the rest
+    alike = Group(
+        count - some,
+        data_sizes=draw(st.sampled_from([(100, 200, 300, 400), (200,)])),
+        emds=draw(st.sampled_from([(0.4, 0.6, 0.8, 1.0), (0.5, 1.0)])),
+        cost_per_sample=0.025,
+        cost_per_emd=1.0,
+        speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
+        departure_rate=draw(st.sampled_from([0.0, 0.5])),
+    )
+    groups = Group(some, (50, 500, 900), (0.2,), 0.05, 2.0, (0.25, 4.0), 0.3), alike
     services = [
         ServiceSpec(
             name=f"s{m}",
@@ -55,17 +65,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         for _ in range(draw(st.integers(0, 2)))
     ]
     return {
-        "population": PopulationSpec(
-            count=count,
-            cores=draw(st.integers(1, 3)),
-            data_sizes=draw(st.sampled_from([(100, 200, 300, 400), (200,)])),
-            emds=draw(st.sampled_from([(0.4, 0.6, 0.8, 1.0), (0.5, 1.0)])),
-            cost_per_sample=0.025,
-            cost_per_emd=1.0,
-            speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
-            departure_rate=draw(st.sampled_from([0.0, 0.5])),
-            groups=draw(st.sampled_from([(), (group,)])),
-        ),
+        "population": PopulationSpec(draw(st.integers(1, 3)), tuple(group for group in groups if group.count)),
         "services": services,
         "timeline": draw(
             st.sampled_from([Timeline(0.01, 0.5), Timeline(0.01, 0.5, slot=3.0), Timeline(0.01, 0.5, deadline=2)])
@@ -101,7 +101,7 @@ def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
 def plain(**changes: Any) -> dict[str, Any]:
     """The paper's market, small."""
     kind: dict[str, Any] = {
-        "population": PopulationSpec(6, 2, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),
+        "population": PopulationSpec(2, (Group(6, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),)),
         "services": [
             ServiceSpec(f"s{m}", "digits", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "by hand", privileged=True)
             for m in range(3)

@@ -33,7 +33,7 @@ def grouped(two_services: str) -> str:
 def test_what_a_group_leaves_out_is_as_in_clients(grouped: str) -> None:
     scenario = parse(grouped)
     clients = scenario.clients
-    servers, phones, others = population_spec(scenario).everyone
+    servers, phones, others = population_spec(scenario).groups
     assert [it.count for it in (servers, phones, others)] == [1, 2, clients.count - 3]
     assert (servers.data_sizes, phones.data_sizes) == ((60, 80), clients.data_size)
     assert (servers.emds, phones.emds) == (clients.emd, (0.8,))
@@ -42,6 +42,14 @@ def test_what_a_group_leaves_out_is_as_in_clients(grouped: str) -> None:
     assert (servers.speeds, phones.speeds) == ((4.0,), clients.speed)
     assert (servers.departure_rate, phones.departure_rate) == (0.0, 0.5)
     assert clients.group_names()[:4] == ["servers", "phones", "phones", ""]
+
+
+def test_a_group_may_be_of_all_clients_or_of_none(grouped: str) -> None:
+    total = parse(grouped).clients.count
+    for servers, sizes in ((total, (60, 80)), (0, parse(grouped).clients.data_size)):
+        counts = [f"clients.groups.servers.count={servers}", "clients.groups.phones.count=0"]
+        [group] = population_spec(parse(grouped, overrides=counts)).groups
+        assert (group.count, group.data_sizes) == (total, sizes)
 
 
 def test_a_scenario_with_groups_is_written_and_read_again(grouped: str) -> None:
@@ -109,7 +117,7 @@ def test_groups_that_draw_label_mixes_need_them_everywhere(grouped: str) -> None
     ):
         parse(grouped, overrides=mixed)
     text = grouped.replace("emd = [0.8]", "label_mix = { dirichlet = 100 }")
-    servers, phones, _ = population_spec(parse(text, overrides=mixed)).everyone
+    servers, phones, _ = population_spec(parse(text, overrides=mixed)).groups
     assert (servers.concentration, phones.concentration) == (0.5, 100)
 
 

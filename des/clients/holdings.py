@@ -1,7 +1,6 @@
-"""The data that each client holds in each round: fresh, as in the paper, or lasting.
+"""The pairs of a size and an EMD that clients hold in each round: fresh, as in the paper, or lasting.
 
-A client's data for a service is one of a few (D, EMD) pairs, and with a pair comes its label mix: which labels have too
-many images. The images themselves are new in each round. All of it is a function of (seed, round, service, client)
+For each service it holds one of a few (D, EMD) pairs, or of a few sizes: a function of (seed, round, service, client)
 alone, whatever rounds were asked for before.
 """
 

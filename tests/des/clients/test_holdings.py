@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from des.clients.client_data import FRESH, STRETCH, Choices, Holdings, Lasting
 from des.clients.data_tables import PopulationSpec
-from des.clients.population import Held, Population
+from des.clients.holdings import FRESH, STRETCH, Choices, Holdings, Lasting
+from des.clients.population import Population
 from fl.data.dqi import PUBLISHED
 
 CLIENTS, PAIRS, ROUNDS = 400, 16, 60
@@ -95,6 +95,5 @@ def test_the_population_holds_reports_and_bids_what_lasts(paper_clients: Populat
     one, later = population.draw(1), population.draw(30)
     assert (one.bid == later.bid).all()
     assert (one.dqi == later.dqi).all()
-    held: Held = later.held
-    assert held.mix is not None
-    assert (held.data_size == later.data_size).all()
+    assert {job.mix for job in later.held.jobs("alpha", 0, range(20))} == {0}
+    assert (later.held.data_size == later.data_size).all()

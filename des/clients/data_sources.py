@@ -1,0 +1,185 @@
+"""Where clients' data come from: listed pairs of a size and an EMD, label mixes, or images that clients own.
+
+All of it is a function of (seed, round, service, client) alone, whatever rounds were asked for before.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise, repeat
+
+import numpy as np
+
+from des.clients.data_tables import DataSets, PopulationSpec, Ranges, Valuation
+from des.clients.holdings import FRESH, Holdings
+from fl.arithmetic.draws import draw_key, subsets
+from fl.arrays import FloatArray, IntArray
+from fl.data.dirichlet import label_mixes, mixed_counts
+from fl.data.emd import counted_emd
+from fl.data.partition import Pools
+
+Origins = tuple[Iterable[int | None], Iterable[tuple[int, ...] | None], Iterable[IntArray | None]]
+"""Where the images of some jobs come from: ``mix``, ``counts`` and ``images`` of each ``TrainingJob``."""
+
+_NONE: Iterable[None] = repeat(None)
+
+
+class DataSource(ABC):
+    ranges: Ranges  # what clients can report of it in any round
+
+    @abstractmethod
+    def in_round(self, round_: int) -> DataSets:
+        """Return what clients hold in a round, [M, C]."""
+
+    @abstractmethod
+    def origins(
+        self,
+        round_: int,
+        m: int,  # the index of the service
+        clients: Sequence[int],  # indices of the clients
+        sizes: Sequence[int],  # of what each holds, images
+    ) -> Origins:
+        """Return where the images that clients hold in a round come from."""
+
+
+class ListedData(DataSource):
+    """Listed pairs of a size and an EMD: images are drawn from all, by a label mix that has the EMD."""
+
+    def __init__(self, holdings: Holdings, valuation: Valuation) -> None:
+        self._holdings, self._table = holdings, valuation.listed()
+        self.ranges = self._table.ranges
+
+    def in_round(self, round_: int) -> DataSets:
+        return DataSets(self._table, self._holdings.at(round_)[0])
+
+    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
+        since = self._holdings.at(round_)[1]
+        mixes = _NONE if since is None else [None if n == FRESH else n for n in since[m, clients].tolist()]
+        return mixes, _NONE, _NONE
+
+
+class MixedData(DataSource):
+    """Label mixes from a Dirichlet distribution: the EMD of a data set is that of its whole numbers of images.
+
+    A mix lasts as long as the size does, and is then drawn from a stream of its own. Only EMDs are kept; the label
+    counts of clients that train are drawn again.
+    """
+
+    def __init__(
+        self,
+        holdings: Holdings,  # draws the place in ``sizes`` of each client's data size
+        valuation: Valuation,
+        sizes: IntArray,
+        concentration: FloatArray,  # [C] that of each client's distribution
+        labels: Sequence[int],  # [M] L of each service's data set
+        seed: int,  # the run's seed
+    ) -> None:
+        self.ranges = valuation.continuous()
+        self._holdings, self._valuation, self._sizes = holdings, valuation, sizes
+        self._concentration, self._labels = concentration, tuple(labels)
+        self._keys = np.stack([draw_key(seed, "labels"), draw_key(seed, "lasting labels")])
+        self._drawn = lru_cache(maxsize=2)(self._draw)
+
+    def in_round(self, round_: int) -> DataSets:
+        return self._drawn(round_)
+
+    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
+        counts = self._counts(round_, m, np.array(clients, dtype=np.int64), np.array(sizes))
+        return _NONE, map(tuple, counts.T.tolist()), _NONE
+
+    def _draw(self, round_: int) -> DataSets:
+        size = self._sizes[self._holdings.at(round_)[0]]
+        clients = np.arange(size.shape[1])
+        emds = np.stack([counted_emd(self._counts(round_, m, clients, row)) for m, row in enumerate(size)])
+        return self._valuation.of_each(size, emds)
+
+    def _counts(self, round_: int, m: int, clients: IntArray, sizes: IntArray) -> IntArray:
+        """Return the images of each label in data sets of some sizes, [L, clients]."""
+        key, drawn = self._keys[0], np.full(len(clients), round_)  # the stream of each mix, and its round
+        if (everyone := self._holdings.at(round_)[1]) is not None:
+            since = everyone[m, clients]
+            lasts = since != FRESH
+            key, drawn = self._keys[lasts.astype(np.int64)], np.where(lasts, since, drawn)
+        keys, shares = np.broadcast_to(key, (len(clients), 2)), np.empty((self._labels[m], len(clients)))
+        concentration = self._concentration[clients]
+        for a in np.unique(concentration).tolist():
+            alike = concentration == a
+            shares[:, alike] = label_mixes(keys[alike], a, self._labels[m], drawn[alike], m, clients[alike])
+        return mixed_counts(sizes, shares)
+
+
+class OwnedData(DataSource):
+    """Images that clients own for the whole run.
+
+    A client holds all of them, or as many as its data size says, drawn without replacement; the EMD is theirs.
+    """
+
+    def __init__(
+        self,
+        holdings: Holdings,  # draws the place in ``sizes`` of each client's data size
+        valuation: Valuation,
+        sizes: IntArray | None,  # None: clients hold all that they own
+        pools: Sequence[Pools],  # [M] of each service's data set
+        seed: int,  # the run's seed
+    ) -> None:
+        self.ranges = valuation.continuous()
+        self._holdings, self._valuation, self._sizes, self._pools = holdings, valuation, sizes, pools
+        self._key = draw_key(seed, "owned")
+        self._drawn = lru_cache(maxsize=2)(self._draw)
+
+    def in_round(self, round_: int) -> DataSets:
+        return self._images_in(round_)[0]
+
+    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
+        places, starts = self._images_in(round_)[1][m]
+        return _NONE, _NONE, [self._pools[m].images[places[slice(*starts[it : it + 2])]] for it in clients]
+
+    def _images_in(self, round_: int) -> tuple[DataSets, list[tuple[IntArray, IntArray]]]:
+        """Return a round's data, and where each service's pools have it: the last two arguments of ``_emd``."""
+        return self._drawn(0 if self._sizes is None else round_)
+
+    def _draw(self, round_: int) -> tuple[DataSets, list[tuple[IntArray, IntArray]]]:
+        size = np.stack([it.sizes for it in self._pools])  # [M, C]
+        if self._sizes is None:
+            drawn = [(np.arange(len(it.images)), it.starts) for it in self._pools]
+        else:
+            size = self._sizes[self._holdings.at(round_)[0]] * (size > 0)
+            drawn = [(self._some(round_, m, row), np.cumsum([0, *row.tolist()])) for m, row in enumerate(size)]
+        emds = np.stack([_emd(pools, *each) for pools, each in zip(self._pools, drawn, strict=True)])
+        # Clients that own nothing are offline; they are drawn like all others, as if they held what another does.
+        return self._valuation.of_each(np.where(size, size, size[size > 0].min()), emds), drawn
+
+    def _some(self, round_: int, m: int, sizes: IntArray) -> IntArray:
+        """Return the places in a service's pools of as many images of each client, client by client."""
+        pools = self._pools[m]
+        chosen = subsets(self._key, sizes, pools.sizes, round_, 0, m)
+        return np.concatenate([own + start for own, (start, _) in zip(chosen, pairwise(pools.starts), strict=True)])
+
+
+def _emd(
+    pools: Pools,
+    places: IntArray,  # of images in the pools, client by client
+    starts: IntArray,  # [C + 1] where in ``places`` each client's begin
+) -> FloatArray:
+    """Return the EMD [C] of each client's images."""
+    clients = len(starts) - 1
+    owner = np.repeat(np.arange(clients), np.diff(starts))
+    counts = np.bincount(pools.label[places] * clients + owner, minlength=pools.labels * clients)
+    return counted_emd(counts.reshape(pools.labels, clients))
+
+
+def data_source(
+    spec: PopulationSpec,
+    labels: Sequence[int],  # [M] L of each service's data set
+    holdings: Holdings,  # draws the pair, or the size, that each client holds
+    valuation: Valuation,
+    seed: int,  # the run's seed
+) -> DataSource:
+    if spec.listed:
+        return ListedData(holdings, valuation)
+    sizes = np.tile(np.array([size for it in spec.groups for size in it.data_sizes], np.int64), len(labels))
+    if spec.partitions is not None:
+        pools = [it.pools(seed) for it in spec.partitions]
+        return OwnedData(holdings, valuation, None if spec.everything else sizes, pools, seed)
+    concentration = np.repeat(np.array([it.concentration for it in spec.groups], np.float64), spec.counts)
+    return MixedData(holdings, valuation, sizes, concentration, labels, seed)
