@@ -1,6 +1,7 @@
 """Arguments and options that several commands take, and the checks they share."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from glob import escape, glob
@@ -24,33 +25,52 @@ if TYPE_CHECKING:
     from scenarios.file.schema import Scenario
 
 
-def _scenarios(incomplete: str) -> list[str]:
+def scenario_names(incomplete: str) -> list[str]:
     """Return the built-in scenarios, files and folders that begin so, for the shell's completion."""
     found = sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 - which takes no absolute path
     below = [f"{it}/" if Path(it).is_dir() else it for it in found]
     return [name for name in (*builtin_names(), *below) if name.startswith(incomplete)]
 
 
-def policies(incomplete: str) -> list[str]:
-    """Return the policies that begin so, for the shell's completion."""
-    from learning.policy import POLICIES
+def _names(kind: str) -> Callable[[str], list[str]]:
+    def begun(incomplete: str) -> list[str]:
+        from scenarios.file.checks import installed
 
-    return [name for name in POLICIES.names() if name.startswith(incomplete)]
+        return [name for name in installed().names[kind] if name.startswith(incomplete)]
+
+    return begun
 
 
-def _keys(incomplete: str) -> list[str]:
+# For the shell's completion.
+policy_names, mechanism_names = _names("policy"), _names("mechanism")
+
+
+def _assignments(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the keys that begin so, of services by their names; after a key that has choices, these."""
+    from scenarios.file.checks import installed
     from scenarios.file.keys import keys
+    from scenarios.file.overrides import EVERY_SERVICE
+    from scenarios.loader import load
 
-    known = [f"{'.'.join(map(str, key.path))}=" for key in keys()]
-    return [key for key in known if key.startswith(incomplete)]
+    tables: dict[str, tuple[str | int, ...]] = {"": (), EVERY_SERVICE: ("services", 0)}
+    for source in context.params.get("sources") or context.args:  # those of a line that ends with --set
+        with suppress(InputError):  # a scenario that cannot be used
+            tables |= {f"services.{it.name}.": ("services", 0) for it in load(source).services}
+    words = []
+    for table, path in tables.items():
+        for key in keys(path):
+            choices = installed().names[key.names] if key.names else key.choices
+            begun = f"{table}{key.label}="
+            words += [begun + word for word in choices] if choices and incomplete.startswith(begun) else [begun]
+    return [word for word in words if word.startswith(incomplete)]
 
 
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.", autocompletion=_scenarios),
+    typer.Argument(metavar="SCENARIO...", help="Scenario files or built-in names.", autocompletion=scenario_names),
 ]
 Source = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.", autocompletion=_scenarios)
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file or a built-in name.", autocompletion=scenario_names)
 ]
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Run directories, or folders that contain run directories.")
@@ -61,7 +81,7 @@ Assignments = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a value, such as services.mnist.budget=15. Comes after the file and --policy. Repeatable.",
-        autocompletion=_keys,
+        autocompletion=_assignments,
     ),
 ]
 Plugins = Annotated[

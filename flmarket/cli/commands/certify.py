@@ -11,13 +11,18 @@ from flmarket.benchmark.certify.certificate import certify as certificate_of
 from flmarket.benchmark.certify.players import SIDES
 from flmarket.benchmark.certify.sampling import Shape
 from flmarket.benchmark.certify.witness import write_witness
-from flmarket.cli.arguments import Plugins, Quiet, load_plugins, parse_options
+from flmarket.cli.arguments import Plugins, Quiet, load_plugins, mechanism_names, parse_options
 from flmarket.cli.console import result, show
 from scenarios.logs.outside import require_folder_place
 
 
 def certify(
-    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="A mechanism, as `flmarket plugins` lists it.")],
+    mechanism: Annotated[
+        str,
+        typer.Argument(
+            metavar="MECHANISM", help="A mechanism, as `flmarket plugins` lists it.", autocompletion=mechanism_names
+        ),
+    ],
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="An option of the mechanism, such as side=services. Repeatable."),

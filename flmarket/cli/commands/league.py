@@ -19,6 +19,7 @@ from flmarket.cli.arguments import (
     check_policies,
     load_all,
     load_plugins,
+    policy_names,
     seeds_of,
     seeds_option,
 )
@@ -32,7 +33,11 @@ def league(
     source: Source,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:CHECKPOINT]", help="A policy of the league. Repeat for each; at least two."),
+        typer.Option(
+            metavar="NAME[:CHECKPOINT]",
+            help="A policy of the league. Repeat for each; at least two.",
+            autocompletion=policy_names,
+        ),
     ] = None,
     seeds: Annotated[str | None, seeds_option("The markets' seeds", "0 to 9")] = None,
     seed: Seed = None,

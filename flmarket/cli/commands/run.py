@@ -17,7 +17,7 @@ from flmarket.cli.arguments import (
     check_policies,
     load_all,
     load_plugins,
-    policies,
+    policy_names,
     seeds_of,
     seeds_option,
     taking,
@@ -37,7 +37,7 @@ def run(
         typer.Option(
             metavar="NAME[(KEY=VALUE,...)][:CHECKPOINT]",
             help="Policy for every service; all: every policy that can play. Repeatable: one run for each.",
-            autocompletion=policies,
+            autocompletion=policy_names,
         ),
     ] = None,
     seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,

@@ -14,7 +14,7 @@ from flmarket.benchmark.suite.board import page as page_of
 from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.scoring import by_method, standings
 from flmarket.benchmark.suite.submission import Submission, continued, keep, read_all
-from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, seeds_of, seeds_option
+from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, policy_names, seeds_of, seeds_option
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -26,7 +26,10 @@ from scenarios.suite.frozen import MODES, Cell, Suite, read
 
 
 def suite(
-    policies: Annotated[list[str] | None, typer.Argument(metavar="POLICY...", help="NAME or NAME:CHECKPOINT.")] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="POLICY...", help="NAME or NAME:CHECKPOINT.", autocompletion=policy_names),
+    ] = None,
     mode: Annotated[
         Literal["resident", "visitor"] | None,
         typer.Option(help="All services play the policy, or one seat after the other does; both if not given."),

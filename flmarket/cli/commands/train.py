@@ -18,6 +18,7 @@ from flmarket.cli.arguments import (
     load_all,
     load_plugins,
     parse_options,
+    scenario_names,
     seeds_of,
     seeds_option,
     taking,
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
 def train(
     *,
     sources: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCENARIO...]", help="Scenario files or built-in names.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCENARIO...]", help="Scenario files or built-in names.", autocompletion=scenario_names
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="CHECKPOINT", help="NAME.safetensors; the log and saved states go next to it.")

@@ -15,10 +15,18 @@ import pytest
         ("flmarket run ma", {"market.toml"}),
         ("flmarket run {here}/ma", {"{here}/market.toml"}),
         ("flmarket run paper --policy hq", {"hqfa"}),
+        ("flmarket league paper --policy hq", {"hqfa"}),
+        ("flmarket suite hq", {"hqfa"}),
+        ("flmarket certify unif", {"uniform-price"}),
+        ("flmarket train pa", {"paper"}),
         ("flmarket run paper --set clients.co", {"clients.count=", "clients.cores="}),
+        ("flmarket run paper --set services.*.bud", {"services.*.budget="}),
+        ("flmarket run paper market.toml --set services.fashion-mnist.b", {"services.fashion-mnist.budget="}),
+        ("flmarket run paper --set market.mechanism=uni", {"market.mechanism=uniform-price"}),
+        ("flmarket calibrate dqi paper --set training.backend=s", {"training.backend=surrogate"}),
     ],
 )
-def test_scenarios_policies_and_keys_are_completed(words: str, found: set[str], tmp_path: Path) -> None:
+def test_what_is_named_is_completed(words: str, found: set[str], tmp_path: Path) -> None:
     (tmp_path / "market.toml").touch()
     words, found = words.format(here=tmp_path), {word.format(here=tmp_path) for word in found}
     asked = {"_FLMARKET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

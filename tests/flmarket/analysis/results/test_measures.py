@@ -1,11 +1,12 @@
 """What a run is judged by: each measure's direction, and values that are worked out by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import flmarket
-from flmarket.analysis.results.measures import MEASURES, gini, hhi, jain
+from flmarket.analysis.results.measures import MEASURES, gini, hhi, jain, values
 
 
 def test_every_measure_says_which_way_is_better() -> None:
@@ -45,3 +46,31 @@ def test_what_services_say_that_clients_are_worth_is_no_money_beyond_the_budget(
     assert (run["offered"] > budgets).any()
     assert (run.wasted >= 0).all()
     assert (run["spent"] + run.wasted <= budgets).all()
+
+
+BY_REPORTS = {
+    "wasted": "offers are money that is kept for others; where a mechanism keeps the budgets, as far as these go",
+    "overstated": "it compares what clients report with what they have",
+    "misreport profit": "it is of those whose reports are false",
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"market.mechanism": "score-auction"}, {"clients.behaviour.kind": "markup"}],
+    ids=["truthful", "values", "misreports"],
+)
+def test_no_measure_moves_with_what_is_only_stated(changes: dict[str, object], tmp_path: Path) -> None:
+    """Neither with bids that were not paid, nor with values that are no money, nor with images that are reported."""
+    scenario = flmarket.load("mechanisms", {"sweep": {}, **changes})
+    [run] = flmarket.run(scenario, policies=["random"], seeds=1, rounds=5, out=tmp_path).runs
+    offers = run.offers.assign(payment=run.offers["payment"] * 3)
+    offers["bid"] = offers["bid"].mask(offers["paid"].isna(), offers["bid"] * 3)
+    tables = {"offers": offers}
+    if not run.truthful:
+        clients = run.tables["clients"]
+        tables["clients"] = clients.assign(**{name: clients[name] * 3 for name in ("bid", "reported_size")})
+    stated = replace(run, curves={**run.curves, "offered": 3 * run["offered"]}, tables=tables)
+    for measure in MEASURES:
+        if measure.name not in BY_REPORTS:
+            assert values(stated, measure) == values(run, measure), measure.name
