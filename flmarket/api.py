@@ -22,7 +22,6 @@ from scenarios.build import Shelf, backend_of, market_factory, observed_bounds, 
 from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.plugin_files import is_loading
-from scenarios.running.batch import play_batch
 from scenarios.running.run_options import Place, RunOptions, TrainOptions, threads
 
 if TYPE_CHECKING:
@@ -94,6 +93,7 @@ def run(batch: Batch) -> "Results":
     """
     require_no_plugin_file("run")
     from flmarket.analysis.dataframes import Results
+    from scenarios.running.batch import play_batch  # which takes half as long to import as all that loading needs
 
     policies, seeds = batch.policies, batch.seeds
     names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
