@@ -11,21 +11,18 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.errors import NoWidget
 from textual.events import Event, InputEvent, Key, MouseDown
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
 from flmarket.core.counting import counted
-from flmarket.core.crash import defect
 from tui.screens.dialog import QuitDialog
 from tui.screens.home import HomeScreen
 from tui.screens.search_line import Listing, SearchLine, place, seek
@@ -34,8 +31,8 @@ from tui.style.contrast import with_legible_text
 from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
-from tui.terminal import heed
-from tui.widgets.removed import is_going, is_removed
+from tui.terminal import Terminal
+from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
@@ -49,7 +46,7 @@ _PRINTABLE = Printable()
 ScrollBar.renderer = ThinBar
 
 
-class MarketApp(App[None]):
+class MarketApp(SteadyApp):
     """flmarket in the terminal."""
 
     TITLE = "flmarket"
@@ -91,7 +88,6 @@ class MarketApp(App[None]):
         super().__init__()
         self._before = ""  # the key before
         self.sought: Sequence[str] = ()
-        self.crashed = False  # whether an exception has ended the app
         self._scenario, self._run_path, self._round = scenario, run, round_
         self._follow, self._trainings = batch, trainings
         self.out, self.batch, self.folder = out, batch or out, folder or Path()
@@ -127,19 +123,14 @@ class MarketApp(App[None]):
         markup: bool = False,
     ) -> None:
         """Notify the user in text without markup, as it quotes names and paths; what is shown is not repeated."""
-        if any((note.message, note.title) == (message, title) for note in self._notifications):
-            return
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
-
-    async def _dispatch_message(self, message: Message) -> None:
-        if self.screen_stack or not isinstance(message, InputEvent):  # else a key that was pressed as the app ended
-            await super()._dispatch_message(message)
-
-    async def _check_bindings(self, *key: Any, **more: Any) -> bool:
-        await self.screen._mounted_event.wait()  # a key may be faster than the screen that the one before it opens
-        return await super()._check_bindings(*key, **more)
+        if not self.has_notified(message, title):
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     async def on_event(self, event: Event) -> None:
+        if isinstance(event, InputEvent) and not self.screen_stack:
+            return  # a key that was pressed as the app ended
+        if isinstance(event, Key):
+            await self.screen_mounted()
         if isinstance(event, Key) and not event.is_forwarded:
             before, self._before = self._before, event.key
             if meant := stands_for(self.screen, event.key):
@@ -151,16 +142,6 @@ class MarketApp(App[None]):
                 if is_going(self.get_widget_at(event.x, event.y)[0]):
                     return  # Textual fails on one that is still painted, but has no parent any more
         await super().on_event(event)
-
-    def _handle_exception(self, error: Exception) -> None:
-        """End the app with a plain traceback. Textual would print the values of all variables."""
-        cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
-        if is_removed(cause):
-            return
-        self.crashed = True
-        line = Text(defect(cause if isinstance(cause, BaseException) else error))
-        error.__rich__ = lambda: line  # type: ignore[attr-defined]
-        super()._handle_exception(error)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""
@@ -175,12 +156,10 @@ class MarketApp(App[None]):
         """Return the home screen, which is always at the bottom of the stack."""
         return HomeScreen(self)
 
-    def _build_driver(self, *options: Any, **more: Any) -> Driver:
-        """Heed signals from the moment on in which the terminal is the app's."""
-        driver = super()._build_driver(*options, **more)
-        if isinstance(driver, LinuxDriver):  # no browser, no test
-            heed(self)
-        return driver
+    def get_driver_class(self) -> type[Driver]:
+        """Return what the app is drawn by; a browser and tests have others than a terminal."""
+        chosen = super().get_driver_class()
+        return Terminal if chosen is LinuxDriver else chosen
 
     def on_mount(self) -> None:
         self._add_own_themes()

@@ -1,7 +1,6 @@
 """The terminal that the app is in: it may be wanted back, go away, or send what is no text."""
 
 import asyncio
-import codecs
 import os
 import select
 import signal
@@ -9,17 +8,20 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 from textual.app import App
-from textual.drivers import linux_driver
+from textual.drivers.linux_driver import LinuxDriver
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# Textual fails on input that is not UTF-8; its decoder is the only place where such bytes can be ignored.
-_LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
-linux_driver.getincrementaldecoder = lambda _: _LENIENT  # type: ignore[attr-defined]
+
+class Terminal(LinuxDriver):
+    """A terminal, whose signals are heeded from the moment on in which it is the app's."""
+
+    def __init__(self, app: App[Any], **options: Any) -> None:
+        super().__init__(app, **options)
+        heed(app)
 
 
 def heed(app: App[Any]) -> None:

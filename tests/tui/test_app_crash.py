@@ -13,7 +13,7 @@ from support.screens import watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session
-from tui.widgets.removed import is_removed
+from tui.textual_internals import is_removed
 
 
 def fail(*_: object, **__: object) -> Any:
@@ -58,14 +58,16 @@ async def test_a_key_that_arrives_while_the_app_ends_is_no_error(app: MarketApp)
     async with app.run_test() as pilot:
         await pilot.pause()
     assert not app.screen_stack
-    await app._dispatch_message(Key("x", "x"))
+    await app.on_event(Key("x", "x"))
     assert not app.crashed
 
 
 async def test_a_key_may_be_faster_than_the_screen_that_the_one_before_it_opens(app: MarketApp, small: Path) -> None:
     async with app.run_test() as pilot:
         app.show_batch(small)
-        await app._on_key(Key("space", " "))
+        key = Key("space", " ")
+        key._set_forwarded()  # a widget of the screen before had no use for it
+        await app.on_event(key)
         await pilot.pause()
         assert "Only runs that have begun can be marked." in [note.message for note in app._notifications]
 

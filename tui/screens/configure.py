@@ -30,10 +30,10 @@ from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import read_scenario
 from tui.style.key_bindings import named
 from tui.style.text_layout import end_of
+from tui.textual_internals import is_going
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
-from tui.widgets.removed import is_going
 from tui.widgets.scenario_words import Meanings, meanings
 from tui.widgets.worker_results import hand_over
 

@@ -16,6 +16,7 @@ from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog
 from tui.state.watched_run import Session
+from tui.textual_internals import lines_of
 
 FORMATS = {"svg": "SVG", "png": "PNG"} if find_spec("resvg_py") else {"svg": "SVG"}
 PART = "-part"  # what the kinds end in that are pictures of a part of the screen
@@ -112,7 +113,7 @@ def write_csv(session: Session, table: str, path: Path) -> int:
 def svg_of(part: Widget) -> str:
     """Return a part of the screen as a picture; Textual has a method for the whole screen alone."""
     left, top, width, height = part.region
-    lines = [line.crop(left, left + width) for line in part.screen._compositor.render_strips()[top : top + height]]
+    lines = [line.crop(left, left + width) for line in lines_of(part.screen)[top : top + height]]
     console = Console(
         width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor", record=True,
         legacy_windows=False,

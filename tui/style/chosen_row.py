@@ -40,10 +40,14 @@ def over(segments: Iterable[Segment], base: Style, chosen: Style) -> list[Segmen
     return [Segment(text, (base + style if style else base) + chosen) for text, style, _ in segments]
 
 
-def barred(options: OptionList, y: int, strip: Strip) -> Strip:
+def _option(style: Style | None) -> object:
+    return style.meta.get("option") if style else None
+
+
+def barred(options: OptionList, strip: Strip) -> Strip:
     """Return a line of a list; of the chosen option, with the bar in place of its first cell if the list has focus."""
-    line = options.scroll_offset.y + y
-    if not options.has_focus or line >= len(options._lines) or options._lines[line][0] != options.highlighted:
+    chosen = options.highlighted
+    if not options.has_focus or chosen is None or all(_option(style) != chosen for _, style, _ in strip):
         return strip
     first, rest = strip.divide([1, strip.cell_length])
     style = bar(options.app)

@@ -3,11 +3,11 @@
 from functools import lru_cache
 
 from rich.style import Style
-from textual._context import active_app
 from textual.app import App
 from textual.color import Color
 
 from tui.style.contrast import legible, tinted
+from tui.textual_internals import active_app
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
 """Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""

@@ -11,11 +11,11 @@ from textual import events
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.style.chosen_row import barred
 from tui.style.text_layout import Column, fit, laid_out, wrapped
-from tui.widgets.option_lists import OptionList
 
 SECTIONS = {
     "open": "Open now",
@@ -93,9 +93,9 @@ class EntryList(OptionList, Generic[Entry]):
             self.highlighted = self.get_option_index(old or start or "")
 
     def render_line(self, y: int) -> Strip:
-        return barred(self, y, super().render_line(y))
+        return barred(self, super().render_line(y))
 
-    async def _on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         """Choose the entry under the mouse, and open it only if it is clicked twice: one may want its preview."""
         event.prevent_default()
         place = event.style.meta.get("option", self.option_count)

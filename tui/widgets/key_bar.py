@@ -10,11 +10,11 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.geometry import Size
-from textual.keys import _character_to_key
 from textual.screen import Screen
 from textual.widget import Widget
 
 from tui.style.key_bindings import label, once, working
+from tui.textual_internals import character_to_key
 
 LEAST = Size(60, 16)  # the size below which a terminal is too small
 
@@ -37,7 +37,7 @@ class Key(NamedTuple):
     def under(self, x: int) -> str:
         """Return the name of the key under the mouse, of those that are written together, such as ``[ ]``."""
         character = self.written[x : x + 1].strip()
-        return _character_to_key(character) if character and " " in self.written else self.name
+        return character_to_key(character) if character and " " in self.written else self.name
 
 
 MORE = Key("f1", "…", "", "")  # stands for keys that there is no room for; help lists them

@@ -18,6 +18,7 @@ from textual.strip import Strip
 
 from flmarket.core.counting import counted
 from tui.style.chosen_row import BAR, bar, over, selection
+from tui.textual_internals import set_virtual_size
 
 GUTTER = 1  # cells at the left for the bar of the chosen line
 
@@ -60,11 +61,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             if not self.is_mounted or (grows and size.height != self.virtual_size.height):
                 self.virtual_size = size
             else:
-                # The number of lines changes in every round; setting it the plain way would lay out, and paint, the
-                # whole screen again.
-                self.set_reactive(LineView.virtual_size, size)
-                self._scroll_update(size)
-                self._refresh_scrollbars()
+                set_virtual_size(self, size)  # the number of lines changes in every round
         self.cursor = max(0, min(self.cursor, count - 1))
         self.refresh()
 

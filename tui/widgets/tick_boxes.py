@@ -17,6 +17,7 @@ Value = TypeVar("Value")
 class MarkList(SelectionList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
 
+    DEFAULT_CSS = "MarkList > .option-list--option { padding: 0 1 0 0; }"  # render_line takes that cell for the bar
     BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Continue with what is marked")]
 
     def action_go(self) -> None:
@@ -28,17 +29,14 @@ class MarkList(SelectionList[Value]):
         self.screen.query_one("Button.-primary", Button).press()
 
     def render_line(self, y: int) -> Strip:
-        strip, place = barred(self, y, super().render_line(y)), self.scroll_offset.y + y
+        strip, place = barred(self, super().render_line(y)), self.scroll_offset.y + y
         if place >= self.option_count:
             return strip
         bar, _, _, blank, *rest = strip
         style = (blank.style or Style()) + Style(meta={"option": place})  # which a click on the box marks
         box = "[x]" if self.get_option_at_index(place).value in self.selected else "[ ]"
         left = bar if bar.text == BAR else blank
-        return Strip([left, Segment(box, style), blank, *rest])
-
-    def _get_left_gutter_width(self) -> int:
-        return super()._get_left_gutter_width() + 1  # for the bar
+        return Strip([left, Segment(box, style), blank, *rest]).crop(0, strip.cell_length)
 
 
 class Tick(Checkbox):
@@ -49,7 +47,6 @@ class Tick(Checkbox):
     Tick.-on > .toggle--button { color: $text-success; background: $boost; text-style: bold; }
     """
 
-    @property
-    def _button(self) -> Content:
-        style = self.get_visual_style("toggle--button")
-        return Content.assemble(("[", style), ("x" if self.value else " ", style), ("]", style))
+    def render(self) -> Content:
+        box = f"[{'x' if self.value else ' '}]", self.get_visual_style("toggle--button")
+        return Content.assemble(box, self.label.pad(1, 1).stylize_before(self.get_visual_style("toggle--label")))
