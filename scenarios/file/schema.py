@@ -6,9 +6,10 @@ The models are the one source for the loader's checks, the reference in the docu
 
 import datetime
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from operator import eq
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
@@ -107,6 +108,21 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str = "") -> dict[str, Any]:
+    """Return keys of a table for one in which an absent key is as in the whole; a key that is a table has a part."""
+    part: dict[str, Any] = {}
+    for name, inner in keys.items():
+        field: Any = table.model_fields[name]
+        if inner:
+            part[name] = inner, Field(default=inner(), exclude_if=partial(eq, inner()))
+        else:  # an empty list is no value: in the whole, it stands for an absent key
+            kind = Annotated[field.annotation, *field.metadata, Field(min_length=1 if field.default == () else None)]
+            words = field.description or f"As {path}{name} in {whole}."
+            extra = {**(field.json_schema_extra or {}), "absent": f"as in {whole}"}
+            part[name] = kind | None, Field(default=None, description=words, json_schema_extra=extra)
+    return part
+
+
 class Cost(Table):
     """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
@@ -148,57 +164,6 @@ class ClientLasting(Table):
     from then on."""
 
 
-_AS_CLIENTS: dict[str, Any] = {"absent": "as in [clients]"}
-
-
-class GroupLabelMix(Table):
-    """The distribution of the labels of a group's data."""
-
-    dirichlet: float | None = Field(default=None, ge=LEAST, le=MOST, json_schema_extra=_AS_CLIENTS)
-    """As label_mix.dirichlet in [clients], which must have one."""
-
-
-class GroupCost(Table):
-    """The keys of a cost that differ for a group."""
-
-    per_sample: float | None = Field(
-        default=None, ge=0, le=1_000_000, json_schema_extra={"unit": "money per image", **_AS_CLIENTS}
-    )
-    """As cost.per_sample in [clients]."""
-    per_emd: float | None = Field(
-        default=None, ge=-1_000_000, le=1_000_000, json_schema_extra={"unit": "money per unit of EMD", **_AS_CLIENTS}
-    )
-    """As cost.per_emd in [clients]."""
-
-
-class ClientGroup(Table):
-    """Clients that differ from the others; the keys that are absent are as in ``[clients]``."""
-
-    name: Name
-    """Unique among the groups."""
-    count: int = Field(ge=0, le=1_000_000)
-    """Clients of the group. They are numbered group by group, from 0; those of no group come last, and clients.count
-    is how many there are in all."""
-    data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] | None = Field(
-        default=None, min_length=1, max_length=100, json_schema_extra={"unit": "images", **_AS_CLIENTS}
-    )
-    """The set that the group's data sizes are drawn from."""
-    emd: Several[Annotated[float, Field(ge=0, le=2)]] | None = Field(
-        default=None, min_length=1, max_length=100, json_schema_extra=_AS_CLIENTS
-    )
-    """The set that the group's EMDs are drawn from."""
-    label_mix: GroupLabelMix = Field(default=GroupLabelMix(), exclude_if=lambda it: it == GroupLabelMix())
-    """The distribution of the labels of the group's data."""
-    cost: GroupCost = Field(default=GroupCost(), exclude_if=lambda it: it == GroupCost())
-    """The keys of the cost that differ."""
-    speed: Several[Annotated[float, Field(ge=1e-6, le=1e6)]] | None = Field(
-        default=None, min_length=1, max_length=100, json_schema_extra=_AS_CLIENTS
-    )
-    """The set that the group's speeds are drawn from."""
-    departure_rate: float | None = Field(default=None, ge=0, lt=1, json_schema_extra=_AS_CLIENTS)
-    """Probability that one of the group leaves during a round in which it was awarded something."""
-
-
 class Clients(Table):
     """The clients, and the draws of their data in each round."""
 
@@ -231,7 +196,7 @@ class Clients(Table):
     """The clients' behaviour: what they bid and report."""
     lasting: ClientLasting = ClientLasting()
     """The persistence of a client's data from round to round."""
-    groups: Several[ClientGroup] = Field(default=(), max_length=100, exclude_if=lambda it: not it)
+    groups: Several["ClientGroup"] = Field(default=(), max_length=100, exclude_if=lambda it: not it)
     """Groups of clients that differ in some of these keys, one [[clients.groups]] table each: phones, servers."""
 
     def kinds(self) -> list[tuple[int | None, "Clients"]]:
@@ -240,7 +205,7 @@ class Clients(Table):
         left = self.count - sum(group.count for group in self.groups)
         return [*found, *([(None, self.model_copy(update={"count": left, "groups": ()}))] if left > 0 else ())]
 
-    def _of(self, group: ClientGroup) -> "Clients":
+    def _of(self, group: "ClientGroup") -> "Clients":
         own = {key: value for key, value in group if value is not None and key != "name"}
         for key in ("cost", "label_mix"):
             own[key] = getattr(self, key).model_copy(update=own[key].model_dump(exclude_none=True))
@@ -254,6 +219,32 @@ class Clients(Table):
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; without a list, the least and the largest."""
         return self.emd or (0.0, largest_emd(labels))
+
+
+if TYPE_CHECKING:  # it cannot follow what is made while the program runs
+    _PartOfClients = Clients
+else:
+    _PartOfLabelMix = create_model(
+        "_PartOfLabelMix", __base__=Table, **_part(ClientLabelMix, {"dirichlet": None}, "[clients]", "label_mix.")
+    )
+    _PartOfCost = create_model(
+        "_PartOfCost", __base__=Table, **_part(Cost, {"per_sample": None, "per_emd": None}, "[clients]", "cost.")
+    )
+    _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate"))
+    _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost}
+    _PartOfClients = create_model(
+        "_PartOfClients", __base__=Table, name=(str, ...), count=(int, ...), **_part(Clients, _OF_GROUPS, "[clients]")
+    )
+
+
+class ClientGroup(_PartOfClients):
+    """Clients that differ from the others; the keys that are absent are as in ``[clients]``."""
+
+    name: Name
+    """Unique among the groups."""
+    count: int = Field(ge=0, le=1_000_000)
+    """Clients of the group. They are numbered group by group, from 0; those of no group come last, and clients.count
+    is how many there are in all."""
 
 
 PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
@@ -308,12 +299,12 @@ class Market(Table):
     plus and minus this part of the range of the DQI that clients can have. A rank is that of the noisy values."""
 
 
-def _regime_keys(absent: Callable[[Any], str]) -> dict[str, Any]:
-    """Return the fields of ``Regime`` as keys of a table; ``absent`` words what a default means in it."""
+def _regime_keys() -> dict[str, Any]:
+    """Return the fields of ``Regime`` as keys of a table."""
     keys = {}
     for field in fields(Regime):
         kind: Any = ModelName if field.type is str else field.type
-        extra = {**field.metadata.get("json_schema_extra", {}), "absent": absent(field.default)}
+        extra = {**field.metadata.get("json_schema_extra", {}), "absent": f"as fitted, else {field.default}"}
         keys[field.name] = (kind | None, Field(default=None, **{**field.metadata, "json_schema_extra": extra}))
     return keys
 
@@ -323,9 +314,9 @@ if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Sce
     _PartOfRegimeTable = Table
     BackendName = str
 else:
-    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys("as fitted, else {}".format))
+    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys())
     _PartOfRegimeTable = create_model(
-        "_PartOfRegimeTable", __base__=Table, **_regime_keys(lambda _: "as in [training]")
+        "_PartOfRegimeTable", __base__=Table, **_part(_RegimeTable, dict.fromkeys(KEYS), "[training]")
     )
     BackendName = Literal[tuple(BACKENDS)]
 
