@@ -26,18 +26,18 @@ from flmarket.core.counting import counted
 from tui.screens.dialog import QuitDialog
 from tui.screens.home import HomeScreen
 from tui.screens.search_line import Listing, SearchLine, place, seek
-from tui.settings import Memory, SettingsError
+from tui.settings import KeptSettings, SettingsError
 from tui.style.contrast import with_legible_text
 from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.style.printable_lines import Printable
 from tui.style.scroll_bar import ThinBar
-from tui.terminal import Terminal
+from tui.terminal import TerminalDriver
 from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
     from tui.screens.help import Row
-    from tui.screens.start_run_dialog import Choice
+    from tui.screens.start_run_dialog import ChosenRuns
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
 
@@ -93,7 +93,7 @@ class MarketApp(SteadyApp):
         self.out, self.batch, self.folder = out, batch or out, folder or Path()
         self._runner = runner
         self._runs: Runs | None = None
-        self._memory = Memory(settings)
+        self._memory = KeptSettings(settings)
         self.settings = self._memory.settings
         self._began_with = self.theme
 
@@ -159,7 +159,7 @@ class MarketApp(SteadyApp):
     def get_driver_class(self) -> type[Driver]:
         """Return what the app is drawn by; a browser and tests have others than a terminal."""
         chosen = super().get_driver_class()
-        return Terminal if chosen is LinuxDriver else chosen
+        return TerminalDriver if chosen is LinuxDriver else chosen
 
     def on_mount(self) -> None:
         self._add_own_themes()
@@ -280,11 +280,11 @@ class MarketApp(SteadyApp):
 
     def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
         """Start runs, each with a label, and show them."""
-        from tui.screens.start_run_dialog import Choice
+        from tui.screens.start_run_dialog import ChosenRuns
 
-        self._start_runs(Choice(tuple(starts), ()))
+        self._start_runs(ChosenRuns(tuple(starts), ()))
 
-    def _start_runs(self, choice: "Choice | None") -> None:
+    def _start_runs(self, choice: "ChosenRuns | None") -> None:
         if choice is None:
             self.runs.release()
             return

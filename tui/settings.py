@@ -100,7 +100,7 @@ def save(path: Path, settings: Settings, found: Settings) -> None:
         file.write(laid_out_as(before, tomlkit.dumps(document)))
 
 
-class Memory:
+class KeptSettings:
     """The settings from one start of the app to the next.
 
     Attributes:

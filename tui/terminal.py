@@ -16,7 +16,7 @@ from textual.drivers.linux_driver import LinuxDriver
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Terminal(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """A terminal, whose signals are heeded from the moment on in which it is the app's."""
 
     def __init__(self, app: App[Any], **options: Any) -> None:

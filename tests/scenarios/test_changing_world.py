@@ -21,7 +21,7 @@ from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 from support.runs import change, planned, played, rounds_text, table
 from support.worlds import CHANGING, WORLDS
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_what_is_shown_of_a_service_that_has_not_arrived(good: Path) -> None:
     with pytest.raises(InputError, match="service 'late' arrives after round 5"):
         Explanation(logs, 5, "late")
     logged = LoggedRound.read(list(rounds_text(good))[4])
-    book = Book(logged, World(parse(CHANGING), 0))
+    book = RoundBook(logged, World(parse(CHANGING), 0))
     assert {book.line(1, client).reason for client in range(10)} == {"the service has not arrived"}
 
 

@@ -19,7 +19,7 @@ from scenarios.train import run as train
 from scenarios.world import World
 from support.runs import change, played, rounds_text, table
 from support.worlds import WORLDS
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_an_agent_is_asked_again_with_what_it_saw(tmp_path: Path) -> None:
 def test_the_order_book_shows_true_bids_and_quality(good: Path) -> None:
     world = World(WORLDS["private"].load(), 0)
     logged = LoggedRound.read(next(iter(rounds_text(good))))
-    book = Book(logged, world)
+    book = RoundBook(logged, world)
     for offer in logged.offers:
         line = book.line(["mnist", "fashion-mnist", "emnist"].index(offer.service), offer.client)
         assert (line.bid, line.dqi, line.data_size) == (offer.bid, offer.dqi, offer.data_size)

@@ -18,7 +18,7 @@ from flmarket.core.counting import counted
 from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, winning
 from tui.panels.panel import Panel
 from tui.panels.price_bars import REFUSED, SERVED
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, tint
@@ -48,7 +48,7 @@ class Best:
     changed: dict[str, Possible]  # with one thing changed, by what that is
 
     @classmethod
-    def of(cls, book: Book, service: int) -> "Best":
+    def of(cls, book: RoundBook, service: int) -> "Best":
         return cls(service, book.quality(service), book.best(service), book.under_changes(service))
 
 
@@ -74,7 +74,7 @@ class BestLines(LineView):
         super().__init__()
         self._lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
-    def show(self, book: Book, found: Best | None) -> None:
+    def show(self, book: RoundBook, found: Best | None) -> None:
         self._lines = [] if found is None else [*self._sums(found), *self._clients(book, found)]
         self.resize(len(self._lines), self.room)
 
@@ -103,7 +103,7 @@ class BestLines(LineView):
             line.append((REFUSED if place else SERVED) * round(room * quality / most), series_color(found.service))
             yield line, None
 
-    def _clients(self, book: Book, found: Best) -> Iterator[tuple[Text, int | None]]:
+    def _clients(self, book: RoundBook, found: Best) -> Iterator[tuple[Text, int | None]]:
         """Yield the clients that it got or could have had: those that it missed, those in both sets, and the rest."""
         m, served, best = found.service, book.served(found.service), set(found.set.clients.tolist())
         yield plain(f"{'client':>{NUMBER}}" + "".join(f"{it:>{NUMBER}}" for it in CLIENT), "bold"), None
@@ -144,7 +144,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         super().__init__()
         self.best = False  # whether it shows the best set, or why
         self._known: dict[Key, Best] = {}
-        self._wanted: tuple[Key, Book] | None = None
+        self._wanted: tuple[Key, RoundBook] | None = None
         self._working = False
 
     def compose(self) -> ComposeResult:
@@ -214,7 +214,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             self._working = True
             self.run_worker(partial(self._work_out, *self._wanted), thread=True, group="best", exit_on_error=False)
 
-    def _work_out(self, key: Key, book: Book) -> None:
+    def _work_out(self, key: Key, book: RoundBook) -> None:
         found = None
         try:
             found = Best.of(book, key[2])
@@ -239,7 +239,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             self.post_message(Selected(service=bid.service))
 
 
-def winner(book: Book, client: int) -> str:
+def winner(book: RoundBook, client: int) -> str:
     """Return in a sentence whom a client serves, and by which rule."""
     if client in book.conditions.offline:
         return f"Client {client} is offline in this round."
@@ -257,7 +257,7 @@ def winner(book: Book, client: int) -> str:
     return f"{had}; the highest payment{'s win' if len(holding) > 1 else ' wins'}: {names}."
 
 
-def in_words(book: Book, found: Best) -> str:
+def in_words(book: RoundBook, found: Best) -> str:
     """Return in a sentence or two what a service got, and what it could have had."""
     row, served, more = book.logged.services[found.service], book.served(found.service), found.set.quality - found.got
     got = f"{row.service} got {counted(len(served), 'client')} with a DQI of {found.got:.4f} for {cash(row.spent)}."

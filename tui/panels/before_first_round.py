@@ -18,7 +18,7 @@ NOW = {
 }
 
 
-class Opening(Static):
+class StartSteps(Static):
     """The steps of a run's start, the present one last, what went wrong, and its market once it is known."""
 
     can_focus = True

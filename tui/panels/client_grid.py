@@ -14,7 +14,7 @@ from flmarket.core.counting import counted
 from tui.panels.client_groups import Heat
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.state.bid_verdicts import Verdict
+from tui.state.bid_verdicts import BidVerdict
 from tui.state.moment import WANTED, Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
@@ -28,9 +28,9 @@ SHADES = "·░▒▓█"
 """The share of a group's clients that a service got: none, up to a quarter, ... , more than three quarters."""
 
 COLORS = {
-    Verdict.SERVED.value: "success",
-    Verdict.OUTBID.value: "error",
-    Verdict.DROPPED.value: "warning",
+    BidVerdict.SERVED.value: "success",
+    BidVerdict.OUTBID.value: "error",
+    BidVerdict.DROPPED.value: "warning",
     WANTED: "warning",
 }
 

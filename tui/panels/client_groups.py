@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.log_records import Kind
-from tui.state.bid_verdicts import ORDER, Verdict
+from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.moment import Moment
 
 
@@ -25,20 +25,20 @@ class Heat:
     @cached_property
     def served(self) -> NDArray[np.int64]:
         """The number of clients of each group that each service got, [groups, M]; in a walk, of those paid by then."""
-        return self._counted(Verdict.SERVED)
+        return self._counted(BidVerdict.SERVED)
 
     @cached_property
     def outbid(self) -> NDArray[np.int64]:
         """The number of clients of each group that each service was outbid for, [groups, M]; in a walk, once known."""
-        return self._counted(Verdict.OUTBID)
+        return self._counted(BidVerdict.OUTBID)
 
-    def _counted(self, verdict: Verdict) -> NDArray[np.int64]:
+    def _counted(self, verdict: BidVerdict) -> NDArray[np.int64]:
         names = [row.service for row in self._view.logged.services]
         found = np.zeros((self.count * self.size, len(names)), np.int64)
         for m, name in enumerate(names):
-            if self._view.event is None or (verdict is Verdict.OUTBID and self._view.allocated):
+            if self._view.event is None or (verdict is BidVerdict.OUTBID and self._view.allocated):
                 found[: self._book.clients, m] = self._book.verdicts[m] == ORDER.index(verdict)
-            elif verdict is Verdict.SERVED:
+            elif verdict is BidVerdict.SERVED:
                 paid = [
                     client
                     for (service, client), kind in self._view.reached.items()

@@ -11,34 +11,34 @@ from des.money import Micro
 from flmarket.analysis.what_if.reasons import cash
 from tui.panels.panel import Panel
 from tui.panels.price_bars import LEGEND, PriceAxis, Rival
-from tui.state.bid_verdicts import WORDS, Line, Verdict
+from tui.state.bid_verdicts import WORDS, BidVerdict, Line
 from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
 from tui.style.messages import Selected
-from tui.style.text_layout import Column
+from tui.style.text_layout import TextColumn
 from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
-BID, OFFER = Column("bid", "bid", right=True), Column("offer", "offer", right=True)
-PRICE = Column("price", "wins at", right=True)
-BARS, WHY = Column("result", "", least=20, grows=True), Column("why", "why", leaves=1)
+BID, OFFER = TextColumn("bid", "bid", right=True), TextColumn("offer", "offer", right=True)
+PRICE = TextColumn("price", "wins at", right=True)
+BARS, WHY = TextColumn("result", "", least=20, grows=True), TextColumn("why", "why", leaves=1)
 QUALITY = (
-    Column("dqi", "DQI", right=True, leaves=4),
-    Column("size", "D", right=True, leaves=3),
-    Column("emd", "EMD", right=True, leaves=2),
+    TextColumn("dqi", "DQI", right=True, leaves=4),
+    TextColumn("size", "D", right=True, leaves=3),
+    TextColumn("emd", "EMD", right=True, leaves=2),
 )
-COLORS = {Verdict.SERVED: "success", Verdict.OUTBID: "error", Verdict.DROPPED: "warning"}
+COLORS = {BidVerdict.SERVED: "success", BidVerdict.OUTBID: "error", BidVerdict.DROPPED: "warning"}
 
 
 CAME = {
-    Verdict.SERVED: "{who} got client {client}",
-    Verdict.DROPPED: "{who} did not get client {client}",
-    Verdict.OUTBID: "{who} did not get client {client}",
-    Verdict.UNWANTED: "{who} made client {client} no offer",
-    Verdict.MISFIT: "{who} made client {client} no offer",
-    Verdict.OFFLINE: "{who} made client {client} no offer",
-    Verdict.LEFT: "{who} made client {client} no offer",
+    BidVerdict.SERVED: "{who} got client {client}",
+    BidVerdict.DROPPED: "{who} did not get client {client}",
+    BidVerdict.OUTBID: "{who} did not get client {client}",
+    BidVerdict.UNWANTED: "{who} made client {client} no offer",
+    BidVerdict.MISFIT: "{who} made client {client} no offer",
+    BidVerdict.OFFLINE: "{who} made client {client} no offer",
+    BidVerdict.LEFT: "{who} made client {client} no offer",
 }
 """The outcome of a bid, before the reason."""
 
@@ -48,7 +48,7 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    COLUMNS: tuple[Column, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
+    COLUMNS: tuple[TextColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__((), id=id)
@@ -72,7 +72,7 @@ class BookTable(TableView):
         if subject != self._subject:
             self._subject, chosen = subject, None
             self.forget_widths()
-        who = Column("who", "service", least=12) if self.by_client else Column("who", "client", right=True)
+        who = TextColumn("who", "service", least=12) if self.by_client else TextColumn("who", "client", right=True)
         self.columns = (who, *self.COLUMNS)
         self.rows(len(self._listed))
         most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)
@@ -129,7 +129,7 @@ class BookTable(TableView):
             "why": plain(why, color),
         }
         if PRICE in self.columns:
-            known = view.event is None and bid.verdict not in {Verdict.LEFT, Verdict.OFFLINE}
+            known = view.event is None and bid.verdict not in {BidVerdict.LEFT, BidVerdict.OFFLINE}
             price = view.book.price(bid.service, bid.client) if known else None
             found[PRICE.key] = plain("" if price is None else winning(price, bid.bid))
         return [found[column.key] for column in self.columns]
@@ -162,7 +162,7 @@ class BookTable(TableView):
             bid.payment if view.offered(bid.service) else None,
             bid.service,
             rivals,
-            served=done and bid.verdict is Verdict.SERVED,
+            served=done and bid.verdict is BidVerdict.SERVED,
             asked=tint(self.app, "foreground"),
         )
 
@@ -178,7 +178,7 @@ class BookTable(TableView):
     def walked(self, bid: Line) -> tuple[str, str]:
         """Return what has become of a bid by this moment of a walk through the round: the sign, and words."""
         mark = self._view.mark(bid.service, bid.client) if self._view else ""
-        known = mark in {Verdict.OUTBID.value, Verdict.OFFLINE.value}
+        known = mark in {BidVerdict.OUTBID.value, BidVerdict.OFFLINE.value}
         return mark, bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])
 
 

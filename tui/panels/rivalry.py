@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.timer import Timer
 
 from tui.panels.panel import Panel
-from tui.panels.rivalry_pages import PAGES, Page, Rivals, Rounds, Summary
+from tui.panels.rivalry_pages import PAGES, Page, RivalsPage, Rounds, SummaryPage
 from tui.state.moment import Moment
 from tui.state.offer_sums import OfferSums
 from tui.widgets.line_view import LineView
@@ -108,9 +108,9 @@ intervention began, and the worst round of each service. It is the first page on
     def kind(self) -> type[Page]:
         """The page: the one that the user has chosen, else the summary where the run is over, else the rivals."""
         if self._kind is not None or self.view is None:
-            return self._kind or Rivals
+            return self._kind or RivalsPage
         session = self.view.session
-        return Summary if session.over and self.view.round == len(session.history) else Rivals
+        return SummaryPage if session.over and self.view.round == len(session.history) else RivalsPage
 
     def turn(self, steps: int) -> None:
         """Show another page."""
@@ -129,7 +129,7 @@ intervention began, and the worst round of each service. It is the first page on
             names = [row.service for row in view.logged.services]
             self._sums = OfferSums(session.history, names, session.scenario.clients.count)
         last = view.round if view.event is None else view.round - 1
-        if self.kind is Summary and session.over:
+        if self.kind is SummaryPage and session.over:
             last = len(session.history)  # it leads to the decisive rounds, and still lists them there
         if not self._sums.read(last):
             self.entitle(f"reading round {len(self._sums):,} of {last:,} …")

@@ -93,7 +93,7 @@ class Page:
         return None
 
 
-class Rivals(Page):
+class RivalsPage(Page):
     """The number of times that each service outbid each other one, and the mean margin."""
 
     TITLE = "who outbid whom"
@@ -194,7 +194,7 @@ class Earnings(Page):
         return Selected(client=int(self.order[index]))
 
 
-class Summary(Page):
+class SummaryPage(Page):
     """The targets met, when and at what price, and the rounds that decided the run."""
 
     TITLE = "summary"
@@ -251,4 +251,4 @@ def _price(value: float) -> str:
     return f"{value:.2f}" if value < NO_PRICE else "–"
 
 
-PAGES: tuple[type[Page], ...] = (Rivals, Money, Earnings, Summary)
+PAGES: tuple[type[Page], ...] = (RivalsPage, Money, Earnings, SummaryPage)

@@ -15,21 +15,21 @@ from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import bar, percent, plain
 from tui.style.messages import Selected
-from tui.style.text_layout import Column
+from tui.style.text_layout import TextColumn
 from tui.widgets.table_view import TableView
 
 COLUMNS = (
-    Column("sign", "#"),
-    Column("service", "service", least=16),
-    Column("status", "status"),
-    Column("accuracy", "accuracy → target %"),
-    Column("spent", "spent of budget"),
-    Column("served", "served", right=True, leaves=6),
-    Column("refused", "refused", right=True, leaves=5),
-    Column("markup", "pay/bid", right=True, leaves=4),
-    Column("reward", "reward", right=True, leaves=3),
-    Column("policy", "policy", leaves=2),
-    Column("dataset", "data set", leaves=1),
+    TextColumn("sign", "#"),
+    TextColumn("service", "service", least=16),
+    TextColumn("status", "status"),
+    TextColumn("accuracy", "accuracy → target %"),
+    TextColumn("spent", "spent of budget"),
+    TextColumn("served", "served", right=True, leaves=6),
+    TextColumn("refused", "refused", right=True, leaves=5),
+    TextColumn("markup", "pay/bid", right=True, leaves=4),
+    TextColumn("reward", "reward", right=True, leaves=3),
+    TextColumn("policy", "policy", leaves=2),
+    TextColumn("dataset", "data set", leaves=1),
 )
 REST = 118  # cells of the other columns, about
 BARS = range(6, 31)  # cells of a bar

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.panels.answers import AnswerPanel
-from tui.panels.before_first_round import Opening
+from tui.panels.before_first_round import StartSteps
 from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
@@ -96,7 +96,7 @@ class MarketScreen(PlaybackScreen):
     def compose(self) -> ComposeResult:
         yield StatusLine(id="status")
         yield SeekBar(id="seek")
-        yield Opening(id="opening")
+        yield StartSteps(id="opening")
         yield Panels()
         yield KeyBar()
 
@@ -153,7 +153,7 @@ class MarketScreen(PlaybackScreen):
         self.query_one(SeekBar).show(view)
         self._open_panels(view)
         if self.has_class(OPENING):
-            self.query_one(Opening).show(self.session)
+            self.query_one(StartSteps).show(self.session)
         else:
             self.panels.show(view)
 

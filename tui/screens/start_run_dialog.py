@@ -39,7 +39,7 @@ TICKED = tuple(declared(Start))  # what a run can be told, as boxes to tick
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRuns:
     """The user's choice."""
 
     starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
@@ -73,7 +73,7 @@ class _Seeds(Input):
         return super().check_consume_key(key, character) and (character or "x") in "0123456789., "
 
 
-class StartRunDialog(Dialog[Choice]):
+class StartRunDialog(Dialog[ChosenRuns]):
     """Asks how to run a scenario. Enter opens a complete run; replacing it takes the button “Run again”."""
 
     NAME = "Run"
@@ -254,7 +254,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             )  # fmt: skip
             starts.append((start, run_label(self._scenario.name, run.policy, run.seed)))
             resumes = resumes or (run.unfinished and not run.played and not over)
-        self.dismiss(Choice(tuple(starts), tuple(done), resumes))
+        self.dismiss(ChosenRuns(tuple(starts), tuple(done), resumes))
 
 
 def _as_played(file: Path) -> tuple[str, int]:

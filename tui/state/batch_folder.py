@@ -20,7 +20,7 @@ from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
 from scenarios.logs.finding import RUN
 from scenarios.logs.run_state import RunState
-from tui.state.run_standing import QUIET, Standing, scenario_name, standing
+from tui.state.run_standing import QUIET, RunStanding, scenario_name, standing
 
 DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
 
@@ -33,7 +33,7 @@ LEAST = 2.0  # seconds of progress before a run has a pace of its own; until the
 class RunLine:
     """A run of the folder."""
 
-    standing: Standing
+    standing: RunStanding
     rounds: int | None  # how many it has at most; None where that is not known
     rate: float | None = None  # rounds a second, of a run that is being played; None where that is not known
     # what distinguishes its scenario from others of its name: ``budget=6``; empty where that is not known
@@ -76,7 +76,7 @@ class RunsFolder:
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
-        self._before: dict[Path, Standing] = {}
+        self._before: dict[Path, RunStanding] = {}
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
         self._scenarios: dict[Path, ScenarioValues] = {}  # of each scenario's folder
         self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
@@ -98,16 +98,16 @@ class RunsFolder:
         runs = [self._line(one) for one in found.values() if one.state is not RunState.WAITING or self._is_awaited(one)]
         return Look(tuple(runs), time_left(runs), len(found) - len(runs))
 
-    def _is_awaited(self, found: Standing) -> bool:
+    def _is_awaited(self, found: RunStanding) -> bool:
         return self._clock() - self._played < QUIET or self._is_fresh(found)
 
-    def _is_fresh(self, found: Standing) -> bool:
+    def _is_fresh(self, found: RunStanding) -> bool:
         try:
             return self._clock() - found.path.stat().st_mtime < FRESH
         except OSError:
             return False
 
-    def _line(self, found: Standing) -> RunLine:
+    def _line(self, found: RunStanding) -> RunLine:
         folder = found.path.parent.parent
         values, market = self._scenarios.get(folder), self._markets.get(folder, "")
         rounds = None if values is None else values.values["rounds"]
@@ -116,7 +116,7 @@ class RunsFolder:
             return RunLine(found, rounds, market=market)
         return RunLine(found, rounds, self._rate(found), market)
 
-    def _rate(self, found: Standing) -> float | None:
+    def _rate(self, found: RunStanding) -> float | None:
         now = self._clock()
         since, number = self._first.setdefault(found.path, (now, found.round))
         if now - since >= LEAST and found.round > number:
@@ -177,7 +177,7 @@ def read_values(path: Path) -> ScenarioValues | None:
     return ScenarioValues(name, values, changes) if isinstance(values.get("rounds"), int) else None
 
 
-def _usual(runs: Iterable[Standing]) -> float | None:
+def _usual(runs: Iterable[RunStanding]) -> float | None:
     """Return the rounds a second of all runs that are complete; None if there is none."""
     ended = [run for run in runs if run.state is RunState.COMPLETE and run.changed > run.begun > 0]
     return sum(run.round for run in ended) / sum(run.changed - run.begun for run in ended) if ended else None
@@ -245,7 +245,7 @@ class RunGroup:
     runs: tuple[RunLine, ...]  # at least one
 
     @property
-    def first(self) -> Standing:
+    def first(self) -> RunStanding:
         return self.runs[0].standing
 
     @property
@@ -257,7 +257,7 @@ class RunGroup:
         return Counter(run.standing.state for run in self.runs)
 
     @property
-    def complete(self) -> list[Standing]:
+    def complete(self) -> list[RunStanding]:
         return [run.standing for run in self.runs if run.standing.state is RunState.COMPLETE]
 
     @property

@@ -19,7 +19,7 @@ from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
 
-class Verdict(Enum):
+class BidVerdict(Enum):
     """The outcome for a client and a service in a round. Its value is the sign on the screen, which needs no colour."""
 
     SERVED = "●"
@@ -32,26 +32,26 @@ class Verdict(Enum):
 
 
 ORDER = (
-    Verdict.SERVED,
-    Verdict.DROPPED,
-    Verdict.OUTBID,
-    Verdict.UNWANTED,
-    Verdict.MISFIT,
-    Verdict.OFFLINE,
-    Verdict.LEFT,
+    BidVerdict.SERVED,
+    BidVerdict.DROPPED,
+    BidVerdict.OUTBID,
+    BidVerdict.UNWANTED,
+    BidVerdict.MISFIT,
+    BidVerdict.OFFLINE,
+    BidVerdict.LEFT,
 )
 """Verdicts, the most telling first: the order of the lines."""
 
-OUTCOMES = {Outcome.SERVED: Verdict.SERVED, Outcome.OUTBID: Verdict.OUTBID, Outcome.DROPPED: Verdict.DROPPED}
+OUTCOMES = {Outcome.SERVED: BidVerdict.SERVED, Outcome.OUTBID: BidVerdict.OUTBID, Outcome.DROPPED: BidVerdict.DROPPED}
 
 WORDS = {
-    Verdict.SERVED: "served",
-    Verdict.OUTBID: "outbid",
-    Verdict.DROPPED: "dropped",
-    Verdict.UNWANTED: "not chosen",
-    Verdict.MISFIT: "does not fit",
-    Verdict.OFFLINE: "offline",
-    Verdict.LEFT: "service absent",
+    BidVerdict.SERVED: "served",
+    BidVerdict.OUTBID: "outbid",
+    BidVerdict.DROPPED: "dropped",
+    BidVerdict.UNWANTED: "not chosen",
+    BidVerdict.MISFIT: "does not fit",
+    BidVerdict.OFFLINE: "offline",
+    BidVerdict.LEFT: "service absent",
 }
 
 
@@ -67,11 +67,11 @@ class Line:
     bid: Micro
     payment: Micro | None
     core: int | None
-    verdict: Verdict
+    verdict: BidVerdict
     reason: str
 
 
-class Book:
+class RoundBook:
     """The order book of one round."""
 
     def __init__(self, logged: LoggedRound, world: World, earlier: Callable[[int], LoggedRound] | None = None) -> None:
@@ -110,7 +110,7 @@ class Book:
         """Return a service's offer to a client, if it made one."""
         return self._offers.get((service, client))
 
-    def verdict(self, service: int, client: int) -> Verdict:
+    def verdict(self, service: int, client: int) -> BidVerdict:
         return ORDER[self.verdicts[service, client]]
 
     @cached_property
@@ -239,23 +239,23 @@ class Book:
         order = np.lexsort(keys)
         return [int(place) for place in (order[payment[order] >= 0] if offered else order)]
 
-    def _reason(self, verdict: Verdict, service: int, client: int, offer: OfferReport | None) -> str:
+    def _reason(self, verdict: BidVerdict, service: int, client: int, offer: OfferReport | None) -> str:
         bid = int(self.qualities.bid[service, client])
         match verdict:
-            case Verdict.LEFT if self.logged.services[service].status is Status.WAITING:
+            case BidVerdict.LEFT if self.logged.services[service].status is Status.WAITING:
                 return "the service has not arrived"
-            case Verdict.LEFT:
+            case BidVerdict.LEFT:
                 return "the service reached its target and left"
-            case Verdict.OFFLINE:
+            case BidVerdict.OFFLINE:
                 return "the client is offline in this round"
-            case Verdict.UNWANTED:
+            case BidVerdict.UNWANTED:
                 return "not chosen, though it fits the remaining budget"
-            case Verdict.MISFIT if bid > self.logged.services[service].budget:
+            case BidVerdict.MISFIT if bid > self.logged.services[service].budget:
                 return f"it asks more than the whole budget: {cash(bid)} > {cash(self.logged.services[service].budget)}"
-            case Verdict.MISFIT:
+            case BidVerdict.MISFIT:
                 return "it does not fit the remaining budget"
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
-        if verdict is Verdict.SERVED:
+        if verdict is BidVerdict.SERVED:
             return self._won(offer)
         return not_served(offer, self.holders.get(client, []), self.mechanism)
 

@@ -38,7 +38,7 @@ Mean = TypeVar("Mean", Estimate, Difference)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RunGroup:
     """Runs of one market and policy."""
 
     name: str  # what distinguishes it from the other groups
@@ -46,7 +46,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ServiceRow:
     """One service in a group of runs; intervals are known once all runs are over."""
 
     group: int
@@ -57,7 +57,7 @@ class Row:
     differences: Mapping[str, Difference]  # from the baseline; none of itself, nor where no seed is shared
 
 
-def groups(sessions: Sequence[Session]) -> list[Group]:
+def groups(sessions: Sequence[Session]) -> list[RunGroup]:
     """Return the groups of runs that differ in their seed alone, in the order of their first runs."""
     found: dict[object, list[int]] = {}
     for place, session in enumerate(sessions):
@@ -68,7 +68,7 @@ def groups(sessions: Sequence[Session]) -> list[Group]:
         # With one seed twice they are no runs over seeds, whatever else they are.
         same = len({sessions[place].seed for place in places}) < len(places)
         parted += [[place] for place in places] if same else [places]
-    return [Group(_name(sessions, places), tuple(places)) for places in parted]
+    return [RunGroup(_name(sessions, places), tuple(places)) for places in parted]
 
 
 def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
@@ -100,9 +100,9 @@ def _finished(session: Session, last: int) -> bool:
 def compare(
     sessions: Sequence[Session],  # the runs
     rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
-    found: Sequence[Group],  # the groups of the runs
+    found: Sequence[RunGroup],  # the groups of the runs
     baseline: int,  # the place of the group that the others are compared with
-) -> list[Row]:
+) -> list[ServiceRow]:
     """Return one row for each service and group, services together."""
     results = [result_at(session, n) if n else None for session, n in zip(sessions, rounds, strict=True)]
     begun = {
@@ -111,7 +111,7 @@ def compare(
         if (own := [result for run in group.runs if (result := results[run]) is not None])
     }
     rests = [all(sessions[run].over for run in group.runs) for group in found]
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[ServiceRow]] = {}
     for place, group in begun.items():
         means: dict[str, dict[str, Estimate]] = {}
         differences: dict[str, dict[str, Difference]] = {}
@@ -125,7 +125,7 @@ def compare(
         over = all(session.state is RunState.COMPLETE and n == len(session.history) for session, n in runs)
         for service in group.setting.services:
             own_means = means[service]
-            row = Row(place, service, own_means["spent"].played, over, own_means, differences.get(service, {}))
+            row = ServiceRow(place, service, own_means["spent"].played, over, own_means, differences.get(service, {}))
             rows.setdefault(service, []).append(row)
     return [row for own in rows.values() for row in own]
 

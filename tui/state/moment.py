@@ -8,7 +8,7 @@ from des.log_records import Kind, MarketEvent
 from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
-from tui.state.bid_verdicts import Book, Verdict
+from tui.state.bid_verdicts import BidVerdict, RoundBook
 from tui.state.watched_run import Session
 
 MARKS = {
@@ -16,7 +16,7 @@ MARKS = {
     Kind.TRAIN_START: "▶",
     Kind.TRAIN_END: "■",
     Kind.UPLOAD: "↑",
-    Kind.PAY: Verdict.SERVED.value,
+    Kind.PAY: BidVerdict.SERVED.value,
 }
 """Signs in a walk: how far a client has come for a service."""
 
@@ -32,7 +32,7 @@ WALK_WORDS = {
 }
 """Signs in a walk, in words."""
 
-REFUSED = {Verdict.OUTBID.value, Verdict.DROPPED.value}
+REFUSED = {BidVerdict.OUTBID.value, BidVerdict.DROPPED.value}
 
 WANTED = "?"  # sign of a client that a service has made an offer to, before the cores are allocated
 
@@ -67,7 +67,7 @@ class Moment:
         return self.scenario is not None and self.scenario.split
 
     @cached_property
-    def book(self) -> Book:
+    def book(self) -> RoundBook:
         return self.session.book(self.logged)
 
     @property
@@ -129,11 +129,11 @@ class Moment:
     def mark(self, service: int, client: int) -> str:
         """Return the sign for a client and a service at this moment."""
         verdict = self.book.verdict(service, client)
-        if self.event is None or verdict in {Verdict.LEFT, Verdict.OFFLINE}:
+        if self.event is None or verdict in {BidVerdict.LEFT, BidVerdict.OFFLINE}:
             return verdict.value
         name = self.logged.services[service].service
         if (name, client) in self.reached:
             return MARKS.get(self.reached[name, client], "◇")
         if self.book.offer(service, client) is None or not self.offered(service):
-            return Verdict.UNWANTED.value
-        return verdict.value if self.allocated and verdict is Verdict.OUTBID else WANTED
+            return BidVerdict.UNWANTED.value
+        return verdict.value if self.allocated and verdict is BidVerdict.OUTBID else WANTED

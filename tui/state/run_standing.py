@@ -29,7 +29,7 @@ def run_label(scenario: str, policy: str, seed: int | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStanding:
     """The standing of one run."""
 
     path: Path  # its directory
@@ -74,8 +74,8 @@ def scenario_name(folder: str) -> str:
 def standing(
     path: Path,  # the directory
     # how it stood at the last look, which need not be read again where no file has changed
-    before: Standing | None = None,
-) -> Standing:
+    before: RunStanding | None = None,
+) -> RunStanding:
     """Return how the run in a directory stands."""
     # A process that ends lets go of the lock last. So the lock is looked at first, and only where it may be held: for
     # the moment of the look, no other process can take it.
@@ -121,9 +121,9 @@ def _state(path: Path, changed: float, *, locked: bool, was_locked: bool) -> tup
     return state, ""
 
 
-def _files(path: Path, stamp: Stamp) -> Standing:
+def _files(path: Path, stamp: Stamp) -> RunStanding:
     begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
-    found = Standing(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
+    found = RunStanding(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
     try:
         number, services = RunReader(path).last()
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ _WINDOW = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TrainingPoint:
     """An episode, or an evaluation after it."""
 
     episode: int
@@ -37,7 +37,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class EvaluatedService:
     """A service's behaviour in one evaluation."""
 
     episode: int  # the episode before it
@@ -57,12 +57,12 @@ class TrainingFeed:
     def __init__(self, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.log = log  # the file of the log
         self.state = RunState.INCOMPLETE
-        self.episodes: list[Point] = []
-        self.evaluations: list[Point] = []
+        self.episodes: list[TrainingPoint] = []
+        self.evaluations: list[TrainingPoint] = []
         self.plan: Mapping[str, Any] = {}  # what ``plan.json`` holds; empty until it is there
         # values of other policies by name and metric; empty where none are recorded
         self.baselines: Mapping[str, Mapping[str, float]] = {}
-        self.preferences: list[Preference] = []  # in the order of the evaluations
+        self.preferences: list[EvaluatedService] = []  # in the order of the evaluations
         self.problem = ""  # what is wrong with the files, in a line; empty if nothing is
         self.pace = Pace(clock, window=_WINDOW)
         self._stamps: dict[Path, tuple[int, int]] = {}
@@ -134,8 +134,8 @@ class TrainingFeed:
 
     def _read_log(self, *, count: bool) -> None:  # whether new episodes were played since the last look
         known, self.problem = len(self.episodes), ""
-        episodes: list[Point] = []
-        evaluations: list[Point] = []
+        episodes: list[TrainingPoint] = []
+        evaluations: list[TrainingPoint] = []
         try:
             content = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
@@ -148,7 +148,7 @@ class TrainingFeed:
         try:
             for row in rows:
                 points = evaluations if row["phase"] == "evaluate" else episodes
-                points.append(Point(int(row["episode"]), {metric: float(row[metric]) for metric in METRICS}))
+                points.append(TrainingPoint(int(row["episode"]), {metric: float(row[metric]) for metric in METRICS}))
         except (ValueError, TypeError, csv.Error) as error:
             line = rows.line_num + isinstance(error, csv.Error)
             self.problem = f"{self.log}:{line}: is not a line of a training log"
@@ -205,12 +205,12 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def _preference(row: Mapping[str, str]) -> Preference | None:
+def _preference(row: Mapping[str, str]) -> EvaluatedService | None:
     episode, offers = _number(row.get("episode")), _number(row.get("offers"))
     if episode is None or offers is None:
         return None
     bids, dqis = ([_number(row.get(f"{kind}_{part}")) for part in range(1, PARTS + 1)] for kind in ("bid", "dqi"))
-    return Preference(
+    return EvaluatedService(
         int(episode),
         str(row.get("service")),
         offers,

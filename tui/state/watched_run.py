@@ -22,7 +22,7 @@ from scenarios.logs.mixtures import played_by
 from scenarios.logs.reading import LogError, LoggedRound, Spans, StoredRounds
 from scenarios.logs.run_state import RunState
 from scenarios.world import World
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 from tui.state.history import History
 from tui.state.rounds_per_second import Pace
 from tui.state.run_standing import run_label
@@ -103,7 +103,7 @@ class Session(Watched):
         self.hurry = hurry  # rounds that a fork shares with its original; it plays those after the checkpoint
         self.origin: Session | None = None  # the run that it was forked from
         self._label = label
-        self._book: Book | None = None
+        self._book: RoundBook | None = None
 
     @property
     def label(self) -> str:
@@ -165,14 +165,14 @@ class Session(Watched):
             self.history.append(LoggedRound.glance({"rounds": lines}), hold=False)
         self.changed()
 
-    def book(self, logged: LoggedRound) -> Book:
+    def book(self, logged: LoggedRound) -> RoundBook:
         """Return a round's order book."""
         assert self.world is not None  # noqa: S101 - known before the first round
         # Screens look at one round again and again, while the user moves around in it.
         if self._book is None or self._book.logged is not logged:
             try:
                 with plugin_code("the behaviour of clients", BehaviourError):
-                    self._book = Book(logged, self.world, self.history.__getitem__)
+                    self._book = RoundBook(logged, self.world, self.history.__getitem__)
             except BehaviourError as error:
                 raise LogError(f"round {logged.number}: {error}") from error
         return self._book

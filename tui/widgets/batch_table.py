@@ -13,22 +13,22 @@ from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.formats import bar, plain, within
 from tui.style.run_states import signed, state_sign, state_style
-from tui.style.text_layout import Column
+from tui.style.text_layout import TextColumn
 from tui.widgets.table_view import TableView
 
 COLUMNS = (
-    Column("mark", " "),
-    Column("state", "state"),
-    Column("round", "round", right=True),
-    Column("progress", "progress", leaves=2),
-    Column("left", "left", right=True, leaves=6),
-    Column("scenario", "scenario", least=16),
-    Column("policy", "policy"),
-    Column("seed", "seed", right=True),
-    Column("accuracy", "accuracy %", right=True, leaves=5),
-    Column("met", "met", right=True, leaves=4),
-    Column("age", "changed", leaves=3),
-    Column("problem", "what is wrong", leaves=1, least=16),
+    TextColumn("mark", " "),
+    TextColumn("state", "state"),
+    TextColumn("round", "round", right=True),
+    TextColumn("progress", "progress", leaves=2),
+    TextColumn("left", "left", right=True, leaves=6),
+    TextColumn("scenario", "scenario", least=16),
+    TextColumn("policy", "policy"),
+    TextColumn("seed", "seed", right=True),
+    TextColumn("accuracy", "accuracy %", right=True, leaves=5),
+    TextColumn("met", "met", right=True, leaves=4),
+    TextColumn("age", "changed", leaves=3),
+    TextColumn("problem", "what is wrong", leaves=1, least=16),
 )
 BAR = 12
 AGES = 10  # seconds for which ages are right enough

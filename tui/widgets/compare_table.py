@@ -6,27 +6,27 @@ from rich.style import Style
 from rich.text import Text
 
 from flmarket.analysis.results.report import Difference, Estimate
-from tui.state.compared_runs import Row
+from tui.state.compared_runs import ServiceRow
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
-from tui.style.text_layout import Column
+from tui.style.text_layout import TextColumn
 from tui.widgets.table_view import TableView
 
 DELTA = "Δ "  # stands before the key of a difference's column
 
 COLUMNS = (
-    Column("sign", "#"),
-    Column("run", "run", least=20),
-    Column("service", "service", least=16),
-    Column("policy", "policy", leaves=1),
-    Column("final accuracy", "accuracy %", right=True),
-    Column(DELTA + "final accuracy", "Δ", right=True),
-    Column("rounds to target", "target met in", right=True),
-    Column(DELTA + "rounds to target", "Δ", right=True, leaves=5),
-    Column("spent", "spent", right=True, leaves=6),
-    Column(DELTA + "spent", "Δ", right=True, leaves=4),
-    Column("served", "served", right=True, leaves=3),
-    Column("refused", "refused", right=True, leaves=2),
+    TextColumn("sign", "#"),
+    TextColumn("run", "run", least=20),
+    TextColumn("service", "service", least=16),
+    TextColumn("policy", "policy", leaves=1),
+    TextColumn("final accuracy", "accuracy %", right=True),
+    TextColumn(DELTA + "final accuracy", "Δ", right=True),
+    TextColumn("rounds to target", "target met in", right=True),
+    TextColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
+    TextColumn("spent", "spent", right=True, leaves=6),
+    TextColumn(DELTA + "spent", "Δ", right=True, leaves=4),
+    TextColumn("served", "served", right=True, leaves=3),
+    TextColumn("refused", "refused", right=True, leaves=2),
 )
 
 
@@ -35,10 +35,10 @@ class CompareTable(TableView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(COLUMNS, id=id)
-        self._shown: Sequence[Row] = ()
+        self._shown: Sequence[ServiceRow] = ()
         self._names: Sequence[str] = ()
 
-    def show(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+    def show(self, rows: Sequence[ServiceRow], names: Sequence[str]) -> None:
         """Show one row for each service and group of runs; ``names`` are those of the groups."""
         chosen = _key(self._shown[self.cursor]) if self._shown else None
         self._shown, self._names = rows, names
@@ -80,5 +80,5 @@ def _text(found: Estimate | Difference) -> str:
     return found.text.removesuffix(".0") if found.seeds == 1 else found.text
 
 
-def _key(row: Row) -> tuple[str, int]:
+def _key(row: ServiceRow) -> tuple[str, int]:
     return row.service, row.group

@@ -28,7 +28,7 @@ READABLE = 84  # the most cells of a line of words
 INDENT = 2
 
 
-class Choice(Widget, can_focus=True):
+class ChoiceField(Widget, can_focus=True):
     """A value that is chosen from a list, which is made when it is opened: it takes as long as four text fields."""
 
     BINDINGS = [Binding("enter,down,space,up", "open", "Choose", tooltip="Open the list of choices", show=False)]
@@ -76,7 +76,7 @@ class FieldRow(Widget):
 
     def compose(self) -> ComposeResult:
         if self._choices:
-            yield Choice(self._label(self._text))
+            yield ChoiceField(self._label(self._text))
             return
         default = "none" if self.key.default in {None, "", *EMPTY} else self.key.default
         needed = "required" if self.key.default is None else f"default: {default}"
@@ -91,7 +91,7 @@ class FieldRow(Widget):
 
     async def open(self) -> Select[str]:
         """Open the list of choices."""
-        for choice in self.query(Choice):
+        for choice in self.query(ChoiceField):
             values = [*self._choices, *({self._text} - {"", *self._choices})]
             if self.key.default is not None:
                 values.insert(0, "")

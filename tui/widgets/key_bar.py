@@ -22,7 +22,7 @@ ALWAYS = {"app.help", "help", "maximise", "back", "cancel", "app.quit", "quit"}
 """The actions whose keys are shown however little room there is."""
 
 
-class Key(NamedTuple):
+class KeyOnBar(NamedTuple):
     """A key in the line: its name, how it is written, and what it does."""
 
     name: str
@@ -40,7 +40,7 @@ class Key(NamedTuple):
         return character_to_key(character) if character and " " in self.written else self.name
 
 
-MORE = Key("f1", "…", "", "")  # stands for keys that there is no room for; help lists them
+MORE = KeyOnBar("f1", "…", "", "")  # stands for keys that there is no room for; help lists them
 
 
 class KeyBar(Widget):
@@ -56,7 +56,7 @@ class KeyBar(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: list[Key] = []
+        self._keys: list[KeyOnBar] = []
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._follow)
@@ -66,13 +66,13 @@ class KeyBar(Widget):
         if not self.is_attached or screen is not self.screen:
             return
         shown = [active.binding for active in once(active for active in working(screen) if active.binding.show)]
-        keys = [Key(one.key, self.app.get_key_display(one), label(screen, one), one.action) for one in shown]
+        keys = [KeyOnBar(one.key, self.app.get_key_display(one), label(screen, one), one.action) for one in shown]
         if keys != self._keys:
             self._keys = keys
             self.refresh()
 
     @property
-    def shown(self) -> list[Key]:
+    def shown(self) -> list[KeyOnBar]:
         """The keys that there is room for; those that lead out and to help always are."""
         keys, left = list(self._keys), [key for key in self._keys if key.action not in ALWAYS]
         while left and sum(key.width for key in keys) > self.size.width:

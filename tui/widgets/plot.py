@@ -93,7 +93,7 @@ def _places(low: float, high: float, tick: float) -> range:
     return range(ceil(low / tick - SLACK), floor(high / tick + SLACK) + 1)
 
 
-class Curve(NamedTuple):
+class PlottedCurve(NamedTuple):
     """The dots of a curve; in a shared cell those of the highest rank show their colour."""
 
     xs: NDArray[np.float64]
@@ -128,7 +128,7 @@ class Plot(Widget):
         """Remove all that is plotted."""
         self._first, self._last, self._heights = first, last, list(heights)
         self._mark: tuple[float, Style] | None = None
-        self._curves: list[Curve] = []
+        self._curves: list[PlottedCurve] = []
         self._levels: list[tuple[float, str, str]] = []
         self._lines: list[Strip] = []
         self.refresh()
@@ -158,7 +158,7 @@ class Plot(Widget):
         """
         points = np.array([(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]).reshape(-1, 2)
         if len(points):
-            self._curves.append(Curve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
+            self._curves.append(PlottedCurve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
 
     def value_at(self, column: int) -> float:
         """Return what a column of the widget stands for, as it was drawn last."""

@@ -8,11 +8,11 @@ from textual.containers import Container
 
 from flmarket.core.counting import duration
 from scenarios.logs.run_state import RunState
-from tui.state.training_log import Point, Preference, TrainingFeed
+from tui.state.training_log import EvaluatedService, TrainingFeed, TrainingPoint
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import blocks, per_second, plain
 from tui.style.run_states import signed, state_style
-from tui.style.text_layout import Column
+from tui.style.text_layout import TextColumn
 from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 
@@ -66,7 +66,7 @@ def legend(feed: TrainingFeed, metric: str) -> str:
     return "  ".join(parts)
 
 
-def _series(points: Sequence[Point], metric: str, window: tuple[int, int]) -> tuple[list[float], list[float]]:
+def _series(points: Sequence[TrainingPoint], metric: str, window: tuple[int, int]) -> tuple[list[float], list[float]]:
     shown = [point for point in points if window[0] <= point.episode <= window[1]]
     return [float(point.episode) for point in shown], [point.values[metric] for point in shown]
 
@@ -76,10 +76,15 @@ class TrainingTable(TableView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         columns = (
-            Column("sign", "#"), Column("name", "agent"), Column("state", "state"), Column("episode", "episode", True),
-            Column("rate", "episodes/s", True, leaves=1), Column("left", "left", True), Column("auc", "AUC", True),
-            Column("what", "what is trained"),
-        )  # fmt: skip
+            TextColumn("sign", "#"),
+            TextColumn("name", "agent"),
+            TextColumn("state", "state"),
+            TextColumn("episode", "episode", True),
+            TextColumn("rate", "episodes/s", True, leaves=1),
+            TextColumn("left", "left", True),
+            TextColumn("auc", "AUC", True),
+            TextColumn("what", "what is trained"),
+        )
         super().__init__(columns, id=id)
         self._feeds: Sequence[TrainingFeed] = ()
 
@@ -107,26 +112,30 @@ class PreferenceTable(TableView):
     """An agent's behaviour in its last evaluation, service by service, next to that in its first."""
 
     COLUMNS = (
-        Column("service", "service"), Column("offers", "clients a round", True), Column("served", "served %", True),
-        Column("markup", "markup %", True, 2), Column("bids", "bids: low to high"), Column("dqis", "DQI: low to high"),
-    )  # fmt: skip
+        TextColumn("service", "service"),
+        TextColumn("offers", "clients a round", True),
+        TextColumn("served", "served %", True),
+        TextColumn("markup", "markup %", True, 2),
+        TextColumn("bids", "bids: low to high"),
+        TextColumn("dqis", "DQI: low to high"),
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(self.COLUMNS, id=id)
-        self._found: Sequence[tuple[Preference, Preference]] = ()
+        self._found: Sequence[tuple[EvaluatedService, EvaluatedService]] = ()
 
     def show(self, feed: TrainingFeed) -> None:
         """Show a training's newest preferences."""
         newest = max((found.episode for found in feed.preferences), default=0)
         first = {found.service: found for found in reversed(feed.preferences)}
         oldest = min((found.episode for found in feed.preferences), default=0)
-        before = Column("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
+        before = TextColumn("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
         self.columns = (*self.COLUMNS, before)
         self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
         self.rows(len(self._found))
 
     @property
-    def chosen(self) -> Preference | None:
+    def chosen(self) -> EvaluatedService | None:
         return self._found[self.cursor][0] if self.cursor < len(self._found) else None
 
     def cells(self, index: int) -> Sequence[Text]:
@@ -148,7 +157,7 @@ def bars(shares: Sequence[float]) -> str:
     return " ".join(blocks(shares))
 
 
-def in_words(found: Preference) -> str:
+def in_words(found: EvaluatedService) -> str:
     """Return a service's preferences in a sentence."""
     if not found.bids or not found.dqis:
         return f"{found.service} makes no offers."

@@ -25,7 +25,7 @@ from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import reseal
 from support.tiers import slow
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
 
@@ -77,7 +77,7 @@ def replay(path: Path) -> None:
     for number in range(1, len(session.history) + 1):
         try:
             logged = session.history[number]
-            book = Book(logged, session.world)
+            book = RoundBook(logged, session.world)
             assert all(book.line(m, client) for m in range(len(logged.services)) for client in book.clients_of(m))
             assert all(book.line(m, client) for client in range(book.clients) for m in book.services_of(client))
         except LogError as error:

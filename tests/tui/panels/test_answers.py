@@ -13,7 +13,7 @@ from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventsPanel
 from tui.panels.order_book import BookPanel
 from tui.screens.market import MarketScreen
-from tui.state.bid_verdicts import Verdict
+from tui.state.bid_verdicts import BidVerdict
 from tui.state.watched_run import Session
 from tui.widgets.sentences import Sentences
 
@@ -32,7 +32,7 @@ def listed(screen: MarketScreen) -> list[str]:
 async def refused(pilot: Pilot[None], screen: MarketScreen) -> tuple[int, int]:
     """Go to a round in which an offer was outbid; return its service and client, which are chosen."""
     await pilot.press("home", "]", "o")
-    assert screen.view.mark(*screen.selected) == Verdict.OUTBID.value
+    assert screen.view.mark(*screen.selected) == BidVerdict.OUTBID.value
     return screen.selected
 
 

@@ -21,7 +21,7 @@ from tui.screens.configure import PANES, ConfigureScreen
 from tui.screens.dialog import Question
 from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import own_files, read_scenario
-from tui.widgets.form_field import Choice, FieldRow
+from tui.widgets.form_field import ChoiceField, FieldRow
 
 
 def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
@@ -431,8 +431,8 @@ async def test_a_list_of_choices_is_made_when_a_key_or_a_click_opens_it(app: Mar
         await until(pilot, lambda: screen.query(FieldRow))
         assert not screen.query(Select)  # those of all keys would take most of the time that the form takes
         found = row(screen, "market", "mechanism")
-        found.query_one(Choice).focus()
-        await until(pilot, lambda: found.query_one(Choice).has_focus)
+        found.query_one(ChoiceField).focus()
+        await until(pilot, lambda: found.query_one(ChoiceField).has_focus)
         await pilot.press("enter")
         await until(pilot, lambda: found.query(Select) and found.query_one(Select).expanded)
         await pilot.press("down", "enter")
@@ -440,7 +440,7 @@ async def test_a_list_of_choices_is_made_when_a_key_or_a_click_opens_it(app: Mar
         await pilot.pause()
         assert screen.document.get(("market", "mechanism"))
         bids = row(screen, "market", "bids")
-        await pilot.mouse_down(bids.query_one(Choice), offset=(1, 0))
+        await pilot.mouse_down(bids.query_one(ChoiceField), offset=(1, 0))
         await until(pilot, lambda: bids.query(Select) and bids.query_one(Select).expanded)
 
 

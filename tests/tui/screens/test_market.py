@@ -15,7 +15,7 @@ from scenarios.logs.run_state import RunState
 from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
-from tui.panels.before_first_round import Opening
+from tui.panels.before_first_round import StartSteps
 from tui.panels.client_grid import ClientGrid, ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
@@ -25,7 +25,7 @@ from tui.panels.price_bars import REFUSED, SERVED
 from tui.panels.services import ServicesTable
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
-from tui.state.bid_verdicts import ORDER, Verdict
+from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.watched_run import Session
 from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
@@ -534,7 +534,7 @@ def refused(screen: MarketScreen) -> list[tuple[int, int]]:
     """Service and client of each refused offer of the round."""
     book = screen.view.book
     assert book is not None
-    return [(m, c) for m in range(3) for c in range(book.clients) if book.verdict(m, c) is Verdict.OUTBID]
+    return [(m, c) for m in range(3) for c in range(book.clients) if book.verdict(m, c) is BidVerdict.OUTBID]
 
 
 async def test_enter_on_a_client_explains_the_refusal_that_its_row_shows(app: MarketApp, play_small: Play) -> None:
@@ -566,7 +566,7 @@ async def test_the_next_conflict_shows_the_book_of_a_refused_offer(app: MarketAp
         for _ in screen.session.history.conflicts[1:]:
             await pilot.press("o")
             assert screen.selected in refused(screen)
-            assert Verdict.OUTBID.value in str(screen.query_one("#book-reason", Static).render())
+            assert BidVerdict.OUTBID.value in str(screen.query_one("#book-reason", Static).render())
 
 
 async def test_the_book_of_a_service_that_left_says_so(app: MarketApp, play_small: Play) -> None:
@@ -651,7 +651,7 @@ async def test_until_the_first_round_the_screen_shows_what_the_run_is_about_to_p
     session.open_with("reading digits")
     session.open_with("building the market and its models")
     async with watching(app, session, (80, 24)) as (pilot, screen):
-        opening = screen.query_one(Opening)
+        opening = screen.query_one(StartSteps)
         assert opening.display
         assert not screen.panels.display
         words = painted(app)

@@ -12,7 +12,7 @@ from tui.app import MarketApp
 from tui.panels.event_log import EventsPanel
 from tui.panels.gantt import CoresPanel
 from tui.panels.rivalry import RivalryLines, RivalryPanel
-from tui.panels.rivalry_pages import PAGES, Earnings, Money, Rivals, Summary
+from tui.panels.rivalry_pages import PAGES, Earnings, Money, RivalsPage, SummaryPage
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session
@@ -46,8 +46,8 @@ async def test_every_page_fits_its_panel(app: MarketApp, play_small: Play, size:
             assert lines.virtual_size.width <= lines.size.width, panel.kind
             assert lines.count == len(shown(screen)) - 1 > 0
             await pilot.press("v")
-        assert seen == [Summary, Rivals, Money, Earnings]
-        assert panel.kind is Summary
+        assert seen == [SummaryPage, RivalsPage, Money, Earnings]
+        assert panel.kind is SummaryPage
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
@@ -78,7 +78,7 @@ async def test_rivals_are_counted_up_to_the_round_that_is_shown(app: MarketApp, 
     first = session.history.conflicts[0]
     async with watching(app, session) as (pilot, screen):
         await pilot.press("home", "7")
-        assert screen.query_one(RivalryPanel).kind is Rivals
+        assert screen.query_one(RivalryPanel).kind is RivalsPage
         for _ in range(first, 11):
             await pilot.press("]")
         rows = shown(screen)
@@ -143,7 +143,7 @@ async def test_the_summary_of_a_live_run_ends_with_the_round_that_is_shown(app: 
     session = play_small(rounds=6, state=RunState.PAUSED)
     async with watching(app, session) as (pilot, screen):
         await pilot.press("7")
-        assert screen.query_one(RivalryPanel).kind is Rivals
+        assert screen.query_one(RivalryPanel).kind is RivalsPage
         await pilot.press("V")
         assert title(screen) == "7 Rivalry · summary up to round 6 (v: next page)"
         await pilot.press("[", "[")

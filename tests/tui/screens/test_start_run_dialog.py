@@ -25,7 +25,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import Choice, StartRunDialog
+from tui.screens.start_run_dialog import ChosenRuns, StartRunDialog
 from tui.state.catalogue import policies_of
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
@@ -35,9 +35,9 @@ from tui.widgets.tick_boxes import Tick
 @asynccontextmanager
 async def asking(
     app: MarketApp, text: str, size: tuple[int, int] = (100, 40)
-) -> AsyncIterator[tuple[Pilot[None], StartRunDialog, list[Choice | None]]]:
+) -> AsyncIterator[tuple[Pilot[None], StartRunDialog, list[ChosenRuns | None]]]:
     """The dialog before a run of a scenario, and what is chosen in it."""
-    chosen: list[Choice | None] = []
+    chosen: list[ChosenRuns | None] = []
     async with app.run_test(size=size) as pilot:
         dialog = StartRunDialog(parse(text), text, "small.toml", app.out)
         app.push_screen(dialog, chosen.append)
@@ -180,7 +180,7 @@ async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
         assert not dialog.query_one("#go", Button).disabled
 
 
-async def ask(app: MarketApp, scenario_text: str, *keys: str) -> Choice | None:
+async def ask(app: MarketApp, scenario_text: str, *keys: str) -> ChosenRuns | None:
     """Open the dialog, press keys, and return what was chosen."""
     async with asking(app, scenario_text) as (pilot, _, chosen):
         for key in keys:
@@ -218,7 +218,7 @@ async def test_a_seed_is_typed_at_once_and_a_complete_run_is_run_again(
 async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
-    assert choice == Choice((), (place,))
+    assert choice == ChosenRuns((), (place,))
 
 
 @pytest.mark.parametrize(("keys", "fresh"), [((), False), (("shift+tab", "space", "tab"), True)])

@@ -10,14 +10,14 @@ from scenarios.logs.run_state import RunState
 from support.screens import painted
 from tui.app import MarketApp
 from tui.state.batch_folder import Place, RunLine, leagues
-from tui.state.run_standing import Standing
+from tui.state.run_standing import RunStanding
 from tui.widgets.league_chart import LeagueChart
 
 FOLDER = Path("runs/small-00000000")
 
 
 def run(policy: str, seed: int, accuracy: float, state: RunState = RunState.COMPLETE) -> RunLine:
-    return RunLine(Standing(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3), 20)
+    return RunLine(RunStanding(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3), 20)
 
 
 @pytest.fixture

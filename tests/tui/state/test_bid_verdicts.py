@@ -12,7 +12,7 @@ from des.log_records import Outcome
 from des.mechanism import MECHANISMS, Clearing, Mechanism
 from flmarket.analysis.what_if.reasons import cash
 from tui.panels.client_grid import ClientGrid
-from tui.state.bid_verdicts import Book, Verdict
+from tui.state.bid_verdicts import BidVerdict, RoundBook
 from tui.state.history import History, after, before
 from tui.state.moment import Moment
 from tui.state.seek import faster
@@ -39,7 +39,7 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
     assert session.world is not None
     seen = set()
     for logged in session.history:
-        book = Book(logged, session.world)
+        book = RoundBook(logged, session.world)
         outcomes = {(offer.service, offer.client): offer for offer in logged.offers}
         for m, service in enumerate(logged.services):
             for line in (book.line(m, client) for client in book.clients_of(m)):
@@ -55,10 +55,10 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Call
                         offer.dqi,
                         offer.bid,
                     )
-                    assert (line.verdict is Verdict.SERVED) == (offer.outcome is Outcome.SERVED)
-                elif line.verdict is Verdict.MISFIT:
+                    assert (line.verdict is BidVerdict.SERVED) == (offer.outcome is Outcome.SERVED)
+                elif line.verdict is BidVerdict.MISFIT:
                     assert line.bid > service.budget - service.offered
-    assert {Verdict.SERVED, Verdict.OUTBID, Verdict.MISFIT, Verdict.LEFT} <= seen
+    assert {BidVerdict.SERVED, BidVerdict.OUTBID, BidVerdict.MISFIT, BidVerdict.LEFT} <= seen
 
 
 def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Session]) -> None:
@@ -66,7 +66,7 @@ def test_the_best_set_is_that_of_trying_all_sets(play_small: Callable[..., Sessi
     session = play_small()
     assert session.world is not None
     for logged in list(session.history)[:4]:
-        book = Book(logged, session.world)
+        book = RoundBook(logged, session.world)
         for m, service in enumerate(logged.services):
             rivals = [
                 [
@@ -107,7 +107,7 @@ def test_another_mechanism_s_reasons_are_not_the_paper_s(
     assert session.world is not None
     served, refused = [], []
     for logged in session.history:
-        book = Book(logged, session.world)
+        book = RoundBook(logged, session.world)
         assert not {client for client in book.holders if client % 2 == 0}
         for offer in logged.offers:
             line = book.line([row.service for row in logged.services].index(offer.service), offer.client)
@@ -148,9 +148,9 @@ def test_offline_clients_are_said_to_be(play_small: Callable[..., Session], scen
     interventions = '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [5]\n'
     session = play_small(scenario_text + interventions)
     assert session.world is not None
-    assert Book(session.history[1], session.world).line(0, 5).verdict is not Verdict.OFFLINE
-    line = Book(session.history[2], session.world).line(0, 5)
-    assert (line.verdict, line.reason) == (Verdict.OFFLINE, "the client is offline in this round")
+    assert RoundBook(session.history[1], session.world).line(0, 5).verdict is not BidVerdict.OFFLINE
+    line = RoundBook(session.history[2], session.world).line(0, 5)
+    assert (line.verdict, line.reason) == (BidVerdict.OFFLINE, "the client is offline in this round")
 
 
 def test_places_in_a_history(play_small: Callable[..., Session]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from des.log_records import Outcome
 from flmarket.analysis.what_if.decisive_rounds import decisive
-from tui.state.bid_verdicts import Book
+from tui.state.bid_verdicts import RoundBook
 from tui.state.compared_runs import result_at
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
@@ -29,7 +29,7 @@ def counted_anew(session: Session, last: int) -> Sums:
     sums = Sums.zero(len(names), session.scenario.clients.count)
     for number in range(1, last + 1):
         logged = session.history[number]
-        book = Book(logged, session.world)
+        book = RoundBook(logged, session.world)
         for offer in logged.offers:
             m = names.index(offer.service)
             if offer.outcome is Outcome.SERVED:

@@ -10,7 +10,7 @@ import pytest
 
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
-from tui.state.training_log import Point, TrainingFeed, find_logs, logs_at
+from tui.state.training_log import TrainingFeed, TrainingPoint, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
 PREFERENCES = """\
@@ -58,7 +58,7 @@ def test_rows_are_there_as_soon_as_their_episode_is_over(log: Path) -> None:
         assert (feed.state, feed.episodes, feed.problem) == ("running", [], "")
         writer.write([log_row(row(1))])
         feed.look()
-        assert feed.episodes == [Point(1, {"auc": 0.5, "reward": 0.25, "reached": 0.0, "markup": 0.125})]
+        assert feed.episodes == [TrainingPoint(1, {"auc": 0.5, "reward": 0.25, "reached": 0.0, "markup": 0.125})]
         writer.write([log_row(row(1, "evaluate", 0.75))])
         feed.look()
         assert [point.values["auc"] for point in feed.evaluations] == [0.75]
