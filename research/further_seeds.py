@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from experiment import command_line
 
-from flmarket.analysis.results.markdown import Table, markdown_table
 from flmarket.benchmark.suite.board import leaderboard
 from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.scoring import Standing, standings
 from flmarket.benchmark.suite.submission import continued, keep, read_all
+from flmarket.core.text_table import TextTable
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
 from scenarios.suite.frozen import read as frozen
 
@@ -71,24 +71,24 @@ def standings_of(suite: Suite, folder: Path) -> list[Standing]:
 def tables(suite: Suite, folder: Path) -> str:
     """Return the leaderboard, and where the method falls short, as Markdown."""
     found = standings_of(suite, folder)
-    short = [markdown_table(behind(it)) for it in found if it.method == METHOD]
-    return "\n\n".join([markdown_table(leaderboard(found)), *short])
+    short = [behind(it).markdown() for it in found if it.method == METHOD]
+    return "\n\n".join([leaderboard(found).markdown(), *short])
 
 
 # .002 AUC as a resident, and .004 for each training.
-def behind(standing: Standing) -> Table:
+def behind(standing: Standing) -> TextTable:
     """Return the markets in which a method is further behind than it may be, and its means over all markets."""
     trainings = [f"training {place}" for place in range(standing.trainings)]
-    table = [["market", "mode", "AUC - best rival", *trainings]]
+    rows = []
     for it in standing.chosen(RESIDENT):
         each = it.differences.mean(axis=1)
         if each.mean() < -WITHIN or each.min() < -EACH_WITHIN:
-            table.append([it.market.name, it.mode, *_signed([each.mean(), *each])])
+            rows.append([it.market.name, it.mode, *_signed([each.mean(), *each])])
     for mode in MODES:
         if chosen := standing.chosen(mode):
             each = np.mean([it.differences.mean(axis=1) for it in chosen], axis=0)
-            table.append(["mean of all markets", mode, *_signed([each.mean(), *each])])
-    return table
+            rows.append(["mean of all markets", mode, *_signed([each.mean(), *each])])
+    return TextTable("Behind", ["market", "mode", "AUC - best rival", *trainings], rows)
 
 
 def _signed(values: Iterable[float]) -> Sequence[str]:

@@ -13,9 +13,9 @@ from experiment import command_line
 from further_seeds import WITHIN
 
 from fl.arrays import FloatArray
-from flmarket.analysis.results.markdown import Table, markdown_table
 from flmarket.benchmark.suite.scoring import Result, Standing, against_zero, standings
 from flmarket.benchmark.suite.submission import read_all
+from flmarket.core.text_table import TextTable
 from scenarios.suite.frozen import FLOOR, RESIDENT, VISITOR, Suite, read
 
 METHODS = ("mahdrl", "mahdrl-untold")
@@ -28,17 +28,17 @@ Other = Callable[[Result], FloatArray]
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("folder", type=Path, help="submissions to the suite")
-    print(markdown_table(table(parser.parse_args().folder, read())))
+    print(table(parser.parse_args().folder, read()).markdown())
 
 
-def table(folder: Path, suite: Suite) -> Table:
+def table(folder: Path, suite: Suite) -> TextTable:
     """Return how much more AUC the methods have than others, and in how many markets less by more than ``WITHIN``."""
     found = {it.method: it for it in standings(read_all([folder], suite), suite)}
     if lacking := [name for name in (*METHODS, ORACLE) if name not in found or found[name].missing]:
         raise SystemExit(f"{folder}: has no whole submission of {', '.join(lacking)}")
     rules = [it for it in found.values() if not it.privileged and it.method not in (*METHODS, "mahdrl-single", FLOOR)]
     heads = ["method", "minus", RESIDENT, VISITOR, f"{VISITOR}, contested", f"behind: {RESIDENT}", f"behind: {VISITOR}"]
-    rows = [heads]
+    rows = []
     for method in METHODS:
         compared: dict[str, Other] = {
             "the best of the four references": lambda it: it.rival,
@@ -48,7 +48,7 @@ def table(folder: Path, suite: Suite) -> Table:
         if method == METHODS[0]:
             compared[METHODS[1]] = of_trainings(found[METHODS[1]])
         rows += [[method, name, *cells(found[method], other)] for name, other in compared.items()]
-    return rows
+    return TextTable("AUC less that of others", heads, rows)
 
 
 # The best rule of a market is the one with the highest mean over the very seeds that it is compared in, which flatters

@@ -8,19 +8,18 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
 from flmarket.core.printable import printable_lines
+from flmarket.core.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as Listing
 
-    from flmarket.analysis.results.markdown import Table
     from flmarket.core.rich_console import SafeConsole
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
@@ -86,23 +85,29 @@ def missing(unfinished: Sequence[str], damaged: Sequence[str]) -> None:
         raise typer.Exit(1)
 
 
-def show(table: "Listing") -> None:
+def show(header: Sequence[str], *sections: Iterable[Sequence[str]]) -> None:
     """Print a table of names and sentences; in a narrow terminal words are broken, not cut."""
-    for column in table.columns:
-        column.overflow = "fold"
+    from rich.table import Column, Table
+
+    table = Table(*(Column(name, overflow="fold") for name in header))
+    for rows in sections:
+        for row in rows:
+            table.add_row(*row)
+        table.add_section()
     stdout().print(table)
 
 
-def draw(console: "Console", title: str, table: "Table") -> None:
-    """Draw a table for a terminal; its first row is the header, and its first column names the rows.
+def draw(console: "Console", table: TextTable) -> None:
+    """Draw a table of numbers for a terminal.
 
     Columns that the terminal has no room for follow in further tables, as a number that is cut is another number.
     """
     from rich import box
     from rich.cells import cell_len
-    from rich.table import Table as Drawn
+    from rich.table import Table
 
-    names, *columns = zip(*table, strict=True)
+    title = table.title
+    names, *columns = zip(table.header, *table.rows, strict=True)
     longest = max((cell_len(word) for name in names for word in re.findall(r" *\S+", name)), default=0)
     room = console.width - min(longest, console.width // 3) - 2 * _GAP
     parts: list[list[tuple[Sequence[str], int]]] = []
@@ -116,7 +121,7 @@ def draw(console: "Console", title: str, table: "Table") -> None:
         parts[-1].append((column, width))
         left -= width + _GAP
     for part in parts:
-        drawn = Drawn(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
+        drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
         drawn.add_column(names[0], overflow="fold")
         for (head, *_), width in part:
             drawn.add_column(head, justify="right", width=width, overflow="fold")

@@ -3,18 +3,15 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
 from flmarket.cli.console import draw, note, program, stdout
 from flmarket.core.counting import counted
+from flmarket.core.text_table import TextTable
 from learning.policy import AS_CONFIGURED
 from scenarios.running.batch_run import Run
-
-if TYPE_CHECKING:
-    from flmarket.analysis.results.markdown import Table
 
 FEW = 5  # runs whose logs are named one by one; of more, their scenarios' folders are
 
@@ -32,7 +29,7 @@ def print_results(
     measures = [measure for measure in MEASURES if measure.name in SHOWN]
     report = make_report(read_runs(run.directory for run in complete), measures=measures)
     groups = {run.directory.folder / run.directory.path.parent.name: run.group for run in complete}
-    draw(console, "\n".join(["Results (means over seeds)", *changes]), results_table(report, groups))
+    draw(console, results_table(report, groups, changes))
     if text := explained(report):
         console.print(text, highlight=False)
     places = [run.directory.path / "rounds.csv" for run in complete]
@@ -62,19 +59,20 @@ What next?
 def results_table(
     report: Report,
     groups: Mapping[Path, str],  # names of runs that differ in the seed alone, by the folder in which they are
-) -> "Table":
+    changes: Sequence[str] = (),  # as in ``print_results``
+) -> TextTable:
     """Return the results of services as a table, one row for each below the name of its runs."""
-    table = [["", *SHOWN]]
+    lines = []
     for place, rows in groupby(report.estimates, key=lambda row: row.setting.folder / row.policy):
         own = [row for row in rows if row.service != MARKET]
-        table.append([f"{groups[place]}, {counted(own[0].seeds, 'seed')}", *("" for _ in SHOWN)])
+        lines.append([f"{groups[place]}, {counted(own[0].seeds, 'seed')}", *("" for _ in SHOWN)])
         for service in own[0].setting.services:
             found = {row.measure.name: row for row in own if row.service == service}
             first = found[SHOWN[0]]
             played = f" ({first.played})" if first.policy == AS_CONFIGURED else ""
             cells = [found[name].mean() + (" %" if name == "final accuracy" else "") for name in SHOWN]
-            table.append([f"  {service}{played}", *cells])
-    return table
+            lines.append([f"  {service}{played}", *cells])
+    return TextTable("\n".join(["Results (means over seeds)", *changes]), ["", *SHOWN], lines)
 
 
 def explained(report: Report) -> str:

@@ -69,8 +69,8 @@ def test_it_says_where_trainings_fall_short(suite: Suite, folder: Path) -> None:
         ]
         measured = {cell: {policy: results[cell] for policy, results in played.items()} for cell in suite.cells()}
         [found] = further.standings(trainings, replace(suite, references=measured))
-        shown: list[list[str]] = further.behind(found)
-        return shown[1:]
+        shown: list[list[str]] = further.behind(found).rows
+        return shown
 
     assert table(0.001, -0.0035)[0][:2] == ["mean of all markets", "resident"]  # neither bound is missed
     assert table(0.001, -0.0046)[0] == ["alone", "resident", "-0.0018", "+0.0010", "-0.0046"]  # one training

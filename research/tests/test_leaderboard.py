@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import suite_pairs as pairs
 
-from flmarket.analysis.results.markdown import markdown_table
 from flmarket.benchmark.suite.board import leaderboard
 from flmarket.benchmark.suite.playing import play
 from flmarket.benchmark.suite.scoring import standings
@@ -56,7 +55,7 @@ def test_each_command_of_the_page_continues_the_kept_submissions(words: list[str
 
 def test_more_than_the_references_is_what_the_kept_submissions_say(suite: Suite) -> None:
     """If this fails: put what `python research/suite_pairs.py research/results/suite` prints between the marks."""
-    assert between(PAGE, "pairs") == markdown_table(pairs.table(KEPT, suite))
+    assert between(PAGE, "pairs") == pairs.table(KEPT, suite).markdown()
     found = {it.method: it for it in standings(read_all([KEPT], suite), suite)}
     best = pairs.best_of([found["mirror"], found["bwk"]])
     for result in found["mahdrl"].results:
@@ -80,7 +79,7 @@ def told(suite: Suite) -> set[tuple[float, ...]]:
         references = {it.policy: it.results for it in played if it.policy in further.references(suite)}
         measured = {cell: {name: aucs[cell] for name, aucs in references.items()} for cell in seeds.cells()}
         found = standings(played, seeds if seeds is suite else replace(seeds, references=measured))
-        tables += [cell for row in leaderboard(found) for cell in row]
+        tables += [cell for row in leaderboard(found).rows for cell in row]
     return {tuple(map(float, it)) for it in intervals("\n".join(tables))}
 
 

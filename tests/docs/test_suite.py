@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.analysis.results.markdown import markdown_table
 from flmarket.benchmark.suite.board import contents
 from scenarios.suite.frozen import Suite, read
 from support.pages import ROOT
@@ -21,7 +20,7 @@ def suite() -> Suite:
 
 
 def test_the_page_lists_the_markets(suite: Suite) -> None:
-    assert f"<!-- markets: begin -->\n\n{markdown_table(contents(suite))}\n\n<!-- markets: end -->" in PAGE.read_text()
+    assert f"<!-- markets: begin -->\n\n{contents(suite).markdown()}\n\n<!-- markets: end -->" in PAGE.read_text()
 
 
 def test_the_page_counts_right(suite: Suite) -> None:

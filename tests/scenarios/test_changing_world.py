@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import flmarket
-from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import markdown
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import verify

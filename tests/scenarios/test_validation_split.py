@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from flmarket.analysis.results.markdown import introduction
 from flmarket.analysis.results.measures import MARKET, MEASURES, values
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_tables import introduction
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError

@@ -28,7 +28,8 @@ def picture(standing: Standing) -> Figure:
 def _draw(standing: Standing, caption: str) -> Any:
     from matplotlib.figure import Figure as Canvas
 
-    (_, *names), *rows = gains_table(standing)
+    table = gains_table(standing)
+    _, *names = table.header
     space = _LETTER * max(map(len, names))
     width = max(space + _CELL * len(names) + _RATINGS + 1.7, 6)
     text = "\n".join(line for it in _legend(standing) for line in textwrap.wrap(it, int(19 * width)))
@@ -36,7 +37,7 @@ def _draw(standing: Standing, caption: str) -> Any:
     figure = Canvas(figsize=(width, height), layout="constrained")
     grid = figure.add_gridspec(1, 3, width_ratios=[_CELL * len(names), _RATINGS, _BAR])
     board = figure.add_subplot(grid[0])
-    mesh = _gains(board, standing, [cells for _, *cells in rows])
+    mesh = _gains(board, standing, [cells for _, *cells in table.rows])
     middles = np.arange(len(names)) + 0.5
     board.set_xticks(middles, names, rotation=45, ha="left", rotation_mode="anchor")
     board.set_yticks(middles, names)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from flmarket.analysis.results.markdown import Table
 from flmarket.benchmark.league.standing import Standing
 from flmarket.core.counting import counted
 from flmarket.core.files import asked_for
+from flmarket.core.text_table import TextTable
 from learning.statistics.intervals import Interval
 
 SIGNIFICANT = 0.05  # a gain is marked whose p-value is at most this, adjusted for the number of gains
@@ -25,13 +25,14 @@ def title(standing: Standing) -> str:
     )
 
 
-def ratings_table(standing: Standing) -> Table:
+def ratings_table(standing: Standing) -> TextTable:
     """Return the ratings, with what each policy gets where all play it, and who exploits it most."""
-    table = [["policy", "rating", "share", "stays", "AUC of all", "best visitor", "its gain"]]
+    header = ["policy", "rating", "share", "stays", "AUC of all", "best visitor", "its gain"]
+    rows = []
     for it in standing.ratings:
         gains = {a: cell.gain for (a, b), cell in standing.cells.items() if b == it.policy != a}
         best = max(gains, key=lambda visitor: gains[visitor].estimate)
-        table.append(
+        rows.append(
             [
                 standing.name(it.policy),
                 it.rating.text("+.4f"),
@@ -42,10 +43,10 @@ def ratings_table(standing: Standing) -> Table:
                 gains[best].text("+.4f"),
             ]
         )
-    return table
+    return TextTable("Ratings at the equilibrium of the meta-game", header, rows)
 
 
-def gains_table(standing: Standing) -> Table:
+def gains_table(standing: Standing) -> TextTable:
     """Return the gains: a row for each visitor, a column for each resident, in the order of the ratings."""
     order = [it.policy for it in standing.ratings]
 
@@ -57,7 +58,8 @@ def gains_table(standing: Standing) -> Table:
 
     names = [standing.name(it) for it in order]
     rows = [[name, *(cell(a, b) for b in order)] for name, a in zip(names, order, strict=True)]
-    return [["visitor", *names], *rows]
+    title = "Gains: what the visitor gets more than the resident in the same seats"
+    return TextTable(title, ["visitor", *names], rows)
 
 
 def sentences(standing: Standing) -> Iterator[str]:

@@ -3,11 +3,10 @@
 import html
 from collections.abc import Sequence
 
-from flmarket.analysis.results.markdown import Table
-from flmarket.analysis.results.page import document, html_table
 from flmarket.benchmark.suite.scoring import Standing, against_zero
 from flmarket.core.counting import counted
 from flmarket.core.printable import printable
+from flmarket.core.text_table import TextTable, html_document
 from learning.statistics.intervals import FEWEST, Interval
 from scenarios.suite.frozen import MODES, RESIDENT, VISITOR, Suite
 
@@ -17,12 +16,12 @@ _HEADER = [
 ]  # fmt: skip
 
 
-def leaderboard(standings: Sequence[Standing]) -> Table:
+def leaderboard(standings: Sequence[Standing], title: str = "Leaderboard") -> TextTable:
     """Return a line for each method."""
-    table = [_HEADER]
+    rows = []
     for it in standings:
         worst = it.worst(RESIDENT)
-        table.append(
+        rows.append(
             [
                 name(it),
                 *(_cell(it.score(mode), "z.3f") for mode in (None, *MODES)),
@@ -32,26 +31,26 @@ def leaderboard(standings: Sequence[Standing]) -> Table:
                 str(it.trainings),
             ]
         )
-    return table
+    return TextTable(title, _HEADER, rows)
 
 
-def markets(standings: Sequence[Standing], mode: str) -> Table:
+def markets(standings: Sequence[Standing], mode: str) -> TextTable:
     """Return the score of each method in each market."""
-    table = [["market", *map(name, standings)]]
     cells = [{it.market.name: f"{it.scores.mean():z.2f}" for it in found.chosen(mode)} for found in standings]
-    for market in dict.fromkeys(market for own in cells for market in own):
-        table.append([market, *(own.get(market, "") for own in cells)])
-    return table
+    played = dict.fromkeys(market for own in cells for market in own)
+    rows = [[market, *(own.get(market, "") for own in cells)] for market in played]
+    return TextTable(f"Scores as {mode}s", ["market", *map(name, standings)], rows)
 
 
-def details(standing: Standing) -> Table:
+def details(standing: Standing) -> TextTable:
     """Return what a method reached in each market, and what it is measured by."""
-    table = [["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]]
+    header = ["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]
+    rows = []
     for it in standing.results:
         difference = _cell(against_zero(it.differences), "+z.4f")
         if standing.trainings > 1:
             difference += f", worst training {it.differences.mean(axis=1).min():+z.4f}"
-        table.append(
+        rows.append(
             [
                 it.market.name,
                 it.mode,
@@ -63,7 +62,7 @@ def details(standing: Standing) -> Table:
                 difference,
             ]
         )
-    return table
+    return TextTable(f"{standing.method} in each market", header, rows)
 
 
 def introduction(standings: Sequence[Standing], suite: Suite, part: str = "") -> list[str]:
@@ -91,33 +90,33 @@ def introduction(standings: Sequence[Standing], suite: Suite, part: str = "") ->
     return text
 
 
-def tables(standings: Sequence[Standing]) -> list[tuple[str, Table]]:
-    """Return the leaderboard, and the scores by market, with their titles."""
-    by_market = [(f"Scores as {mode}s", markets(standings, mode)) for mode in MODES]
-    return [("Leaderboard", leaderboard(standings)), *(it for it in by_market if len(it[1]) > 1)]
+def tables(standings: Sequence[Standing]) -> list[TextTable]:
+    """Return the leaderboard, and the scores by market."""
+    return [leaderboard(standings), *(it for mode in MODES if (it := markets(standings, mode)).rows)]
 
 
 def page(standings: Sequence[Standing], suite: Suite, made_by: str, part: str = "") -> str:
     """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
     parts = ["<h1>flmarket suite</h1>"]
     parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite, part)]
-    parts += [f"<h2>{title}</h2>{html_table(table)}" for title, table in tables(standings)]
+    parts += [f"<h2>{it.title}</h2>{it.html()}" for it in tables(standings)]
     parts.append("<h2>Each policy</h2>")
     for it in standings:
-        parts.append(f"<details><summary>{html.escape(name(it))}</summary>{html_table(details(it))}</details>")
-    parts.append(f"<h2>Markets</h2>{html_table(contents(suite))}")
+        parts.append(f"<details><summary>{html.escape(name(it))}</summary>{details(it).html()}</details>")
+    parts.append(f"<h2>Markets</h2>{contents(suite).html()}")
     parts.append(f"<h2>Made by</h2><pre>{html.escape(made_by)}</pre>")
-    return document("flmarket suite", parts)
+    return html_document("flmarket suite", parts)
 
 
-def contents(suite: Suite) -> Table:
+def contents(suite: Suite) -> TextTable:
     """Return what the suite's markets are."""
-    table = [["market", "kind", "services", "clients x cores", "rounds", "contested", "what it is for"]]
+    header = ["market", "kind", "services", "clients x cores", "rounds", "contested", "what it is for"]
+    rows = []
     for market in suite.markets.values():
         it = market.scenario
         sizes = [str(len(it.services)), f"{it.clients.count} x {it.clients.cores}", str(it.rounds)]
-        table.append([market.name, market.kind, *sizes, "yes" if market.contested else "", it.description])
-    return table
+        rows.append([market.name, market.kind, *sizes, "yes" if market.contested else "", it.description])
+    return TextTable("Markets", header, rows)
 
 
 def name(standing: Standing) -> str:

@@ -55,8 +55,6 @@ def certify(
     truth; the misreports are searched for. Finding no gain proves nothing; a gain is proof: the market that shows the
     largest one is written as a scenario.
     """
-    from rich.table import Table
-
     load_plugins(plugin)
     shape = Shape(services, clients, cores, budgets=not no_budgets)
     plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
@@ -65,9 +63,6 @@ def certify(
     certificate = certificate_of(plan)
     lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
     result(certificate.title())
-    table = Table("property", "verdict", "what was found")
-    for row in certificate.rows():
-        table.add_row(*row)
-    show(table)
+    show(["property", "verdict", "what was found"], certificate.rows())
     for line in lines:
         result(line)

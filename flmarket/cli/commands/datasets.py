@@ -9,16 +9,14 @@ from flmarket.core.plugins import summary
 
 def datasets(plugin: Plugins = None) -> None:
     """List the data sets a service can learn, and the folder of their files."""
-    from rich.table import Table
-
     load_plugins(plugin)
-    table = Table("name", "labels", "images", "train", "test", "source", "what it is")
+    rows = []
     for entry in DATASETS.listing():
         sizes, source = ("", "", "", ""), entry.source  # of a plug-in, nothing is known before it is loaded
         if isinstance(entry.thing, Source):
             known = entry.thing.info
             sizes = (f"{known.labels}", str(known.shape), f"{known.train_size:,}", f"{known.test_size:,}")
             source = known.source
-        table.add_row(entry.name, *sizes, source, entry.problem or summary(entry.thing))
-    show(table)
+        rows.append((entry.name, *sizes, source, entry.problem or summary(entry.thing)))
+    show(["name", "labels", "images", "train", "test", "source", "what it is"], rows)
     result(f"Downloaded files are kept in {data_root()} (set FLMARKET_DATA to change it).")

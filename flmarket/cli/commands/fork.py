@@ -14,6 +14,7 @@ from flmarket.cli.console import draw, note, result, stdout
 from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.text_table import TextTable
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.logs.outside import require_place
 from scenarios.running.run_options import PlayOptions
@@ -103,15 +104,16 @@ def _draw(found: "DataFrame") -> None:
     found = found[found["rounds"] != ""]
     incomes = found[found["measure"] == "income"]
     shown = incomes["name"][incomes["difference"].abs().nlargest(MOST_CLIENTS).index]
-    table = [["", "original", "fork", "difference", "rounds that differ"]]
+    header = ["", "original", "fork", "difference", "rounds that differ"]
+    lines = []
     chosen = found[(found["kind"] == "service") | found["name"].isin(shown)]
     for (kind, name), rows in chosen.groupby(["kind", "name"], sort=False):
-        table.append([str(name) if kind == "service" else f"client {name}", *("" for _ in table[0][1:])])
+        lines.append([str(name) if kind == "service" else f"client {name}", *("" for _ in header[1:])])
         row: Any
         for row in rows.itertuples():
             values = (_text(row.measure, value) for value in (row.original, row.fork))
-            table.append([f"  {row.measure}", *values, _text(row.measure, row.difference, "+"), row.rounds])
-    draw(stdout(), "The fork less the original", table)
+            lines.append([f"  {row.measure}", *values, _text(row.measure, row.difference, "+"), row.rounds])
+    draw(stdout(), TextTable("The fork less the original", header, lines))
     if more := found["name"][found["kind"] == "client"].nunique() - len(shown):
         result(f"{more} more clients differ; --csv FILE lists all")
 

@@ -83,7 +83,7 @@ def league(
     if figures is not None:
         written += save([picture(standing)], figures)
     result(title(standing))
-    draw(stdout(), "Ratings at the equilibrium of the meta-game", ratings_table(standing))
-    draw(stdout(), "Gains: what the visitor gets more than the resident in the same seats", gains_table(standing))
+    draw(stdout(), ratings_table(standing))
+    draw(stdout(), gains_table(standing))
     for text in [*sentences(standing), *map(str, written)]:
         result(text)

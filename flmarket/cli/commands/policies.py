@@ -9,12 +9,10 @@ from learning.policy import POLICIES
 
 def policies(plugin: Plugins = None) -> None:
     """List the policies a service can use."""
-    from rich.table import Table
-
     load_plugins(plugin)
-    table = Table("name", "privileged", "from", "what it does", "options: --policy 'NAME(KEY=VALUE)'")
+    rows = []
     for entry in POLICIES.listing():
         privileged = "yes" if entry.thing and entry.thing.privileged else ""
         options = ", ".join(f"{key}={value!r}" for key, value in defaults(entry.thing, given=1).items())
-        table.add_row(entry.name, privileged, entry.source, entry.problem or summary(entry.thing), options)
-    show(table)
+        rows.append((entry.name, privileged, entry.source, entry.problem or summary(entry.thing), options))
+    show(["name", "privileged", "from", "what it does", "options: --policy 'NAME(KEY=VALUE)'"], rows)

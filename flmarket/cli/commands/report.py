@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from flmarket.analysis.log_frames import write_frame
-from flmarket.analysis.results.latex import latex
-from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
 from flmarket.analysis.results.measures import MEASURES
-from flmarket.analysis.results.page import html_page
 from flmarket.analysis.results.report import Report, make_report
+from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
+from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import draw, missing, note, result, silenced, stdout
@@ -174,6 +173,5 @@ def _draw(made: Report, console: "Console") -> None:
             console.print(remark, style="bold", markup=False, highlight=False)
         for text in part.answers:
             console.print(f"- {text}", markup=False, highlight=False)
-        (_, *names), *rows = zip(*part.table, strict=True)  # a row for each measure
-        draw(console, part.title, [["", *names], *map(list, rows)])
+        draw(console, part.table.transposed())
     console.print("More measures, and what each is: flmarket report --format md", markup=False, highlight=False)

@@ -15,14 +15,12 @@ def list_scenarios(context: typer.Context) -> None:
     """List the built-in scenarios."""
     if context.invoked_subcommand is not None:
         return
-    from rich.table import Table
-
-    table = Table("name", "services", "clients", "rounds", "description")
-    for name in builtin_names():
-        scenario = load(name)
-        row = (len(scenario.services), scenario.clients.count, scenario.rounds)
-        table.add_row(name, *map(str, row), scenario.description)
-    show(table)
+    rows = (
+        (name, str(len(it.services)), str(it.clients.count), str(it.rounds), it.description)
+        for name in builtin_names()
+        for it in [load(name)]
+    )
+    show(["name", "services", "clients", "rounds", "description"], rows)
 
 
 @scenarios.command("show")

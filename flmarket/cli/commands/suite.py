@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from flmarket.analysis.results.markdown import Table, markdown_table
 from flmarket.benchmark.suite.board import details, introduction, leaderboard, tables
 from flmarket.benchmark.suite.board import page as page_of
 from flmarket.benchmark.suite.playing import entry, play
@@ -19,6 +18,7 @@ from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.text_table import TextTable, markdown_literal
 from flmarket.core.tracking import counting
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.outside import require_folder_place, require_place
@@ -97,9 +97,7 @@ def suite(
             if not quiet:
                 note(f"{path}: {counted(len(played[-1].results), 'run')}")
     shown = standings(read_all(board, frozen), frozen, cells) if board else standings(played, frozen)
-    parts = tables(shown) if board else [(f"{it.method} in each market", details(it)) for it in shown]
-    if not board:
-        parts.append(("All markets", leaderboard(shown)))
+    parts = tables(shown) if board else [*map(details, shown), leaderboard(shown, "All markets")]
     chosen = {"mode": mode, "markets": markets, "seeds": ",".join(map(str, asked)) if seeds or seed else ""}
     part = "; ".join(f"{key} {value}" for key, value in chosen.items() if value) if board else ""
     _print(introduction(shown, frozen, part), parts)
@@ -133,14 +131,13 @@ def _play(policy: str, begun: Submission, path: Path, frozen: Suite, cells: Sequ
         raise
 
 
-def _print(texts: Sequence[str], parts: Sequence[tuple[str, Table]]) -> None:
-
+def _print(texts: Sequence[str], tables: Sequence[TextTable]) -> None:
     console = stdout()
     if not sys.stdout.isatty():
-        tables = (text for title, table in parts for text in (f"**{title}**", markdown_table(table)))
-        result("\n\n".join([*texts, *tables]))
+        titled = (text for it in tables for text in (f"**{markdown_literal(it.title)}**", it.markdown()))
+        result("\n\n".join([*texts, *titled]))
         return
     for text in texts:
         console.print(text, markup=False, highlight=False)
-    for title, table in parts:
-        draw(console, title, table)
+    for table in tables:
+        draw(console, table)

@@ -10,8 +10,8 @@ import pytest
 
 from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export, export_parquet
-from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import markdown
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError

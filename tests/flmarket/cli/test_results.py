@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flmarket.analysis.results.markdown import Table
 from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Estimate, Report
 from flmarket.analysis.results.setting import Setting
 from flmarket.cli.console import draw
 from flmarket.cli.results import explained, results_table
+from flmarket.core.text_table import TextTable
 from learning.statistics.intervals import mean_interval
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.loader import parse
@@ -49,14 +49,14 @@ def report_of(*to_target: list[int | None]) -> Report:
     return Report([], rows, [], None)
 
 
-def table_of(report: Report) -> Table:
+def table_of(report: Report) -> TextTable:
     return results_table(report, {report.estimates[0].setting.folder / "hqfa": "market (hqfa)"})
 
 
-def shown(table: Table, width: int) -> str:
+def shown(table: TextTable, width: int) -> str:
     """A table as a terminal of this width shows it."""
     console = Console(file=io.StringIO(), width=width)
-    draw(console, "Results", table)
+    draw(console, table)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -78,11 +78,12 @@ def test_a_lower_bound_is_explained_and_nothing_else_is() -> None:
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_terminal_is_too_narrow_for_a_number(width: int) -> None:
     results = table_of(report_of([40, 50, None], [40, 50, 60]))
-    policies = [["", *(f"policy-{n}" for n in range(20))], ["spent", *(f"{1e6 + n:.2f}" for n in range(20))]]
+    header, spent = ["", *(f"policy-{n}" for n in range(20))], ["spent", *(f"{1e6 + n:.2f}" for n in range(20))]
+    policies = TextTable("Results", header, [spent])
     for table in (results, policies):
         text = shown(table, width)
         assert max(map(len, text.splitlines())) <= width
-        for name, *cells in table[1:]:
+        for name, *cells in table.rows:
             parts = [part for line in text.splitlines() if (part := line.partition(f" {name} ")[2])]
             assert " ".join(" ".join(parts).split()) == " ".join(cells).strip()
 

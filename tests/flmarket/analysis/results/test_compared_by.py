@@ -6,8 +6,8 @@ import pytest
 
 import flmarket
 from flmarket.analysis.figures.report_figures import figures
-from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import markdown
 from flmarket.core.errors import InputError
 from scenarios.loader import parse
 

@@ -12,11 +12,10 @@ import pytest
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import figures
 from flmarket.analysis.figures.results_plot import curves
-from flmarket.analysis.results.latex import latex
-from flmarket.analysis.results.markdown import csv_text, introduction, markdown, tables
 from flmarket.analysis.results.measures import gini, jain
-from flmarket.analysis.results.page import html_page
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
+from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import read, remarks
 from flmarket.analysis.results.sentences import sentences
 from flmarket.core.errors import InputError
@@ -260,7 +259,7 @@ def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_pat
         "one reaches no target, nor does two; its AUC is 1.25 [0.94, 1.56] points lower."
     )
     [first, *_] = tables(report)
-    assert [row[0] for row in first.table] == ["policy", "two", "one"]
+    assert [row[0] for row in first.table.rows] == ["two", "one"]
     for sentence in sentences(report, setting):  # the same words in both
         assert sentence in markdown(report)
         assert sentence in html_page(report, {})
@@ -419,8 +418,9 @@ def test_two_swept_keys_have_a_figure_for_each_and_a_table_of_all_points(tmp_pat
         *(f"hand-sweep-clients.cores-services.a.budget={budget}" for budget in (5, 6)),
         *(f"hand-sweep-services.a.budget-clients.cores={cores}" for cores in (1, 2)),
     }
-    [points] = [part for part in tables(make_report(runs)) if part.title == "Sweep of hand, policy one: whole market"]
-    assert [row[0] for row in points.table[1:]] == [
+    shown = [part.table for part in tables(make_report(runs))]
+    [points] = [table for table in shown if table.title == "Sweep of hand, policy one: whole market"]
+    assert [row[0] for row in points.rows] == [
         f"hand (clients.cores={cores}, services.a.budget={budget})" for cores in (1, 2) for budget in (5, 6)
     ]
 
@@ -447,9 +447,10 @@ def test_the_effect_of_a_key_is_paired_by_seed_and_averaged_over_the_points_that
         "Averaged over the other keys, one's AUC changes by +6.25 [6.25, 6.25] points from services.a.budget=5 to 7; "
         "by +0.50 [0.50, 0.50] points from clients.cores=1 to 2."
     )
-    [effects] = [part for part in tables(report) if part.title.endswith("effect of each key, averaged over the others")]
+    shown = [part.table for part in tables(report)]
+    [effects] = [table for table in shown if table.title.endswith("effect of each key, averaged over the others")]
     in_order = ["services.a.budget=5 to 6", "services.a.budget=5 to 7", "clients.cores=1 to 2"]  # as in the sweep
-    assert [row[0] for row in effects.table[1:]] == list(final) == in_order
+    assert [row[0] for row in effects.rows] == list(final) == in_order
     [drawn] = [figure.draw() for figure in figures(read([tmp_path])) if figure.name == "hand-sweep-effects"]
     assert [axes.get_xlabel() for axes in drawn.axes] == ["services.a.budget", "clients.cores"]
 
@@ -553,7 +554,7 @@ def test_a_cell_that_no_run_writes_is_named(column: str, cell: str, problem: str
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
     """As in the closing table of `flmarket run`: `learning.statistics.time_to_target` has the one rule."""
     report = make_report(read([out]))
-    parts = [[dict(zip(part.table[0], row, strict=True)) for row in part.table[1:]] for part in tables(report)]
+    parts = [[dict(zip(part.table.header, row, strict=True)) for row in part.table.rows] for part in tables(report)]
     market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")
     assert (market, a, b) == ("> 3.5 (1 of 4)", "never", "> 3.0 (1 of 2)")
     always = [row["rounds to target"] for row in parts[-1] if row["policy"] == "two"]
@@ -619,9 +620,9 @@ def test_a_difference_from_runs_that_missed_the_target_is_a_bound(tmp_path: Path
 
     def cell(policy: str, baseline: str) -> str:
         report = make_report(read([tmp_path]), baseline=baseline)
-        part = next(part for part in tables(report) if part.title == f"Service a, against {baseline}")
-        [row] = [row for row in part.table if row[0] == policy]
-        return row[part.table[0].index("rounds to target")].partition(" [")[0]
+        part = next(part for part in tables(report) if part.table.title == f"Service a, against {baseline}")
+        [row] = [row for row in part.table.rows if row[0] == policy]
+        return row[part.table.header.index("rounds to target")].partition(" [")[0]
 
     assert cell("one", "two") == "< -0.7"  # two may take any number of rounds more
     assert cell("two", "one") == "> +0.7"

@@ -7,8 +7,8 @@ import pytest
 
 import flmarket
 from flmarket.analysis.figures.report_figures import figures
-from flmarket.analysis.results.markdown import markdown
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import markdown
 from flmarket.analysis.results.run_results import by_setting, read, without_forks
 from scenarios.build import Shelf
 from scenarios.loader import builtin_text, parse

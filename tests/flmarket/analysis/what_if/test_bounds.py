@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO
-from flmarket.analysis.results.markdown import csv_text, markdown
 from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_formats import csv_text, markdown
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if import joint_bound as joint

@@ -80,7 +80,7 @@ def test_cells_say_what_the_table_says_in_the_order_of_the_ratings(make_standing
     assert not board.xaxis_inverted()
     (mesh,) = board.collections
     colours, found = mesh.get_array().reshape(3, 3), texts(board)
-    _, *rows = gains_table(standing)
+    rows = gains_table(standing).rows
     assert (rows[0][3], rows[2][1], rows[1][3]) == ("+0.100!", "-0.110!", "+0.030")
     for (i, a), (j, b) in product(enumerate(ORDER), repeat=2):
         assert found[i, j].get_text() == (f"{OWN[a]:.4f}" if a == b else rows[i][1 + j])

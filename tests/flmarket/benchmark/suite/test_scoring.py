@@ -65,7 +65,7 @@ def test_trainings_and_market_seeds_are_crossed(small: Suite) -> None:
     stacked = np.mean([result.scores for result in mine.results], axis=0)
     assert stacked.shape == (3, 3)
     assert mine.score() == paired_interval(stacked, np.zeros((3, 3)))
-    assert "worst training" in details(mine)[1][-1]
+    assert "worst training" in details(mine).rows[0][-1]
 
 
 def test_submissions_of_one_method_are_of_different_agents(small: Suite) -> None:
@@ -78,12 +78,12 @@ def test_the_leaderboard_is_in_the_order_of_scores_and_partial_submissions_come_
     partly = reference("d-first", small)
     partly = replace(partly, results={cell: auc for cell, auc in partly.results.items() if cell.market == "pair"})
     shown = standings([partly, reference("random", small), reference("oracle", small)], small)
-    assert [row[0] for row in leaderboard(shown)] == ["policy", "oracle*", "random", "d-first*†"]
+    assert [row[0] for row in leaderboard(shown).rows] == ["oracle*", "random", "d-first*†"]
     text = " ".join(introduction(shown, small))
     assert "Marked †: not all of the suite is played, so scores are of other markets or seeds." in text
     assert "Of its 3 results, one for each market and mode with all seeds, d-first lacks 1." in text
     assert "Policies marked * see what the paper hides" in text
-    assert [title for title, _ in tables(shown)] == ["Leaderboard", "Scores as residents", "Scores as visitors"]
+    assert [it.title for it in tables(shown)] == ["Leaderboard", "Scores as residents", "Scores as visitors"]
 
 
 def test_methods_are_compared_in_the_part_that_is_asked_for(small: Suite) -> None:

@@ -1,15 +1,9 @@
-"""A report's tables and words, as Markdown and as CSV; ``flmarket.analysis.results.page`` makes a page of them."""
+"""A report's tables, and what must be known to read them; ``report_formats`` writes them."""
 
-import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 
-import pandas as pd
-
-from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
@@ -17,44 +11,12 @@ from flmarket.analysis.results.sentences import effect_sentences, ranked, senten
 from flmarket.analysis.results.setting import Setting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from flmarket.core.printable import printable
+from flmarket.core.text_table import TextTable
 from learning.policy import POLICIES
 from learning.statistics.intervals import FEWEST
-from scenarios.file.differences import values_text
-
-Table = list[list[str]]  # rows of cells; the first row is the header
 
 DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "DQI served", "DQI bound ratio")
 """The measures that tables show first."""
-
-COLUMNS = (
-    "scenario", "sweep", "policy", "service", "service_policy", "measure", "seeds", "mean", "low", "high", "bound",
-    "baseline", "pairs", "difference", "difference_low", "difference_high", "difference_bound",
-    "probability_of_improvement", "p", "p_holm", "backend", "left_out",
-)  # fmt: skip
-
-
-def csv_text(report: Report) -> str:
-    """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision.
-
-    ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it;
-    ``left_out`` counts the runs of the policy that have no results.
-    """
-    found = {_key(row): row for row in report.differences}
-    lines: list[list[object]] = []
-    for row in report.estimates:
-        sweep = "; ".join(values_text({key: value}) for key, value in row.setting.differing.items())
-        line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
-        line += [row.interval.estimate, row.interval.low, row.interval.high, _bound(row)]
-        if difference := found.get(_key(row)):
-            interval = difference.interval
-            line += [report.baseline, difference.seeds, interval.estimate, interval.low, interval.high]
-            line += [difference.bound, difference.improvement, interval.p, difference.adjusted]
-        else:
-            line += [None] * 9
-        lines.append([*line, row.setting.backend.name, row.left_out])
-    write_frame(pd.DataFrame(lines, columns=list(COLUMNS), dtype=object), text := io.StringIO())
-    return text.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +24,10 @@ class Part:
     """A table of a report."""
 
     setting: Setting | None  # whose first table it is; None for the others
-    title: str  # what it shows
-    table: Table  # the deciding measures
-    more: Table | None  # the other measures; None if there are none
+    table: TextTable  # the deciding measures
+    more: TextTable | None  # the other measures; None if there are none
     heading: str = ""  # of what begins with it: a sweep or a scenario
     answers: Sequence[str] = ()  # what that comes to, a sentence each
-
-
-def markdown(report: Report, made_by: Sequence[str] = ()) -> str:
-    parts = ["# Report", *map(_literal, introduction(report))]
-    for part in tables(report):
-        if part.heading:
-            parts.append(f"## {_literal(part.heading)}")
-        if part.setting and (remark := part.setting.backend.remark):
-            parts.append(f"**{_literal(remark)}**")
-        if part.answers:
-            parts.append("\n".join(f"- {_literal(sentence)}" for sentence in part.answers))
-        parts += [f"**{_literal(part.title)}**", markdown_table(part.table)]
-        if part.more:
-            parts += ["<details><summary>More measures</summary>", markdown_table(part.more), "</details>"]
-    parts += ["## Measures", "\n".join(f"- *{it.name}*: {it.meaning}" for it in report.measures)]
-    if made_by:
-        parts += ["## Made by", "\n".join(f"    {printable(line)}" for line in made_by)]
-    return "\n\n".join(parts) + "\n"
 
 
 def introduction(report: Report) -> list[str]:
@@ -136,13 +79,13 @@ def tables(report: Report) -> Iterator[Part]:
     for part in _tables(report):
         if part.heading:
             begun, label = part, part.heading
-        if not report.shown or any(it.casefold() in f"{label}: {part.title}".casefold() for it in report.shown):
+        if not report.shown or any(it.casefold() in f"{label}: {part.table.title}".casefold() for it in report.shown):
             if begun is not None:
                 part = replace(part, setting=begun.setting, heading=begun.heading, answers=begun.answers)
             begun, found = None, True
             yield part
     if report.shown and not found:
-        titles = dict.fromkeys(part.title for part in _tables(report))
+        titles = dict.fromkeys(part.table.title for part in _tables(report))
         raise InputError(f"{', '.join(report.shown)}: no table is called so; choose from {'; '.join(titles)}")
 
 
@@ -201,33 +144,27 @@ def _part(
     """Return a table in two: the measures that decide, and the others."""
     few = [measure for measure in measures if measure.name in DECIDING]
     others = [measure for measure in measures if measure.name not in DECIDING]
-    more = _table(rows, others, head, named or _named)
-    return Part(None, title, _table(rows, few, head, named or _named), more if len(more[0]) > 2 else None)
+    more = _table(f"{title}, more measures", rows, others, head, named or _named)
+    return Part(None, _table(title, rows, few, head, named or _named), more if len(more.header) > 2 else None)
 
 
 def _table(
+    title: str,
     rows: Sequence[Estimate],
     measures: Sequence[Measure],  # in the order of the columns
     head: str,  # what names a row of the table
     named: Callable[[Estimate], str],
-) -> Table:
+) -> TextTable:
     present = {row.measure.name for row in rows}
     columns = [measure.name for measure in measures if measure.name in present]
     lines: dict[str, dict[str, Estimate]] = {}
     for row in rows:
         lines.setdefault(named(row), {})[row.measure.name] = row
-    table = [[head, "seeds", *columns]]
-    for label, own in lines.items():
-        cells = [_cell(own[name]) if name in own else "" for name in columns]
-        table.append([label, _seeds(next(iter(own.values()))), *cells])
-    return table
-
-
-def _bound(row: Estimate) -> str:
-    """Return what marks a mean of rounds to target: ``never`` where no run met it, ``>`` where not all did."""
-    if row.to_target is None or row.to_target.reached.all():
-        return ""
-    return ">" if row.to_target.reached.any() else "never"
+    cells = [
+        [label, _seeds(next(iter(own.values()))), *(_cell(own[name]) if name in own else "" for name in columns)]
+        for label, own in lines.items()
+    ]
+    return TextTable(title, [head, "seeds", *columns], cells)
 
 
 def _cell(row: Estimate) -> str:
@@ -255,19 +192,3 @@ def _privileged(policy: str) -> bool:
         return POLICIES.load(policy.partition("@")[0]).privileged
     except InputError:  # as-configured, or a policy that is not installed here
         return False
-
-
-def _key(row: Estimate) -> tuple[Path, str, str, str]:
-    return row.setting.folder, row.policy, row.service, row.measure.name
-
-
-def markdown_table(table: Table) -> str:
-    """Return a table as Markdown that shows its cells as they are."""
-    header, *rows = [[_literal(cell) for cell in row] for row in table]
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _literal(text: str) -> str:
-    """Return a text as Markdown that shows it as it is: neither HTML, nor a link, nor the end of a cell."""
-    return re.sub(r"[\\`|]|<(?=[a-zA-Z/!?])|\](?=[(\[])", r"\\\g<0>", printable(text))
