@@ -32,14 +32,8 @@ class DataSource(ABC):
         """Return what clients hold in a round, [M, C]."""
 
     @abstractmethod
-    def origins(
-        self,
-        round_: int,
-        m: int,  # the index of the service
-        clients: Sequence[int],  # indices of the clients
-        sizes: Sequence[int],  # of what each holds, images
-    ) -> Origins:
-        """Return where the images that clients hold in a round come from."""
+    def origins(self, round_: int, m: int, clients: Sequence[int]) -> Origins:
+        """Return where the images come from that clients hold in a round for service ``m``."""
 
 
 class ListedData(DataSource):
@@ -52,7 +46,7 @@ class ListedData(DataSource):
     def in_round(self, round_: int) -> DataSets:
         return DataSets(self._table, self._holdings.at(round_)[0])
 
-    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
+    def origins(self, round_: int, m: int, clients: Sequence[int]) -> Origins:
         since = self._holdings.at(round_)[1]
         mixes = _NONE if since is None else [None if n == FRESH else n for n in since[m, clients].tolist()]
         return mixes, _NONE, _NONE
@@ -83,8 +77,9 @@ class MixedData(DataSource):
     def in_round(self, round_: int) -> DataSets:
         return self._drawn(round_)
 
-    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
-        counts = self._counts(round_, m, np.array(clients, dtype=np.int64), np.array(sizes))
+    def origins(self, round_: int, m: int, clients: Sequence[int]) -> Origins:
+        sizes = self._drawn(round_).table.size[0, m].take(clients)
+        counts = self._counts(round_, m, np.array(clients, dtype=np.int64), sizes)
         return _NONE, map(tuple, counts.T.tolist()), _NONE
 
     def _draw(self, round_: int) -> DataSets:
@@ -130,18 +125,18 @@ class OwnedData(DataSource):
     def in_round(self, round_: int) -> DataSets:
         return self._images_in(round_)[0]
 
-    def origins(self, round_: int, m: int, clients: Sequence[int], sizes: Sequence[int]) -> Origins:
+    def origins(self, round_: int, m: int, clients: Sequence[int]) -> Origins:
         places, starts = self._images_in(round_)[1][m]
-        return _NONE, _NONE, [self._pools[m].images[places[slice(*starts[it : it + 2])]] for it in clients]
+        return _NONE, _NONE, [self._pools[m].images[places[slice(*starts[client : client + 2])]] for client in clients]
 
     def _images_in(self, round_: int) -> tuple[DataSets, list[tuple[IntArray, IntArray]]]:
         """Return a round's data, and where each service's pools have it: the last two arguments of ``_emd``."""
         return self._drawn(0 if self._sizes is None else round_)
 
     def _draw(self, round_: int) -> tuple[DataSets, list[tuple[IntArray, IntArray]]]:
-        size = np.stack([it.sizes for it in self._pools])  # [M, C]
+        size = np.stack([pools.sizes for pools in self._pools])  # [M, C]
         if self._sizes is None:
-            drawn = [(np.arange(len(it.images)), it.starts) for it in self._pools]
+            drawn = [(np.arange(len(pools.images)), pools.starts) for pools in self._pools]
         else:
             size = self._sizes[self._holdings.at(round_)[0]] * (size > 0)
             drawn = [(self._some(round_, m, row), np.cumsum([0, *row.tolist()])) for m, row in enumerate(size)]
@@ -153,7 +148,7 @@ class OwnedData(DataSource):
         """Return the places in a service's pools of as many images of each client, client by client."""
         pools = self._pools[m]
         chosen = subsets(self._key, sizes, pools.sizes, round_, 0, m)
-        return np.concatenate([own + start for own, (start, _) in zip(chosen, pairwise(pools.starts), strict=True)])
+        return np.concatenate([some + start for some, (start, _) in zip(chosen, pairwise(pools.starts), strict=True)])
 
 
 def _emd(
@@ -177,9 +172,9 @@ def data_source(
 ) -> DataSource:
     if spec.listed:
         return ListedData(holdings, valuation)
-    sizes = np.tile(np.array([size for it in spec.groups for size in it.data_sizes], np.int64), len(labels))
+    sizes = np.tile(np.array([size for group in spec.groups for size in group.data_sizes], np.int64), len(labels))
     if spec.partitions is not None:
-        pools = [it.pools(seed) for it in spec.partitions]
+        pools = [partition.pools(seed) for partition in spec.partitions]
         return OwnedData(holdings, valuation, None if spec.everything else sizes, pools, seed)
-    concentration = np.repeat(np.array([it.concentration for it in spec.groups], np.float64), spec.counts)
+    concentration = np.repeat(np.array([group.concentration for group in spec.groups], np.float64), spec.counts)
     return MixedData(holdings, valuation, sizes, concentration, labels, seed)

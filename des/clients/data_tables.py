@@ -127,9 +127,9 @@ class DataSets:
         return DataSets(self.table, self.at[services, clients])
 
     def _of(self, column: AnyArray) -> AnyArray:
-        found: AnyArray = column.take(self.at)
-        found.setflags(write=False)
-        return found
+        values: AnyArray = column.take(self.at)
+        values.setflags(write=False)
+        return values
 
 
 class Valuation:
@@ -150,12 +150,12 @@ class Valuation:
         self,
         size: IntArray,  # [M, entries]
         emd: FloatArray,  # [M, entries]
-        groups: IntArray | None = None,  # [entries] the place of the group that each is of; that of each client if None
+        groups: IntArray | None = None,  # [entries] the index of each one's group; None: an entry for each client
     ) -> Table:
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
-        sizes, emds = (np.stack(found) for found in zip(*pairs, strict=True))
+        sizes, emds = (np.stack(column) for column in zip(*pairs, strict=True))
         worth = [[dqi(d, v, p) for d, v, p in zip(*pair, self._parameters, strict=True)] for pair in pairs]
         if not np.isfinite(worth).all():
             raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
@@ -173,8 +173,8 @@ class Valuation:
     def listed(self) -> Table:
         """Return the table of all pairs of a listed size and a listed EMD, group by group. Errors as in ``table``."""
         pairs = [list(product(group.data_sizes, group.emds)) for group in self._groups]
-        emds = [[realised_emd(d, v, count) for own in pairs for d, v in own] for count in self._labels]
-        sizes = np.array([d for own in pairs for d, _ in own], dtype=np.int64)
+        emds = [[realised_emd(d, v, count) for group in pairs for d, v in group] for count in self._labels]
+        sizes = np.array([d for group in pairs for d, _ in group], dtype=np.int64)
         groups = np.repeat(np.arange(len(pairs)), list(map(len, pairs)))
         return self.table(np.tile(sizes, (len(self._labels), 1)), np.array(emds), groups)
 
@@ -183,14 +183,14 @@ class Valuation:
 
         Errors as in ``table``.
         """
-        found = [self._continuous(place) for place in range(len(self._groups))]
-        own, lies = [it.data_sizes for it in found], self._spec.behaviour.misreports
-        sizes = range(min(map(min, own)), max(map(max, own)) + 1) if lies else frozenset[int]().union(*own)
-        ends = [[getattr(it, name) for it in found] for name in ("dqi", "cost")]
-        return Ranges(sizes, *((np.min([low for low, _ in it], 0), np.max([high for _, high in it], 0)) for it in ends))
+        groups = [self._continuous(index) for index in range(len(self._groups))]
+        each, lies = [group.data_sizes for group in groups], self._spec.behaviour.misreports
+        sizes = range(min(map(min, each)), max(map(max, each)) + 1) if lies else frozenset[int]().union(*each)
+        ends = ([getattr(group, name) for group in groups] for name in ("dqi", "cost"))
+        return Ranges(sizes, *((np.min([low for low, _ in by], 0), np.max([high for _, high in by], 0)) for by in ends))
 
-    def _continuous(self, place: int) -> Ranges:
-        held = np.array(self._groups[place].data_sizes, dtype=np.int64)
+    def _continuous(self, index: int) -> Ranges:
+        held = np.array(self._groups[index].data_sizes, dtype=np.int64)
         sizes: Collection[int] = frozenset(held.tolist())
         if self._spec.behaviour.misreports:
             emds = np.linspace(0.0, 1.0, _GRID) * self._limits  # [M, EMDs]
@@ -204,7 +204,7 @@ class Valuation:
         # DQI and cost go one way with the size, and the cost with the EMD, too.
         own, other = (np.array([low, low, high, high]) for low, high in ((held.min(), held.max()), (lowest, highest)))
         emds = np.tile([0.0, 1.0], 2) * self._limits
-        cost = self._cost(np.stack([own + 0 * emds, other + 0 * emds]), np.stack([emds, emds]), np.full(4, place))
+        cost = self._cost(np.stack([own + 0 * emds, other + 0 * emds]), np.stack([emds, emds]), np.full(4, index))
         dqi_ends = np.array(worth).T
         return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (cost.min(axis=(0, 2)), cost.max(axis=(0, 2))))
 

@@ -78,18 +78,18 @@ class Lens:
 
     def seen(self, dqi: FloatArray, round_: int) -> FloatArray:
         """Return what services see of a round's DQI, [M, C], read-only."""
-        found = dqi
+        seen = dqi
         if self._noisy:
             services = np.arange(len(dqi))[:, None]
             drawn = uniforms(self._key, round_, services, self._clients)[0]
             # Rounding may not take a value beyond the limits.
-            found = np.clip(
+            seen = np.clip(
                 dqi + self._off[:, None] * (2.0 * drawn - 1.0), self._limits[0][:, None], self._limits[1][:, None]
             )
         if self._rank:
-            found = ranks(found)
-        found.setflags(write=False)
-        return found
+            seen = ranks(seen)
+        seen.setflags(write=False)
+        return seen
 
     @property
     def range(self) -> tuple[FloatArray, FloatArray]:
@@ -107,9 +107,9 @@ def ranks(values: FloatArray) -> FloatArray:
     others = values.shape[1] - 1
     if not others:
         return np.full(values.shape, 0.5)
-    found = np.empty(values.shape)
-    for row, rank in zip(values, found, strict=True):
+    result = np.empty(values.shape)
+    for row, rank in zip(values, result, strict=True):
         ascending = np.sort(row)
         lower, upto = (np.searchsorted(ascending, row, side) for side in ("left", "right"))
         rank[:] = (lower + upto - 1) / (2.0 * others)
-    return found
+    return result

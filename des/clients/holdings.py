@@ -107,13 +107,13 @@ class Holdings:
         """Return the last drift of each client [C] before a block that begins with round ``first``; 0 for none."""
         if self._reached is not None and self._reached[0] == block - 1:
             return self._reached[1]
-        found, waiting = np.zeros_like(self._clients), self._clients
+        last, waiting = np.zeros_like(self._clients), self._clients
         while first > 0 and waiting.size and self._lasting.drift:
             rounds = np.arange(max(0, first - STRETCH), first)
             drifts = self._drifts(rounds, waiting)
-            found[waiting] = np.where(drifts, rounds[:, None], 0).max(axis=0)
+            last[waiting] = np.where(drifts, rounds[:, None], 0).max(axis=0)
             waiting, first = waiting[~drifts.any(axis=0)], int(rounds[0])
-        return found
+        return last
 
     def _drifts(self, rounds: IntArray, clients: IntArray) -> BoolArray:
         """Return whether the lasting pairs of each client are drawn again in each round, [rounds, clients]."""

@@ -45,7 +45,7 @@ class Held(DataSets):
         """Return the jobs of clients that train on what they hold, in their order."""
         at = self.at[m].take(clients)
         sizes, emds = self.table.size.take(at).tolist(), self.table.emd.take(at).tolist()
-        origins = self.source.origins(self.round, m, clients, sizes)
+        origins = self.source.origins(self.round, m, clients)
         columns = zip(repeat(service), clients, sizes, emds, claimed or repeat(None), *origins, strict=False)
         return list(map(TrainingJob._make, columns))
 
@@ -82,9 +82,9 @@ class Population:
         valuation, groups, counts = Valuation(spec, labels, parameters), spec.groups, spec.counts
         # of each client: the pairs that it draws from, and its speeds
         self.pair_choices = Choices.of(
-            counts, [len(it.data_sizes) * (len(it.emds) if spec.listed else 1) for it in groups]
+            counts, [len(group.data_sizes) * (len(group.emds) if spec.listed else 1) for group in groups]
         )
-        self.speed_choices = Choices.of(counts, [len(it.speeds) for it in groups])
+        self.speed_choices = Choices.of(counts, [len(group.speeds) for group in groups])
         holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._source = data_source(spec, labels, holdings, valuation, seed)
         self._ranges = self._source.ranges
@@ -97,7 +97,7 @@ class Population:
         self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
         self.speed_of: IntArray = self.speed_choices.first + draw  # [C] the place of each client's speed among them
         # [C] the probability that each client leaves in the middle of a round in which it was awarded a job
-        self.departure_rate: FloatArray = np.repeat([it.departure_rate for it in groups], counts)
+        self.departure_rate: FloatArray = np.repeat([group.departure_rate for group in groups], counts)
 
     def reset(self) -> None:
         """Let the clients forget what they have learned, as before the first round."""
