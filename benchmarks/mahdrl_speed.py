@@ -17,12 +17,12 @@ from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
 from learning.mahdrl import agent_files
 from learning.mahdrl.paper import PaperLearner, PaperSettings
-from learning.mahdrl.training import Plan, Shape
+from learning.mahdrl.training import MarketShape, Plan
 from learning.policy import POLICIES
 from learning.seats import context
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
-from scenarios.train import Training, run
+from scenarios.train import AgentTraining, run
 
 SERVICES = ("mnist", "fashion-mnist", "emnist")
 ROUNDS = 40
@@ -40,7 +40,7 @@ def main() -> None:
     for policy in ("mahdrl", "mahdrl-paper"):
         with tempfile.TemporaryDirectory() as folder:
             start = time.process_time()
-            run(Training((scenario,), policy, {}, plan), 0, Path(folder) / "agent.safetensors", Shelf())
+            run(AgentTraining((scenario,), policy, {}, plan), 0, Path(folder) / "agent.safetensors", Shelf())
             spent = time.process_time() - start
         print(f"{policy}: {spent:.1f} s for {episodes} episodes; 200 x 80 x 3: {spent * 200 / episodes:.0f} s")
     together, apart = updates(SERVICES), sum(updates((name,)) for name in SERVICES)
@@ -59,7 +59,7 @@ def main() -> None:
 
 def updates(services: tuple[str, ...]) -> float:
     """Return how many seconds one update of all agents of ``mahdrl-paper`` takes."""
-    shape = Shape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
+    shape = MarketShape(SERVICES, 20, 2, 80, dict.fromkeys(SERVICES, 60.0))
     agents = PaperLearner(services, shape, 0, PaperSettings())
     rng = stream(0, "speed")
     for _ in range(100):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Interval(NamedTuple):
+class Presence(NamedTuple):
     """Rounds in which a client is there, both ends included."""
 
     client: int
@@ -17,7 +17,7 @@ class Interval(NamedTuple):
 class Availability:
     """Says who is offline in a round: all for whom no interval says otherwise."""
 
-    def __init__(self, clients: int, intervals: Sequence[Interval]) -> None:
+    def __init__(self, clients: int, intervals: Sequence[Presence]) -> None:
         self._all = np.arange(clients)
         self._client, self._first, self._last = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
 

@@ -41,7 +41,7 @@ def lineup(names: Mapping[str, str], options: Mapping[str, Mapping[str, Any]] | 
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class EvaluationResults:
     """The outcome of an evaluation. Arrays have the axes [entrant, seed, round, service], in the order of the names.
 
     A service that left keeps its accuracies and its reward to the last round, and spends nothing.
@@ -70,7 +70,7 @@ class Results:
         services: Sequence[ServiceSpec],  # of all markets
         # of each run, [6, round, service] accuracy, test accuracy, reward, spent, wanted and served
         runs: Sequence[FloatArray],
-    ) -> "Results":
+    ) -> "EvaluationResults":
         entrants = tuple(dict.fromkeys(name for name, _ in played))
         seeds = tuple(seed for _, seed in played[: len(played) // len(entrants)])
         kept = np.array(runs).reshape(len(entrants), len(seeds), *runs[0].shape)
@@ -104,7 +104,7 @@ def evaluate(
     entrants: Mapping[str, Entrant],  # by name
     seeds: Iterable[int],  # the markets' seeds
     progress: Callable[[str, int], None] | None = None,  # called with entrant and seed after each run
-) -> Results:
+) -> EvaluationResults:
     """Play every entrant under every seed."""
     runs = []
     for name, seed in (due := games(entrants, seeds)):
@@ -115,7 +115,7 @@ def evaluate(
             market.close()
         if progress is not None:
             progress(name, seed)
-    return Results.of(due, market.services, runs)
+    return EvaluationResults.of(due, market.services, runs)
 
 
 def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]]:

@@ -30,8 +30,8 @@ from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
 from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper import (
+    ActorCritic,
     Batch,
-    Networks,
     PaperLearner,
     PaperSettings,
     Rewards,
@@ -43,12 +43,12 @@ from learning.mahdrl.paper import (
     soft_update,
 )
 from learning.mahdrl.stacked_networks import Adam, Mlp, Replay
-from learning.mahdrl.training import Plan, Shape, Table, train
+from learning.mahdrl.training import MarketShape, Plan, SeatedMarket, train
 from learning.policy import Policy, PolicyContext
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.train import Training, open_table, shape_of
+from scenarios.train import AgentTraining, open_table, shape_of
 
 SMALLEST_BUDGET = 1e-6  # money; keeps bids in units of the budget finite
 
@@ -82,7 +82,7 @@ READINGS = tuple(
 )
 
 
-class Bids(Networks):
+class Bids(ActorCritic):
     """*bids*: no payment is learned, and each client is paid its bid."""
 
     def markup(self, actor: Any, states: Any) -> Any:
@@ -90,7 +90,7 @@ class Bids(Networks):
         return library.zeros(states.shape[:3])
 
 
-class Slots(Networks):
+class Slots(ActorCritic):
     """*slots*: one output for each of C clients, as in P-DQN, for states [A, B, S].
 
     Each output sees the continuous action of all clients (Xiong et al., "Parametrized deep Q-networks learning", 2018).
@@ -124,12 +124,12 @@ class Slots(Networks):
         return self._critic.forward(critic, library.concatenate([states, markup], axis=2))
 
 
-def networks_of(reading: Reading, settings: PaperSettings, services: int, clients: int) -> Networks:
+def networks_of(reading: Reading, settings: PaperSettings, services: int, clients: int) -> ActorCritic:
     """Return the networks of a reading in a market of M services and C clients."""
     learned = reading.payments == "learned"
     if reading.network != "shared":
         return Slots(settings, services, clients, serial=reading.network == "serial", learned=learned)
-    return (Networks if learned else Bids)(settings.hidden, settings.bias)
+    return (ActorCritic if learned else Bids)(settings.hidden, settings.bias)
 
 
 class Raw(Rewards):
@@ -143,7 +143,7 @@ class ReadingLearner(PaperLearner):
     """Algorithm 1 in one of its readings."""
 
     def __init__(
-        self, services: Sequence[str], shape: Shape, seed: int, settings: PaperSettings, reading: Reading
+        self, services: Sequence[str], shape: MarketShape, seed: int, settings: PaperSettings, reading: Reading
     ) -> None:
         super().__init__(services, shape, seed, settings)
         agents, self.reading = len(self.services), reading
@@ -360,7 +360,7 @@ class SerialLearner(ReadingLearner):
 
 
 def learner_of(
-    reading: Reading, services: Sequence[str], shape: Shape, seed: int, settings: PaperSettings
+    reading: Reading, services: Sequence[str], shape: MarketShape, seed: int, settings: PaperSettings
 ) -> PaperLearner:
     """Return a learner that has learned nothing yet."""
     kind = SerialLearner if reading.network == "serial" else ReadingLearner
@@ -417,7 +417,7 @@ def train_reading(
     """Train a reading; return the learner."""
     scenario = scenario or load("paper", ["training.backend=surrogate"])
     settings, shelf = settings or PaperSettings(), Shelf()
-    training = Training((scenario,), "mahdrl-paper", {}, plan)
+    training = AgentTraining((scenario,), "mahdrl-paper", {}, plan)
     services = training.learners[0]
     learner = learner_of(reading, services, shape_of(scenario), plan.seed, settings)
     about = {
@@ -427,7 +427,7 @@ def train_reading(
         "settings": asdict(settings),
     }
 
-    def opened(market: int, episode: int, seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
+    def opened(market: int, episode: int, seed: int, seats: Sequence[str]) -> AbstractContextManager[SeatedMarket]:
         return open_table(training, market, seats, episode, seed, shelf, 0)
 
     train(learner, opened, plan, out, about, {}, report=report)

@@ -25,7 +25,7 @@ from learning.mahdrl.training import Learner, Plan
 from learning.mahdrl.training import train as train_agent
 from scenarios.build import Shelf, market_factory
 from scenarios.loader import load
-from scenarios.train import Training, open_table, shape_of
+from scenarios.train import AgentTraining, open_table, shape_of
 
 NETWORKS, PAYMENTS = ("slots", "shared", "serial"), ("learned", "bids")
 READINGS = tuple(map(" ".join, product(NETWORKS, ("centred", "raw"), PAYMENTS)))
@@ -87,7 +87,7 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
     plan = Plan(
         episodes=episodes, seed=seed, epsilon_episodes=100, evaluate_every=EVERY, evaluation_seeds=VALIDATION
     )  # fmt: skip
-    training, settings = Training((scenario,), "mahdrl-paper", {}, plan), PaperSettings()
+    training, settings = AgentTraining((scenario,), "mahdrl-paper", {}, plan), PaperSettings()
     services = training.learners[0]
     learner = readings.learner_of(reading, services, shape_of(scenario), seed, settings)
     kept: Any = KeepsBest(learner)
@@ -103,7 +103,7 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
     return files
 
 
-def _open(training: Training, shelf: Shelf, market: int, episode: int, seed: int, seats: Any) -> Any:
+def _open(training: AgentTraining, shelf: Shelf, market: int, episode: int, seed: int, seats: Any) -> Any:
     return open_table(training, market, seats, episode, seed, shelf, 0)
 
 

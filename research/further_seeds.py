@@ -14,7 +14,7 @@ from experiment import command_line
 
 from flmarket.benchmark.suite.board import leaderboard
 from flmarket.benchmark.suite.playing import entry, play
-from flmarket.benchmark.suite.scoring import Standing, standings
+from flmarket.benchmark.suite.scoring import SuiteStanding, standings
 from flmarket.benchmark.suite.submission import continued, keep, read_all
 from flmarket.core.text_table import TextTable
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
@@ -60,7 +60,7 @@ def fill(policy: str, name: str, suite: Suite, folder: Path, jobs: int) -> None:
     play(policy, suite, begun=begun, jobs=jobs, keep=lambda so_far: keep(path, so_far, suite))
 
 
-def standings_of(suite: Suite, folder: Path) -> list[Standing]:
+def standings_of(suite: Suite, folder: Path) -> list[SuiteStanding]:
     """Return what the submissions of a folder reached, measured by the references among them."""
     found = read_all([folder], suite)
     played = {it.policy: it.results for it in found if it.agent is None}
@@ -76,7 +76,7 @@ def tables(suite: Suite, folder: Path) -> str:
 
 
 # .002 AUC as a resident, and .004 for each training.
-def behind(standing: Standing) -> TextTable:
+def behind(standing: SuiteStanding) -> TextTable:
     """Return the markets in which a method is further behind than it may be, and its means over all markets."""
     trainings = [f"training {place}" for place in range(standing.trainings)]
     rows = []

@@ -19,7 +19,7 @@ from fl.arithmetic.streams import stream_key
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_errors import plugin_code
 from learning.episode import Decision, decide
-from learning.evaluation import Entrant, Results, games, seated
+from learning.evaluation import Entrant, EvaluationResults, games, seated
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS
 from learning.lockstep.offers import Offers
@@ -80,7 +80,7 @@ def evaluate(
     entrants: Mapping[str, Entrant],
     seeds: Iterable[int],
     progress: Callable[[str, int], None] | None = None,
-) -> Results:
+) -> EvaluationResults:
     """Return what ``learning.evaluation.evaluate`` returns, sooner. Arguments and errors are those of that one.
 
     Raises:
@@ -95,7 +95,7 @@ def evaluate(
         for name, seed in batch:
             if progress is not None:
                 progress(name, seed)
-    return Results.of(due, markets.kinds.markets[0].services, runs)
+    return EvaluationResults.of(due, markets.kinds.markets[0].services, runs)
 
 
 def seating(factory: MarketFactory, seed: int, name: str, entrant: Entrant) -> Seating:

@@ -19,7 +19,7 @@ from mahdrl import Agent
 
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
-from learning.evaluation import Results, evaluate, lineup
+from learning.evaluation import EvaluationResults, evaluate, lineup
 from learning.mahdrl.advantages import progress
 from learning.statistics.intervals import holm, paired_interval
 from scenarios.build import market_factory
@@ -172,7 +172,7 @@ def _centred(credit: Sequence[tuple[Sequence[str], FloatArray]]) -> FloatArray:
 
 def play(
     scenario: Scenario, entries: Mapping[str, tuple[str, Any]], rival: str | None, seeds: Sequence[int]
-) -> Results:
+) -> EvaluationResults:
     """Play markets in which services have a policy with options each, and the others the rival."""
     names = [service.name for service in scenario.services]
     policies = {name: entries[name][0] if name in entries else str(rival) for name in names}

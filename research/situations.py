@@ -19,7 +19,7 @@ from fl.arrays import Float32Array
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.agent_files import load
 from learning.mahdrl.hyper_parameters import MahdrlSettings
-from learning.mahdrl.market_model import CONTEXT, Memory, context, knowledge
+from learning.mahdrl.market_model import CONTEXT, RunMemory, context, knowledge
 from scenarios.build import Shelf, build_federation, build_market
 
 ROUNDS = range(1, 41)
@@ -55,7 +55,7 @@ class Decision:
     """A service's observation and its decision."""
 
     observation: Observation
-    memory: Memory
+    memory: RunMemory
     offer: Offer
     won: int
 
@@ -85,7 +85,7 @@ def play(brain: Brain, situation: Situation, seed: int) -> Iterator[Decision]:
     """Yield what the first service saw and did in the rounds of a situation."""
     scenario = situation.market.scenario()
     market = build_market(scenario, seed, build_federation(scenario, seed, Shelf(), workers=0))
-    memories = {spec.name: Memory(known=knowledge(spec.curve)) for spec in market.services}
+    memories = {spec.name: RunMemory(known=knowledge(spec.curve)) for spec in market.services}
     while not market.finished:
         asked = market.open_round()
         before = dict(memories)
@@ -135,10 +135,10 @@ def changed(rows: Sequence[Decision], offers: Sequence[Offer]) -> tuple[float, f
     return 1 - kept / max(1, most), after / before - 1
 
 
-def fixed(place: int, value: float) -> Callable[[Observation, Memory], Float32Array]:
+def fixed(place: int, value: float) -> Callable[[Observation, RunMemory], Float32Array]:
     """Return a context one number of which is always the same."""
 
-    def known(observation: Observation, memory: Memory) -> Float32Array:
+    def known(observation: Observation, memory: RunMemory) -> Float32Array:
         found = context(observation, memory)
         found[place] = value
         return found

@@ -13,7 +13,7 @@ from experiment import command_line
 from further_seeds import WITHIN
 
 from fl.arrays import FloatArray
-from flmarket.benchmark.suite.scoring import Result, Standing, against_zero, standings
+from flmarket.benchmark.suite.scoring import Result, SuiteStanding, against_zero, standings
 from flmarket.benchmark.suite.submission import read_all
 from flmarket.core.text_table import TextTable
 from scenarios.suite.frozen import FLOOR, RESIDENT, VISITOR, Suite, read
@@ -53,19 +53,19 @@ def table(folder: Path, suite: Suite) -> TextTable:
 
 # The best rule of a market is the one with the highest mean over the very seeds that it is compared in, which flatters
 # it.
-def best_of(rules: Sequence[Standing]) -> Other:
+def best_of(rules: Sequence[SuiteStanding]) -> Other:
     """Return what gives the AUC [S] of the best of some rules in the market and mode of a result."""
     aucs = [_aucs(it) for it in rules]
     return lambda it: max((one[it.market.name, it.mode][0] for one in aucs), key=lambda auc: float(auc.mean()))
 
 
-def of_trainings(standing: Standing) -> Other:
+def of_trainings(standing: SuiteStanding) -> Other:
     """Return what gives the AUC [T, S] of a method's trainings in the market and mode of a result."""
     aucs = _aucs(standing)
     return lambda it: aucs[it.market.name, it.mode]
 
 
-def cells(standing: Standing, other: Other) -> list[str]:
+def cells(standing: SuiteStanding, other: Other) -> list[str]:
     """Return mean differences of the AUC with their intervals, and the numbers of markets behind."""
     shown = []
     for mode, contested in ((RESIDENT, False), (VISITOR, False), (VISITOR, True)):
@@ -78,7 +78,7 @@ def cells(standing: Standing, other: Other) -> list[str]:
     return shown
 
 
-def _aucs(standing: Standing) -> Mapping[Key, FloatArray]:
+def _aucs(standing: SuiteStanding) -> Mapping[Key, FloatArray]:
     return {(it.market.name, it.mode): it.auc for it in standing.results}
 
 

@@ -21,10 +21,10 @@ from scenarios.file.differences import flattened
 from scenarios.file.interventions import PLAYER
 from scenarios.file.overrides import Overrides, put
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text
+from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
 from scenarios.file.regimes import KEYS, Chosen
 from scenarios.file.schema import Scenario
-from scenarios.file.source import Source, read_file, read_toml
+from scenarios.file.source import ScenarioSource, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
 from scenarios.file.toml_text import dumps
 
@@ -70,7 +70,7 @@ def parse(
     """Read and check the text of a scenario. As ``load``; ``file`` is its name in messages about problems."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     data = read_toml(text, file)
-    source = Source(file, text, data)
+    source = ScenarioSource(file, text, data)
     found = _flatten(source, data)
     source.options, problems = options.apply(data, overrides)
     known = catalogue or installed()
@@ -98,9 +98,9 @@ def _seats(data: dict[str, Any], overrides: Iterable[Path]) -> dict[str, dict[st
     return seats
 
 
-def _flatten(source: Source, data: dict[str, Any]) -> list[Finding]:
+def _flatten(source: ScenarioSource, data: dict[str, Any]) -> list[Mistake]:
     """Give a sweep and ``[[runs]]`` dotted keys; return what is wrong with these."""
-    found: list[Finding] = []
+    found: list[Mistake] = []
     if isinstance(data.get("sweep"), Mapping):
         data["sweep"], source.moved, found = sweeps.flatten(data["sweep"])
     runs = data.get("runs", ())
@@ -129,7 +129,7 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
     return found
 
 
-def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Finding]]:
+def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Mistake]]:
     """Return the points, and what is wrong with them: that two that differ are the same run, too."""
     found, wrong = sweeps.examine_points(scenario, catalogue)
     labels: dict[str, str] = {}
@@ -137,7 +137,7 @@ def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint],
         other = labels.setdefault(digest(point.scenario), point.label)
         if other != point.label:
             same = f"{other} and {point.label} are the same run; what they differ in has no effect here"
-            return found, [Finding(("runs",) if scenario.runs else ("sweep",), same)]
+            return found, [Mistake(("runs",) if scenario.runs else ("sweep",), same)]
     return found, wrong
 
 

@@ -22,11 +22,11 @@ from scenarios.build import (
     require_federation,
 )
 from scenarios.file.interventions import new_players, service_of
-from scenarios.file.problems import Finding, Path
+from scenarios.file.problems import Mistake, Path
 from scenarios.file.schema import Scenario, Service
 
 
-def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Finding]:
+def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Mistake]:
     """Yield what cannot be created as the scenario asks. Data sets that are not here yet are none; see ``absent``."""
     said: set[str] = set()  # what creates several parts fails with each
     for path, attempt in _parts(scenario, shelf, create):
@@ -36,17 +36,17 @@ def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_pol
             pass
         except InputError as error:
             if str(error) not in said:
-                yield Finding(path, str(error))
+                yield Mistake(path, str(error))
             said.add(str(error))
 
 
-def unreadable_agents(scenario: Scenario) -> Iterator[Finding]:
+def unreadable_agents(scenario: Scenario) -> Iterator[Mistake]:
     """Yield the checkpoints of services that cannot be read. Nothing is created."""
     for i, service in enumerate(scenario.services):
         try:
             _read_agent(scenario, service)
         except InputError as error:
-            yield Finding(("services", i, "checkpoint"), str(error))
+            yield Mistake(("services", i, "checkpoint"), str(error))
 
 
 def absent(scenario: Scenario, shelf: Shelf) -> list[str]:

@@ -30,7 +30,7 @@ from learning.mahdrl import paper
 from learning.mahdrl.agent_files import DESCRIPTION, TENSORS, Row
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.training import Learner, OpenTable, Plan, Shape, Table, mean_row, play_episode, train
+from learning.mahdrl.training import Learner, MarketShape, OpenTable, Plan, SeatedMarket, mean_row, play_episode, train
 from learning.policy import Policy, PolicyContext, agent_digest
 from scenarios.build import (
     Shelf,
@@ -66,7 +66,7 @@ HEURISTICS = ("hqfa", "random", "lcfa")
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class AgentTraining:
     """A training: the markets, the policy and the options."""
 
     # the markets, without a sweep, with the backend that is to be trained on; at least one
@@ -100,11 +100,11 @@ class Training:
 
 
 def plan_training(
-    scenarios: Sequence[Scenario],  # see ``Training``
+    scenarios: Sequence[Scenario],  # see ``AgentTraining``
     options: TrainOptions = TrainOptions(),  # noqa: B008 - it is frozen
     settings: Mapping[str, Any] = MappingProxyType({}),  # hyper-parameters that differ from the defaults
     command: str = "",
-) -> Training:
+) -> AgentTraining:
     """Return what to train.
 
     Exploration ends half-way, after 100 episodes at the latest; in several markets, where there is more to explore,
@@ -124,7 +124,7 @@ def plan_training(
         evaluate_every=options.evaluate_every,
         together=options.together,
     )
-    training = Training(tuple(scenarios), policy, settings, plan, options.rotate, tuple(rivals), command)
+    training = AgentTraining(tuple(scenarios), policy, settings, plan, options.rotate, tuple(rivals), command)
     for rival, choice in training.choices.items():
         if choice.checkpoint is not None and not choice.takes("checkpoint"):
             raise InputError(f"rival {rival!r}: policy {choice.name!r} takes no checkpoint")
@@ -156,7 +156,7 @@ def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
 
 
 def run(
-    training: Training,  # what to train on what
+    training: AgentTraining,  # what to train on what
     seed: int,  # the training's seed
     out: Path,  # file of the agent; see ``learning.mahdrl.training.train``
     shelf: Shelf,  # gives the data sets
@@ -193,14 +193,16 @@ def run(
     }
     earlier = new.earlier if isinstance(new, MahdrlLearner) else None
 
-    def opened(market: int, episode: int, market_seed: int, seats: Sequence[str]) -> AbstractContextManager[Table]:
+    def opened(
+        market: int, episode: int, market_seed: int, seats: Sequence[str]
+    ) -> AbstractContextManager[SeatedMarket]:
         return open_table(training, market, seats, episode, market_seed, shelf, workers, earlier)
 
     levels = None if training.trains_models else partial(baselines, training, opened, plan)  # else it takes minutes
     train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
 
 
-def new_learner(training: Training, seed: int) -> tuple[Learner, AgentSettings]:
+def new_learner(training: AgentTraining, seed: int) -> tuple[Learner, AgentSettings]:
     """Return a learner that has learned nothing yet, and its settings."""
     shapes = [shape_of(scenario) for scenario in training.scenarios]
     if training.policy == "mahdrl-paper":
@@ -219,9 +221,9 @@ def new_learner(training: Training, seed: int) -> tuple[Learner, AgentSettings]:
     return new, settings
 
 
-def shape_of(scenario: Scenario) -> Shape:
+def shape_of(scenario: Scenario) -> MarketShape:
     """Return what a learner must know of a market."""
-    return Shape(
+    return MarketShape(
         services=tuple(service.name for service in scenario.services),
         clients=scenario.clients.count,
         cores=scenario.clients.cores,
@@ -231,7 +233,7 @@ def shape_of(scenario: Scenario) -> Shape:
     )
 
 
-def learned_rivals(training: Training) -> dict[str, str]:
+def learned_rivals(training: AgentTraining) -> dict[str, str]:
     """Return the digests of the learned agents that a learner may meet: they are part of what it is trained on."""
     if training.rivals:
         digests = {rival: agent_digest(it.name, it.checkpoint) for rival, it in training.choices.items()}
@@ -254,7 +256,7 @@ def _require_free(out: Path) -> None:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from error
 
 
-def _require_playable(training: Training) -> None:
+def _require_playable(training: AgentTraining) -> None:
     """Refuse markets whose rounds learners cannot play: each learns from one offer a round, priced from the bids."""
     for scenario in training.scenarios:
         require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
@@ -286,7 +288,7 @@ def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:
 
 @contextmanager
 def open_table(
-    training: Training,  # what is trained on what
+    training: AgentTraining,  # what is trained on what
     market: int,  # its place among the scenarios
     seats: Sequence[str],  # who learns; if empty, all that may
     episode: int,  # decides which rivals are drawn; 0 in evaluations, in which no earlier self plays
@@ -294,7 +296,7 @@ def open_table(
     shelf: Shelf,  # gives the data sets
     workers: int,  # threads that train clients
     earlier: Earlier | None = None,  # returns earlier selves, if any are to be met
-) -> Iterator[Table]:
+) -> Iterator[SeatedMarket]:
     """Open one of the markets: the services in the seats learn, the others play as the training prescribes."""
     scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
     selves: dict[str, Policy | None] = {}
@@ -313,13 +315,13 @@ def open_table(
     }
     federation = build_federation(scenario, seed, shelf, workers=workers)
     try:
-        yield Table(build_market(scenario, seed, federation), learners, rivals, market)
+        yield SeatedMarket(build_market(scenario, seed, federation), learners, rivals, market)
     finally:
         federation.close()
 
 
 def _with_rival(
-    training: Training, scenario: Scenario, service: Service, rng: Generator, episode: int, earlier: Earlier | None
+    training: AgentTraining, scenario: Scenario, service: Service, rng: Generator, episode: int, earlier: Earlier | None
 ) -> tuple[Service, Policy | None]:
     """Draw who plays a service; return it with its policy, and that policy itself where it is an earlier self."""
     rival = training.rivals[int(rng.integers(len(training.rivals)))]
@@ -343,7 +345,7 @@ class _Heuristic(Learner):
         return {name: decision.offer for name, decision in decisions.items()}
 
 
-def baselines(training: Training, opened: OpenTable, plan: Plan) -> dict[str, Row]:
+def baselines(training: AgentTraining, opened: OpenTable, plan: Plan) -> dict[str, Row]:
     """Return the row that an evaluation has with each of the paper's heuristics in place of the learners, by its name.
 
     No draw of theirs touches those of the training: all are keyed by the market's seed.

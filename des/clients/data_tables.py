@@ -89,7 +89,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DataTables:
     """Data sets, read-only: arrays [tables, M, entries], what clients hold, then what they report, if that differs."""
 
     size: IntArray  # D, images
@@ -107,7 +107,7 @@ class Table:
 class DataSets:
     """Data sets of a round, as places in a table: [M, C], over services and clients, or [n]; arrays are read-only."""
 
-    table: Table
+    table: DataTables
     at: IntArray
 
     @cached_property
@@ -151,7 +151,7 @@ class Valuation:
         size: IntArray,  # [M, entries]
         emd: FloatArray,  # [M, entries]
         groups: IntArray | None = None,  # [entries] the index of each one's group; None: an entry for each client
-    ) -> Table:
+    ) -> DataTables:
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
             pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
@@ -160,7 +160,7 @@ class Valuation:
         if not np.isfinite(worth).all():
             raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
         cost = self._cost(sizes, emds, self._each if groups is None else groups)
-        return Table(sizes, emds, rounded(np.array(worth)), cost)
+        return DataTables(sizes, emds, rounded(np.array(worth)), cost)
 
     def of_each(self, size: IntArray, emd: FloatArray) -> DataSets:
         """Return data sets [M, C], each with an entry of its own in a table. Errors as in ``table``."""
@@ -170,7 +170,7 @@ class Valuation:
         """Return the ranges of what clients can report. Errors as in ``table``."""
         return self.listed().ranges if self._spec.listed else self.continuous()
 
-    def listed(self) -> Table:
+    def listed(self) -> DataTables:
         """Return the table of all pairs of a listed size and a listed EMD, group by group. Errors as in ``table``."""
         pairs = [list(product(group.data_sizes, group.emds)) for group in self._groups]
         emds = [[realised_emd(d, v, count) for group in pairs for d, v in group] for count in self._labels]

@@ -16,7 +16,7 @@ import numpy as np
 from des.behaviour import BehaviourError, Outcomes, Setting, asked, misreporting
 from des.behaviours.truthful import Truthful
 from des.clients.data_sources import DataSource, data_source
-from des.clients.data_tables import DataSets, PopulationSpec, Ranges, Table, Valuation
+from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.clients.holdings import Choices, Holdings
 from des.money import Micro, MicroArray
@@ -104,7 +104,7 @@ class Population:
         self.spec.behaviour.begin(self._setting)
 
     @property
-    def pairs(self) -> Table:
+    def pairs(self) -> DataTables:
         """The pairs that ``draw_pairs`` draws from, where sizes and EMDs are listed."""
         return self._source.in_round(1).table
 
@@ -127,7 +127,7 @@ class Population:
         data = self._source.in_round(round_)
         return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
-    def _costs(self, round_: int, table: Table, at: IntArray) -> MicroArray:
+    def _costs(self, round_: int, table: DataTables, at: IntArray) -> MicroArray:
         costs = self._moods.applied(table.cost.take(at), round_)
         costs.setflags(write=False)
         return costs

@@ -40,7 +40,7 @@ _HUBER = 2.0
 
 
 @dataclass(slots=True)
-class Trace:
+class RecordedRun:
     """One service's run."""
 
     dataset: str  # name of its data set
@@ -57,7 +57,7 @@ class Trace:
 class Recorder(Federation):
     """A federation that forwards everything to another one and records a trace of each service."""
 
-    def __init__(self, federation: Federation, traces: Mapping[str, Trace]) -> None:
+    def __init__(self, federation: Federation, traces: Mapping[str, RecordedRun]) -> None:
         self._federation = federation
         self.traces = traces
 
@@ -100,7 +100,7 @@ class Features:
     error: FloatArray  # test error after the round
 
     @classmethod
-    def of(cls, traces: Sequence[Trace]) -> "Features":
+    def of(cls, traces: Sequence[RecordedRun]) -> "Features":
         """Return the features of traces; those that end early are padded with rounds in which nothing is trained."""
         shape = len(traces), max(len(trace.accuracies) for trace in traces)
         size, clients, emd, left, error = (np.zeros(shape) for _ in range(5))
@@ -118,7 +118,7 @@ class Features:
 
 
 def fit(
-    traces: Sequence[Trace],  # traces of one data set in one regime, with varied selections
+    traces: Sequence[RecordedRun],  # traces of one data set in one regime, with varied selections
 ) -> Curve:
     """Return the curve under which the traces are most likely."""
     from scipy.optimize import minimize  # only calibration needs SciPy
@@ -157,7 +157,7 @@ def fit(
     return replace(result, skew=_skew(result, seen), luck=_luck(result, seen))
 
 
-def follow(curve: Curve, trace: Trace, seed: int | None = None) -> FloatArray:
+def follow(curve: Curve, trace: RecordedRun, seed: int | None = None) -> FloatArray:
     """Return the accuracy [rounds] that the surrogate gives for what a trace trained on; ``seed`` None: no noise."""
     federation = SurrogateFederation({"s": curve.noiseless() if seed is None else curve}, seed or 0)
     path = []
@@ -229,7 +229,7 @@ def _luck(c: Curve, seen: Features) -> float:
     return float(np.sqrt((best**2).mean())) if len(best) > 1 else 0.0
 
 
-def _fit_losses(traces: Iterable[Trace]) -> dict[str, float]:
+def _fit_losses(traces: Iterable[RecordedRun]) -> dict[str, float]:
     """Return the least-squares coefficients of clients' log mean local losses."""
     rows, targets = [], []
     for trace in traces:

@@ -36,7 +36,7 @@ class PluginError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
+class ListedPlugin(Generic[T]):
     """One line of a registry's listing."""
 
     name: str
@@ -193,10 +193,10 @@ class Registry(Generic[T]):
                 where = place(refused) or definition(getattr(thing, "__init__", thing))
                 raise OptionsError(f"{what}: {refused}" + (f" ({where})" if where else "")) from refused
 
-    def listing(self) -> list[Listed[T]]:
+    def listing(self) -> list[ListedPlugin[T]]:
         """Return everything there is, with the reason for what cannot be used. Imports all of it."""
-        listed = [Listed(name, self.load(name), "flmarket") for name in self._builtin]
-        listed += [Listed(name, found.thing, found.source) for name, found in self._registered.items()]
+        listed = [ListedPlugin(name, self.load(name), "flmarket") for name in self._builtin]
+        listed += [ListedPlugin(name, found.thing, found.source) for name, found in self._registered.items()]
         taken = {name: found.source for name, found in self._registered.items()}
         for entry in entries(self.group):
             source, thing = _package(entry), None
@@ -209,7 +209,7 @@ class Registry(Generic[T]):
                     thing = self._load_entry(entry)
                 except PluginError as error:
                     problem = str(error)
-            listed.append(Listed(entry.name, thing, source, problem))
+            listed.append(ListedPlugin(entry.name, thing, source, problem))
         return listed
 
     def register(self, name: str, thing: T, record: Mapping[str, str] | None = None) -> None:

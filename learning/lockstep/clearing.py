@@ -15,7 +15,7 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Trained
 from learning.lockstep.market_kinds import ENDLESS, MarketKinds
 from learning.lockstep.offers import Offers
-from learning.lockstep.worlds import World
+from learning.lockstep.worlds import LockstepWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Clearings:
     def fate(
         self,
         offers: Offers,
-        world: World,
+        world: LockstepWorld,
         bids: MicroArray,  # [B, M, C] micro-units
         cores: IntArray,  # [B] K
         number: IntArray,  # [B] n

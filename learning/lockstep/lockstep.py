@@ -20,7 +20,7 @@ from learning.lockstep.clearing import Clearings, Fate
 from learning.lockstep.learning_curves import Curves
 from learning.lockstep.market_kinds import LockstepError, MarketKinds
 from learning.lockstep.offers import Offers, check
-from learning.lockstep.worlds import World, Worlds
+from learning.lockstep.worlds import LockstepWorld, Worlds
 from learning.seats import MarketFactory
 
 WAITING, TRAINING, REACHED, LEFT = range(4)
@@ -38,7 +38,7 @@ class View:
     bids: MicroArray  # [B, M, C] micro-units
     budget: MicroArray  # [B, M] what each service may offer, micro-units
     cores: IntArray  # [B] K
-    world: World  # what the clients hold
+    world: LockstepWorld  # what the clients hold
 
     @property
     def dqi(self) -> FloatArray:

@@ -23,7 +23,7 @@ class Pairs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class LockstepWorld:
     pairs: Pairs
     at: IntArray  # [B, M, C] which pair each client holds; where a smaller market has no such client, any
 
@@ -59,8 +59,8 @@ class Worlds:
         """Begin some markets again, with other seeds."""
         self._keys[list(which)] = draw_key(seeds, "quality")
 
-    def draw(self, rounds: IntArray) -> World:
+    def draw(self, rounds: IntArray) -> LockstepWorld:
         """Return the world of round ``rounds[b]`` in each market ``b``."""
         at = draw_pairs(self._keys, rounds, len(self._services), self._clients, self._each)
         at += self._first
-        return World(self.pairs, at)
+        return LockstepWorld(self.pairs, at)

@@ -24,8 +24,8 @@ from learning.mahdrl.market_model import (
     NUMBERS,
     RIVAL_FEATURES,
     START,
-    Memory,
-    Rivals,
+    ActiveRivals,
+    RunMemory,
     client_features,
     context,
     elapsed,
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
     rivalry: Float32Array  # [inputs] the part of the context that is added to each rival's features; may be empty
 
 
-def see(observation: Observation, memory: Memory, settings: MahdrlSettings) -> Seen:
+def see(observation: Observation, memory: RunMemory, settings: MahdrlSettings) -> Seen:
     clients = client_features(observation, budget=settings.budget)
     power = purchasing_power(observation) if settings.budget else 0.0
     situation = np.array([elapsed(observation), power], dtype=np.float32)
@@ -113,16 +113,16 @@ class Brain:
         one = slice(index, index + 1)
         return Brain(self.quality[one], self.count[one], self.win, replace(self.settings, members=1))
 
-    def decide(self, observation: Observation, memory: Memory = START) -> Offer:
+    def decide(self, observation: Observation, memory: RunMemory = START) -> Offer:
         """Return the offers that the critic thinks best (eq. 7)."""
         return self._decided(observation, memory)[0]
 
-    def reasons(self, observation: Observation, memory: Memory = START) -> Reasons:
+    def reasons(self, observation: Observation, memory: RunMemory = START) -> Reasons:
         offer, q, prices, chance = self._decided(observation, memory)
         level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
         return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
 
-    def _decided(self, observation: Observation, memory: Memory) -> tuple[Offer, Any, FloatArray, Any]:
+    def _decided(self, observation: Observation, memory: RunMemory) -> tuple[Offer, Any, FloatArray, Any]:
         """Return the offer, q [C], the prices considered [C, L], and the chance to be served at each."""
         networks, seen = networks_of(self.settings), see(observation, memory, self.settings)
         prices, chance = self._prices(observation, seen.rivalry)
@@ -135,7 +135,7 @@ class Brain:
 
     def _prices(self, observation: Observation, rivalry: Float32Array) -> tuple[FloatArray, Any]:
         """Return prices worth considering, and the chance to be served at each, both [C, L]."""
-        rivals, cores = Rivals.of(observation), observation.cores
+        rivals, cores = ActiveRivals.of(observation), observation.cores
         prices = price_levels(observation, rivals.bids)
         if self.settings.payments == "bid":
             prices = prices[:, :1]
@@ -172,7 +172,7 @@ def random_offer(observation: Observation, rng: Generator, payments: Payments = 
     Half of the time the budget is filled, stopping at the first client that does not fit; otherwise only a random part
     of those clients is offered.
     """
-    prices = price_levels(observation, Rivals.of(observation).bids)
+    prices = price_levels(observation, ActiveRivals.of(observation).bids)
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
     order, budget = rng.permutation(observation.clients), observation.budget
@@ -188,7 +188,7 @@ class Player(Policy):
 
     def __init__(self, context: PolicyContext, brain: Brain) -> None:
         super().__init__(context)
-        self._brain, self._memory = brain, Memory(known=knowledge(context.curve))
+        self._brain, self._memory = brain, RunMemory(known=knowledge(context.curve))
 
     def act(self, observation: Observation) -> Offer:
         return self._brain.decide(observation, self._memory)

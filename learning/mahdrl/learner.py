@@ -25,15 +25,15 @@ from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import (
     RIVAL_FEATURES,
     STANDING,
-    Memory,
-    Rivals,
+    ActiveRivals,
+    RunMemory,
     exactly,
     knowledge,
     rival_features,
     rivals_kept,
 )
 from learning.mahdrl.stacked_networks import Adam, Replay, Tensors, fill
-from learning.mahdrl.training import Shape
+from learning.mahdrl.training import MarketShape
 from learning.policy import PolicyContext
 
 WITHOUT_CURVE = 0.25
@@ -58,7 +58,7 @@ class MahdrlLearner(training.Learner):
     def __init__(
         self,
         services: Sequence[Sequence[str]],  # of each market, the names of all that may learn
-        shapes: Sequence[Shape],  # of each market
+        shapes: Sequence[MarketShape],  # of each market
         seed: int,  # the training's
         settings: MahdrlSettings,
         *,
@@ -98,7 +98,7 @@ class MahdrlLearner(training.Learner):
         self._credits = Credits(self._first[-1], max(shape.rounds for shape in shapes), settings)
         self._curves = tuple(shape.curves for shape in shapes)
         self._episodes: dict[str, _Episode] = {}
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[str, RunMemory] = {}
         self._due = np.zeros(1)  # updates that are still to be made
         self._keeps_selves = selves
         self._selves: list[Brain] = []  # what was played after every ``EVERY`` episodes
@@ -120,13 +120,13 @@ class MahdrlLearner(training.Learner):
                 offers[name] = brain.decide(observation, memory)
         return offers
 
-    def _memory(self, name: str, *, exploring: bool = False) -> Memory:
+    def _memory(self, name: str, *, exploring: bool = False) -> RunMemory:
         """Return what a service remembers of the rounds so far, and knew before them."""
         if name not in self._memories:
             curve = self._curves[self._market].get(name) if self.settings.curve else None
             if exploring and curve and stream(self._seed, "untold", self._episode, name).random() < WITHOUT_CURVE:
                 curve = None
-            self._memories[name] = Memory(known=knowledge(curve))
+            self._memories[name] = RunMemory(known=knowledge(curve))
         return self._memories[name]
 
     def _exploring(self, name: str) -> Brain:
@@ -147,9 +147,9 @@ class MahdrlLearner(training.Learner):
         self._due += self.settings.updates
         return {}
 
-    def _transition(self, observation: Observation, offer: Offer, came: Feedback, memory: Memory) -> dict[str, Any]:
+    def _transition(self, observation: Observation, offer: Offer, came: Feedback, memory: RunMemory) -> dict[str, Any]:
         """Return what is learned from of a service's round, but for its credit."""
-        rivals = Rivals.of(observation)
+        rivals = ActiveRivals.of(observation)
         prices = np.zeros((observation.clients, 1))
         prices[offer.clients, 0] = offer.payments
         kept = rivals_kept(len(observation.services), observation.cores)  # as the agent will see them

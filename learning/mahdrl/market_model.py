@@ -74,7 +74,7 @@ LARGEST_RATIO = 2.0  # log ratios are cut to this: beyond it, one of the two is 
 
 
 @dataclass(frozen=True, slots=True)
-class Rivals:
+class ActiveRivals:
     """The R other services that still take part."""
 
     bids: FloatArray  # [R, C] of each client to each of them, for each client the highest bid first
@@ -84,7 +84,7 @@ class Rivals:
         return len(self.bids)
 
     @classmethod
-    def of(cls, observation: Observation) -> "Rivals":
+    def of(cls, observation: Observation) -> "ActiveRivals":
         """Return the rivals of the service that observes.
 
         A service that has left has only zeros as bids. So has one whose clients all ask for nothing; it is left out,
@@ -120,7 +120,7 @@ def rivals_kept(services: int, cores: int) -> int:
 
 
 def rival_features(
-    standing: Any,  # [..., 2], see ``Rivals.standing``
+    standing: Any,  # [..., 2], see ``ActiveRivals.standing``
     library: Any,  # ``numpy`` or ``torch``, whichever the array is of
 ) -> Any:
     """Return what the network sees of rivals, [..., 15]."""
@@ -243,7 +243,7 @@ def knowledge(curve: Curve | None) -> Float32Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class RunMemory:
     """An agent's memory of its run."""
 
     # [10] over the rounds so far: rounds, agreements; offers at the bid, those that won, offers above it, those that
@@ -257,12 +257,12 @@ class Memory:
         observation: Observation,
         offer: Offer,
         won: BoolArray,  # [k] which of the offers won
-    ) -> "Memory":
+    ) -> "RunMemory":
         sums = self.sums.copy()
         sums[_ROUNDS] += 1
         sums[_AGREEMENT] += _agreement(observation)
         raised = offer.payments > observation.own_bids[offer.clients]
-        rivals = Rivals.of(observation)
+        rivals = ActiveRivals.of(observation)
         if len(rivals) >= observation.cores:  # else no offer can be outbid
             keen = rivals.bids[0, offer.clients] / rivals.highest
             for place, which in ((_PLAIN, ~raised), (_RAISED, raised)):
@@ -271,18 +271,18 @@ class Memory:
             for place, which in ((_WON, won), (_LOST, ~won)):
                 sums[place] += which.sum()
                 sums[place + 1] += mean(keen[which]) * which.sum() if which.any() else 0.0
-        return Memory(sums, self.known)
+        return RunMemory(sums, self.known)
 
 
-START = Memory()  # before the first round
+START = RunMemory()  # before the first round
 
 
-def context(observation: Observation, memory: Memory) -> Float32Array:
+def context(observation: Observation, memory: RunMemory) -> Float32Array:
     """Return the numbers of ``CONTEXT``, [14]."""
     sums, bids = memory.sums, observation.own_bids
     typical = max(mean(bids), SMALLEST_PRICE)
     centred = bids - mean(bids)
-    services = len(Rivals.of(observation)) + 1
+    services = len(ActiveRivals.of(observation)) + 1
     clients, cores = observation.clients, observation.cores
     accuracy = observation.accuracy if observation.round > 1 else UNTRAINED
     demand = services * min(clients, observation.budget / typical)

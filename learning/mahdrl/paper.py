@@ -41,7 +41,7 @@ from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.hyper_parameters import Count, NotNegative, Part, Positive, Rate
 from learning.mahdrl.market_model import CLIENT_FEATURES, client_features
 from learning.mahdrl.stacked_networks import Adam, Mlp, Replay, Tensors, fill
-from learning.mahdrl.training import Shape
+from learning.mahdrl.training import MarketShape
 from learning.policy import Policy, PolicyContext
 
 NAME = "mahdrl-paper"
@@ -96,7 +96,7 @@ class Weights:
         return {"actor": self.actor.detach().numpy(), "critic": self.critic.detach().numpy()}
 
 
-class Networks:
+class ActorCritic:
     """mu_theta(s) -> a_c and Q_omega(s, a_c) -> Q of each client, for states [A, B, C, F] of A agents.
 
     The paper's critic values a discrete action, of which there are 2^C. Here it has one output per client, and the Q of
@@ -209,7 +209,7 @@ def mean_q(q: Tensor, chosen: Tensor) -> Tensor:
     return (q * chosen).sum(dim=2) / chosen.sum(dim=2).clip(min=1.0)
 
 
-def actor_loss(networks: Networks, weights: Weights, batch: Batch) -> Tensor:
+def actor_loss(networks: ActorCritic, weights: Weights, batch: Batch) -> Tensor:
     """Eqs. (8) and (9): minus the mean of Q(s, a_d, mu(s)), whose gradient reaches theta through a_c = mu(s) alone.
 
     As printed, eq. (8) takes its maximum over the discrete a_d, and eq. (9) the gradient of Q with respect to it; but
@@ -220,14 +220,14 @@ def actor_loss(networks: Networks, weights: Weights, batch: Batch) -> Tensor:
     return -mean_q(q, batch["chosen"]).mean(dim=1).sum()
 
 
-def critic_loss(networks: Networks, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
+def critic_loss(networks: ActorCritic, critic: Tensor, batch: Batch, y: Tensor) -> Tensor:
     """Eq. (10): the mean over the batch of (y - Q(s, a_d, a_c))^2, summed over the independent agents."""
     q = networks.q(critic, batch["state"], batch["markup"])
     return (y - mean_q(q, batch["chosen"])).square().mean(dim=1).sum()
 
 
 def targets(
-    networks: Networks,  # mu and Q
+    networks: ActorCritic,  # mu and Q
     target: Weights,  # theta' and omega'
     batch: Batch,
     gamma: float,
@@ -259,13 +259,13 @@ class PaperLearner(training.Learner):
     parameters are stacked, [A, P], only so that one batched operation serves them all.
     """
 
-    def __init__(self, services: Sequence[str], shape: Shape, seed: int, settings: PaperSettings) -> None:
+    def __init__(self, services: Sequence[str], shape: MarketShape, seed: int, settings: PaperSettings) -> None:
         self.services, self.settings = tuple(services), settings
         self._seed, self._episode, self._shape = seed, 0, shape
         s, agents, clients = settings, len(self.services), (shape.clients,)
 
         # Line 1. The target networks begin as copies: theta' = theta, omega' = omega.
-        self.networks = Networks(s.hidden, s.bias)
+        self.networks = ActorCritic(s.hidden, s.bias)
         self.weights = self.networks.initial(stream(seed, "agent"), agents)
         self.target_weights = self.weights.copy()
         # The paper names no optimiser and no learning rates; these are DDPG's.
@@ -475,9 +475,9 @@ class MahdrlPaper(Policy):
     ) -> None:
         super().__init__(context)
         settings, networks = agent_files.load(
-            checkpoint, NAME, context.service, PaperSettings, lambda it: Networks(it.hidden, it.bias).shapes
+            checkpoint, NAME, context.service, PaperSettings, lambda it: ActorCritic(it.hidden, it.bias).shapes
         )
-        self._networks = Networks(settings.hidden, settings.bias)
+        self._networks = ActorCritic(settings.hidden, settings.bias)
         self._actor, self._critic = networks["actor"], networks["critic"]
 
     @classmethod

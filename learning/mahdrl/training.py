@@ -33,7 +33,7 @@ EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among tho
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MarketShape:
     """The shape of a market, which a learner must know before the first round."""
 
     services: tuple[str, ...]  # names of all services of the market, in order
@@ -142,7 +142,7 @@ class Learner(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SeatedMarket:
     """A market at its start, and who plays it."""
 
     market: Market  # before its first round
@@ -151,7 +151,7 @@ class Table:
     place: int = 0  # the market's, among those of the training
 
 
-OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[Table]]
+OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[SeatedMarket]]
 """Opens a table for (market, episode, market seed, seats): the services in the seats learn, or all without seats."""
 
 
@@ -261,7 +261,13 @@ def fifths(
 
 
 def play_episode(
-    learner: Learner, table: Table, episode: int, epsilon: float, *, learn: bool, noted: Preferences | None = None
+    learner: Learner,
+    table: SeatedMarket,
+    episode: int,
+    epsilon: float,
+    *,
+    learn: bool,
+    noted: Preferences | None = None,
 ) -> Row:
     """Play one market to the end, or until no learner is left in it; return the row of the log."""
     market, mine = table.market, set(table.learners)

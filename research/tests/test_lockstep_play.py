@@ -16,7 +16,7 @@ from des.offer_checks import OfferError
 from flmarket.core.plugin_errors import PluginFailed
 from learning import evaluation
 from learning.client_selection.selection import fill_budget
-from learning.evaluation import Entrant, Results, everywhere, lineup
+from learning.evaluation import Entrant, EvaluationResults, everywhere, lineup
 from learning.lockstep.lockstep import Lockstep
 from learning.lockstep.market_kinds import LockstepError
 from learning.lockstep.offers import Offers
@@ -30,8 +30,8 @@ POLICIES = ["random", "hqfa", "greedy", "d-first", "ucb", "oort", "pacing", "wor
 """Such as learn, such as see what is private, and such as see others' offers."""
 
 
-def assert_same(one: Results, other: Results) -> None:
-    for name in Results.__dataclass_fields__:
+def assert_same(one: EvaluationResults, other: EvaluationResults) -> None:
+    for name in EvaluationResults.__dataclass_fields__:
         left, right = getattr(one, name), getattr(other, name)
         assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, name
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fl.arrays import FloatArray
-from fl.calibration.curve_fit import EARLY_ROUNDS, Trace, fit, follow
+from fl.calibration.curve_fit import EARLY_ROUNDS, RecordedRun, fit, follow
 from fl.surrogate.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.files import asked_for
@@ -33,7 +33,7 @@ HELD_OUT: Mapping[str, tuple[str, str]] = {
 _NOISY_RUNS = 20
 
 
-class Comparison(NamedTuple):
+class HeldOutPolicy(NamedTuple):
     """One held-out policy on one data set, means over its seeds."""
 
     policy: str
@@ -63,7 +63,7 @@ def calibrate_surrogate(
     """
     base = stripped(scenario)
 
-    def played(policy: str, dqi: str, seeds: Iterable[int]) -> list[dict[str, Trace]]:
+    def played(policy: str, dqi: str, seeds: Iterable[int]) -> list[dict[str, RecordedRun]]:
         found = []
         for seed in seeds:
             found.append(traces(base, policy, dqi, seed, out / "traces", shelf))
@@ -72,7 +72,7 @@ def calibrate_surrogate(
         return found
 
     explored = played(EXPLORER, "published", range(runs))
-    tested: dict[str, list[dict[str, Trace]]] = {}
+    tested: dict[str, list[dict[str, RecordedRun]]] = {}
     for label, (policy, dqi) in HELD_OUT.items():
         if dqi == "fitted" and not _has_dqi(base):
             report(f"{label}: left out; there is no fit of eq. (6) yet: flmarket calibrate dqi")
@@ -115,12 +115,12 @@ def calibrate_surrogate(
         file.writelines(lines)
 
 
-def compare(policy: str, curve: Curve, traces: Sequence[Trace], target: float) -> Comparison:
+def compare(policy: str, curve: Curve, traces: Sequence[RecordedRun], target: float) -> HeldOutPolicy:
     """Return how a curve follows the runs of one policy."""
     real = np.array([trace.accuracies for trace in traces])
     quiet = np.array([follow(curve, trace) for trace in traces])
     noisy = np.array([follow(curve, trace, seed) for seed in range(_NOISY_RUNS) for trace in traces])
-    return Comparison(
+    return HeldOutPolicy(
         policy=policy,
         real=float(real.mean()),
         surrogate=float(noisy.mean()),
@@ -132,7 +132,7 @@ def compare(policy: str, curve: Curve, traces: Sequence[Trace], target: float) -
     )
 
 
-def summary(rows: Sequence[Comparison]) -> tuple[float, float]:
+def summary(rows: Sequence[HeldOutPolicy]) -> tuple[float, float]:
     """Return the rank correlation (Spearman) of real and surrogate AUCs over policies, and the mean error.
 
     The correlation is NaN where all policies do the same, as on a data set that any of them learns in a round.
@@ -147,7 +147,7 @@ def summary(rows: Sequence[Comparison]) -> tuple[float, float]:
     return order, float(np.mean([row.error for row in rows])) if rows else float("nan")
 
 
-def table(name: str, rows: Sequence[Comparison]) -> list[str]:
+def table(name: str, rows: Sequence[HeldOutPolicy]) -> list[str]:
     """Return a data set's lines of the table; a dash stands where there is no measure."""
     order, error = summary(rows)
     lines = [

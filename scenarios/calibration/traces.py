@@ -16,7 +16,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.ordered_sums import standardised
 from fl.arithmetic.streams import stream
 from fl.backends import REAL
-from fl.calibration.curve_fit import Recorder, Trace
+from fl.calibration.curve_fit import RecordedRun, Recorder
 from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import require_folder, write_durably
@@ -116,7 +116,7 @@ def traces(
     seed: int,
     folder: Path,
     shelf: Shelf,
-) -> dict[str, Trace]:
+) -> dict[str, RecordedRun]:
     """Return the traces of one run, by data set, from its file or by training."""
     if policy != EXPLORER:
         services = tuple(service.model_copy(update={"policy": policy}) for service in scenario.services)
@@ -130,32 +130,32 @@ def traces(
     return {trace.dataset: trace for trace in found}
 
 
-def write(path: Path, found: list[Trace], key: dict[str, object]) -> None:
+def write(path: Path, found: list[RecordedRun], key: dict[str, object]) -> None:
     """Write a run's traces, and what they depend on, into one file: it is either whole or absent."""
     require_folder(path.parent)
     content = {"key": key, "traces": [asdict(trace) for trace in found]}
     write_durably(path, (json.dumps(content) + "\n").encode())
 
 
-def read(path: Path, key: dict[str, object]) -> list[Trace] | None:
+def read(path: Path, key: dict[str, object]) -> list[RecordedRun] | None:
     """Return the traces of a file, or None if there is no such file or it was made for another key."""
     if not path.exists():
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        found = [Trace(**entry) for entry in content["traces"]]
+        found = [RecordedRun(**entry) for entry in content["traces"]]
         return found if content["key"] == key else None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: is not a file of traces: {error}; remove it, or choose another folder") from error
 
 
-def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf) -> list[Trace]:
+def _play(scenario: Scenario, policy: str, seed: int, shelf: Shelf) -> list[RecordedRun]:
     federation = build_federation(scenario, seed, shelf, workers=usable_cores())
     try:
         recorder = Recorder(
             federation,
             {
-                service.name: Trace(service.dataset, policy, seed, federation.accuracy(service.name))
+                service.name: RecordedRun(service.dataset, policy, seed, federation.accuracy(service.name))
                 for service in scenario.services
             },
         )

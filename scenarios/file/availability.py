@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from des.availability import Availability, Interval
+from des.availability import Availability, Presence
 from flmarket.core.errors import InputError
 from flmarket.core.files import read_regular
 from flmarket.core.printable import printable
@@ -29,7 +29,7 @@ COLUMNS = ("client", "from", "to")
 class Trace:
     """A trace that was read."""
 
-    intervals: tuple[Interval, ...]  # in the order of the file
+    intervals: tuple[Presence, ...]  # in the order of the file
     sha256: str  # of the file
 
 
@@ -52,13 +52,13 @@ def availability_of(scenario: Scenario) -> Availability | None:
     return None if intervals is None else Availability(scenario.clients.count, intervals)
 
 
-def intervals_of(scenario: Scenario) -> Sequence[Interval] | None:
+def intervals_of(scenario: Scenario) -> Sequence[Presence] | None:
     """Return the intervals of the trace, without clients that own no image; None if all clients are always there."""
     trace, absent = trace_of(scenario), without_images(scenario)
     if trace is None and not absent:
         return None
     clients = range(scenario.clients.count)
-    everything = [Interval(client, 1, scenario.rounds) for client in clients] if trace is None else trace.intervals
+    everything = [Presence(client, 1, scenario.rounds) for client in clients] if trace is None else trace.intervals
     return [interval for interval in everything if interval.client not in absent]
 
 
@@ -83,8 +83,8 @@ def _parsed(path: str, content: bytes, clients: int, rounds: int) -> Trace:
     return Trace(intervals, hashlib.sha256(content).hexdigest())
 
 
-def _interval(where: str, row: list[int], clients: int) -> Interval:
-    found = Interval(*row)
+def _interval(where: str, row: list[int], clients: int) -> Presence:
+    found = Presence(*row)
     if found.first < 1:
         raise InputError(f"{where}: from must be at least 1: rounds are counted from 1")
     if found.last < found.first:
@@ -94,7 +94,7 @@ def _interval(where: str, row: list[int], clients: int) -> Interval:
     return found
 
 
-def _refuse_overlaps(found: list[tuple[str, Interval]]) -> None:
+def _refuse_overlaps(found: list[tuple[str, Presence]]) -> None:
     in_order = sorted(enumerate(found), key=lambda item: item[1][1])
     for (place, (_, interval)), (next_place, (_, following)) in pairwise(in_order):
         if following.client == interval.client and following.first <= interval.last:
@@ -102,7 +102,7 @@ def _refuse_overlaps(found: list[tuple[str, Interval]]) -> None:
             raise InputError(f"{later}: overlaps {earlier}, another interval of client {interval.client}")
 
 
-def _refuse_gaps(path: str, intervals: tuple[Interval, ...], clients: int, rounds: int) -> None:
+def _refuse_gaps(path: str, intervals: tuple[Presence, ...], clients: int, rounds: int) -> None:
     """Refuse a client without a round, and a round without a client: either is a trace of another market.
 
     A client may be there after the last round alone: a run may be shorter than its trace.

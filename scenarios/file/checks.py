@@ -21,7 +21,7 @@ from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.partition import partition_of, partitions_of, without_images
-from scenarios.file.problems import Finding, Path, number, quoted
+from scenarios.file.problems import Mistake, Path, number, quoted
 from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Scenario, Service
 from scenarios.file.wording import findings
 
@@ -40,7 +40,7 @@ class Catalogue:
     played: bool = False
     own_policies: bool = False  # whether the policies that it names play, whose options are then checked as well
     # yields what cannot be created as a scenario asks, if that is to be tried (``scenarios.playable``)
-    obstacles: Callable[[Scenario], Iterator[Finding]] | None = None
+    obstacles: Callable[[Scenario], Iterator[Mistake]] | None = None
 
 
 def installed(*, fits: bool = True) -> Catalogue:
@@ -60,7 +60,7 @@ def played() -> Catalogue:
 def examine(
     data: Mapping[str, Any],  # as ``tomllib`` reads it, with a flat ``sweep``; its values are not examined
     catalogue: Catalogue,
-) -> tuple[Scenario | None, list[Finding]]:
+) -> tuple[Scenario | None, list[Mistake]]:
     """Return the scenario, or None and what is wrong: with its keys, or, if each is fine by itself, across keys."""
     try:
         scenario = Scenario.model_validate(data, context=None if catalogue.played else catalogue.names)
@@ -72,7 +72,7 @@ def examine(
     return (None if found else scenario), found
 
 
-def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
+def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
     yield from _market_size(scenario)
@@ -86,7 +86,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
         try:
             trace_of(scenario)
         except InputError as error:
-            yield Finding(("clients", "availability"), str(error))
+            yield Mistake(("clients", "availability"), str(error))
     used: dict[str, DatasetInfo] = {}
     for i, service in enumerate(scenario.services):
         name = service.dataset
@@ -95,14 +95,14 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Finding]:
             try:
                 used[name] = catalogue.facts(name)
             except InputError as error:  # of a plug-in or files, which are loaded for them
-                yield Finding(("services", i, "dataset"), str(error))
+                yield Mistake(("services", i, "dataset"), str(error))
     yield from _evaluation(scenario, used)
     yield from _data(scenario, used, played=catalogue.played)
     if catalogue.fits:
         yield from _fits(scenario, used)
 
 
-def _unique_names(scenario: Scenario) -> Iterator[Finding]:
+def _unique_names(scenario: Scenario) -> Iterator[Mistake]:
     tables: list[tuple[str, Path, Sequence[Service | ClientGroup]]] = [
         ("service", ("services",), scenario.services),
         ("group", ("clients", "groups"), scenario.clients.groups),
@@ -112,45 +112,45 @@ def _unique_names(scenario: Scenario) -> Iterator[Finding]:
         for i, table in enumerate(found):
             path = (*at, i, "name")
             if first.setdefault(table.name, path) != path:
-                yield Finding(path, f"is also the name of another {kind}: {quoted(table.name)}", see=first[table.name])
+                yield Mistake(path, f"is also the name of another {kind}: {quoted(table.name)}", see=first[table.name])
 
 
-def _times(scenario: Scenario) -> Iterator[Finding]:
+def _times(scenario: Scenario) -> Iterator[Mistake]:
     slot, deadline = scenario.timeline.slot, scenario.timeline.deadline
     if slot is not None and deadline is not None and deadline > slot:
-        yield Finding(
+        yield Mistake(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
     for i, service in enumerate(scenario.services):
         if service.arrival > scenario.rounds:
-            yield Finding(
+            yield Mistake(
                 ("services", i, "arrival"),
                 f"must be at most the {number(scenario.rounds)} rounds, not {number(service.arrival)}",
             )
 
 
-def _market_size(scenario: Scenario) -> Iterator[Finding]:
+def _market_size(scenario: Scenario) -> Iterator[Mistake]:
     count, services = scenario.clients.count, len(scenario.services)
     if count * services > LARGEST_MARKET:
-        yield Finding(
+        yield Mistake(
             ("clients", "count"),
             f"{number(count)} clients times {number(services)} services are more than {number(LARGEST_MARKET)}",
         )
 
 
-def _evaluation(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
+def _evaluation(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mistake]:
     wanted = scenario.training.eval_samples
     if wanted is None or not used:
         return
     name, facts = min(used.items(), key=lambda item: item[1].test_size)
     if wanted > facts.test_size:
-        yield Finding(
+        yield Mistake(
             ("training", "eval_samples"),
             f"must be at most {number(facts.test_size)}, the test images of {name}, not {number(wanted)}",
         )
 
 
-def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
+def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Mistake]:
     backend = BACKENDS[scenario.training.backend]
     for i, service in enumerate(scenario.services):
         if service.dataset in used:
@@ -159,13 +159,13 @@ def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
                     dqi_fit(service.dataset)
                 backend.fits(service.dataset, scenario.training_for(service.dataset))
             except FitError as error:
-                yield Finding(("services", i, "dataset"), str(error))
+                yield Mistake(("services", i, "dataset"), str(error))
 
 
 # The options of plug-ins
 
 
-def _options(scenario: Scenario) -> Iterator[Finding]:
+def _options(scenario: Scenario) -> Iterator[Mistake]:
     """Yield options that do not exist or are missing, else what a built-in says of their values."""
     for plugin in scenario.plugins():
         at, registry = (*plugin.table, plugin.key), plugin.registry
@@ -179,10 +179,10 @@ def _options(scenario: Scenario) -> Iterator[Finding]:
             plugin.create()
         except InputError as error:
             reason = str(error).removeprefix(f"{registry.kind} {plugin.name!r}: ")
-            yield Finding(places.get(reason.partition(" ")[0], at), str(error))
+            yield Mistake(places.get(reason.partition(" ")[0], at), str(error))
 
 
-def _policy_options(scenario: Scenario) -> Iterator[Finding]:
+def _policy_options(scenario: Scenario) -> Iterator[Mistake]:
     """Yield options and checkpoints that the services' own policies do not take, and options that they lack.
 
     Not part of reading a scenario: an option may be meant for the policy that ``--policy`` puts in the place of these.
@@ -198,7 +198,7 @@ def _policy_options(scenario: Scenario) -> Iterator[Finding]:
             yield from _names(POLICIES, service.policy, given, places, (*at, "policy"))
 
 
-def _too_large(scenario: Scenario) -> Iterator[Finding]:
+def _too_large(scenario: Scenario) -> Iterator[Mistake]:
     """Yield the mechanisms, at first and later, that cannot clear a market of so many services and clients."""
     used: list[tuple[Path, str]] = [(("market", "mechanism"), scenario.market.mechanism)]
     for place, change, later in new_players(scenario):
@@ -208,7 +208,7 @@ def _too_large(scenario: Scenario) -> Iterator[Finding]:
     for path, name in used:
         largest = getattr(MECHANISMS.load(name), "largest", None)
         if largest is not None and services * clients > largest:
-            yield Finding(
+            yield Mistake(
                 path,
                 f"{name!r} clears markets of at most {largest:,} pairs of a service and a client; this one has "
                 f"{services} x {clients:,}; choose another mechanism, or fewer of them",
@@ -221,12 +221,12 @@ def _names(
     options: Mapping[str, Any],
     places: Mapping[str, Path],  # of the options
     at: Path,  # of the name
-) -> Iterator[Finding]:
+) -> Iterator[Mistake]:
     try:
         for option, problem in registry.wrong_options(name, options):
-            yield Finding(places.get(option, at), f"{registry.kind} {name!r} {problem}")
+            yield Mistake(places.get(option, at), f"{registry.kind} {name!r} {problem}")
     except InputError as error:  # a package that cannot be imported
-        yield Finding(at, str(error))
+        yield Mistake(at, str(error))
 
 
 # The data of clients
@@ -237,7 +237,7 @@ def _data(
     used: Mapping[str, DatasetInfo],  # the data sets that its services learn, by name
     *,
     played: bool,  # as in ``Catalogue``
-) -> Iterator[Finding]:
+) -> Iterator[Mistake]:
     """Yield what is wrong with the data that clients are to hold."""
     clients, mixed, owned = scenario.clients, scenario.clients.label_mix.dirichlet is not None, scenario.data.given
     kinds = [it for _, it in clients.kinds()]
@@ -245,11 +245,11 @@ def _data(
     if owned:
         yield from _owned(scenario, () if played else used)
     elif not all(it.data_size for it in kinds):
-        yield Finding(("clients", "data_size"), "is missing; list data sizes, or give a data.partition")
+        yield Mistake(("clients", "data_size"), "is missing; list data sizes, or give a data.partition")
     if not mixed and not owned and not all(it.emd for it in kinds):
-        yield Finding(("clients", "emd"), "is missing; list EMDs, or give a label_mix or a data.partition")
+        yield Mistake(("clients", "emd"), "is missing; list EMDs, or give a label_mix or a data.partition")
     elif mixed and clients.emd:
-        yield Finding(
+        yield Mistake(
             ("clients", "label_mix"),
             "cannot be given together with clients.emd; remove one of them (emd = [] is none)",
         )
@@ -260,24 +260,24 @@ def _data(
     yield from _costs(scenario, used)
 
 
-def _groups(scenario: Scenario) -> Iterator[Finding]:
+def _groups(scenario: Scenario) -> Iterator[Mistake]:
     """Yield what is wrong with the groups of clients, besides what is wrong with their data."""
     clients, total = scenario.clients, 0
     follow = "data.partition" if scenario.data.given else "clients.label_mix" if clients.label_mix.dirichlet else None
     for i, group in enumerate(clients.groups):
         at, total = ("clients", "groups", i), total + group.count
         if total > clients.count:
-            yield Finding(
+            yield Mistake(
                 (*at, "count"),
                 f"makes {number(total)} clients of the groups up to this one; clients.count is {number(clients.count)}",
             )
             return
         if group.emd is not None and follow:
-            yield Finding((*at, "emd"), f"cannot be given together with {follow}, from which it follows")
+            yield Mistake((*at, "emd"), f"cannot be given together with {follow}, from which it follows")
         if group.label_mix.dirichlet is not None and follow != "clients.label_mix":
-            yield Finding((*at, "label_mix"), "is possible only where clients.label_mix is given; give it there, too")
+            yield Mistake((*at, "label_mix"), "is possible only where clients.label_mix is given; give it there, too")
         if group.data_size is not None and scenario.data.given and not clients.data_size:
-            yield Finding((*at, "data_size"), "is possible only where clients.data_size is given; give it there, too")
+            yield Mistake((*at, "data_size"), "is possible only where clients.data_size is given; give it there, too")
 
 
 def _where(scenario: Scenario, group: int | None, key: str) -> Path:
@@ -286,7 +286,7 @@ def _where(scenario: Scenario, group: int | None, key: str) -> Path:
     return ("clients", "groups", group, key) if group is not None and own else ("clients", key)
 
 
-def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
+def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Mistake]:
     """Yield what does not fit to clients that own images, and what is wrong with how these are divided."""
     clients = scenario.clients
     for key, given in (
@@ -295,7 +295,7 @@ def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
         ("lasting", bool(clients.lasting.persistence or clients.lasting.drift)),
     ):
         if given:
-            yield Finding(("clients", key), "cannot be given together with data.partition, from which it follows")
+            yield Mistake(("clients", key), "cannot be given together with data.partition, from which it follows")
     found = []
     for name in used:
         try:
@@ -304,12 +304,12 @@ def _owned(scenario: Scenario, used: Collection[str]) -> Iterator[Finding]:
             override = scenario.data.by_dataset.get(name)
             own = override is not None and override.partition is not None
             at: Path = ("data", "by_dataset", name, "partition") if own else ("data", "partition")
-            found.append(Finding(at, str(error)))
+            found.append(Mistake(at, str(error)))
     if not found and {*used} == {service.dataset for service in scenario.services}:
         try:
             without_images(scenario)
         except InputError as error:
-            found.append(Finding(("data",), str(error)))
+            found.append(Mistake(("data",), str(error)))
     yield from found
 
 
@@ -320,12 +320,12 @@ def _owned_sizes(scenario: Scenario) -> Collection[int]:
         return ()
 
 
-def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[Finding]:
+def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[Mistake]:
     """Yield what a data set lacks: images to hold out, and images of each label for the most lopsided draw."""
     trains = BACKENDS[scenario.training.backend].trains
     share = scenario.training.validation if trains else 0.0
     if share and not held_out(facts.train_size, share):
-        yield Finding(
+        yield Mistake(
             ("training", "validation"),
             f"{share} of the {number(facts.train_size)} training images of {name} is not one image; set a larger "
             "share, or 0 to measure accuracy on the test images",
@@ -343,26 +343,26 @@ def check_supply(scenario: Scenario, name: str, facts: DatasetInfo) -> Iterator[
     ]
     for place, size, emds in sizes:
         if size > facts.train_size:
-            yield Finding(
+            yield Mistake(
                 place, f"{number(size)} images are more than the {number(facts.train_size)} training images of {name}"
             )
             continue
         needed, emd = max(((largest_count(size, emd, facts.labels), emd) for emd in emds), default=(0, 0.0))
         if needed > left:
-            yield Finding(
+            yield Mistake(
                 place,
                 f"{number(size)} images at EMD {emd!r} can need {number(needed)} of one of the {facts.labels} labels; "
                 f"the rarest label of {name} {has}",
             )
 
 
-def _emds(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
+def _emds(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mistake]:
     name, facts = min(used.items(), key=lambda item: item[1].labels)
     limit = largest_emd(facts.labels)
     for group, clients in scenario.clients.kinds():
         for i, emd in enumerate(clients.emd):
             if emd > limit:
-                yield Finding(
+                yield Mistake(
                     (*_where(scenario, group, "emd"), i),
                     f"must be at most {limit:g} = 2 (1 - 1/{facts.labels}) for the {facts.labels} labels of {name}, "
                     f"not {number(emd)}",
@@ -374,7 +374,7 @@ def _emds_of(clients: Clients, facts: DatasetInfo) -> list[float]:
     return [emd for emd in clients.emds(facts.labels) if emd <= largest_emd(facts.labels)]
 
 
-def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Finding]:
+def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mistake]:
     """No data set costs a client a negative or absurd amount, at the EMD that it really gets.
 
     What clients bid for a cost is up to their behaviour, which keeps bids from becoming negative.
@@ -392,11 +392,11 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Find
             continue
         lowest, highest = min(costs), max(costs)
         if to_micro(min(lowest[0], 0.0)) < 0:
-            yield Finding(place, f"{_what(*lowest)}, and must not be negative")
+            yield Mistake(place, f"{_what(*lowest)}, and must not be negative")
         with_noise = highest[0] * (1 + cost.noise)
         if with_noise > LARGEST_COST:
             what = _what(with_noise, *highest[1:])
-            yield Finding(place, f"{what}, above the limit of {number(LARGEST_COST)}")
+            yield Mistake(place, f"{what}, above the limit of {number(LARGEST_COST)}")
 
 
 def _what(cost: float, size: int, emd: float) -> str:

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from flmarket.core.names import suggest
 from scenarios.file.overrides import AddressError, address
 from scenarios.file.policy_choice import parted
-from scenarios.file.problems import Finding, Path, number, quoted, shown
-from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, Table
+from scenarios.file.problems import Mistake, Path, number, quoted, shown
+from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, TomlTable
 from scenarios.file.wording import findings
 
 CORES, OFFLINE, MECHANISM = "clients.cores", "clients.offline", "market.mechanism"
@@ -107,7 +107,7 @@ def _after(scenario: Scenario, change: Intervention) -> Scenario:
     return scenario.model_copy(update={"services": services})
 
 
-def _target(scenario: Scenario, key: str) -> tuple[Table, str]:
+def _target(scenario: Scenario, key: str) -> tuple[TomlTable, str]:
     if key == CORES:
         return scenario.clients, "cores"
     if key == MECHANISM:
@@ -133,24 +133,24 @@ def _update(name: str, value: Any) -> dict[str, Any]:
 def check_interventions(
     scenario: Scenario,
     names: Mapping[str, Collection[str]] | None,  # what they may name, by kind; None for anything
-) -> Iterator[Finding]:
+) -> Iterator[Mistake]:
     """Yield what is wrong with the interventions, beyond the types of their keys."""
     first: dict[tuple[int, str], Path] = {}
     for i, entry in enumerate(scenario.interventions):
         place: Path = ("interventions", i)
         if entry.round > scenario.rounds:
-            yield Finding(
+            yield Mistake(
                 (*place, "round"), f"must be at most the {number(scenario.rounds)} rounds, not {number(entry.round)}"
             )
         same = first.setdefault((entry.round, entry.key), place)
         if same != place:
-            yield Finding((*place, "key"), "changes the same key in the same round as another intervention", see=same)
+            yield Mistake((*place, "key"), "changes the same key in the same round as another intervention", see=same)
         try:
             problems = list(_value_problems(scenario, entry.key, entry.value, names))
         except AddressError as error:
-            yield Finding((*place, "key"), str(error))
+            yield Mistake((*place, "key"), str(error))
             continue
-        yield from (Finding((*place, "value"), problem) for problem in problems)
+        yield from (Mistake((*place, "value"), problem) for problem in problems)
 
 
 def _value_problems(

@@ -20,7 +20,7 @@ NAMED = (("services",), ("clients", "groups"))
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Mistake:
     """A problem at a place in the data, before file and line are known.
 
     Attributes:

@@ -100,7 +100,7 @@ BehaviourName = Annotated[
 ]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
 
     # Text is not a number and a boolean not an integer. The sentence below a key is its description: see
@@ -123,7 +123,7 @@ def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str
     return part
 
 
-class Cost(Table):
+class Cost(TomlTable):
     """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
     per_sample: float = Field(ge=0, le=1_000_000, json_schema_extra={"unit": "money per image"})
@@ -135,7 +135,7 @@ class Cost(Table):
     - noise and 1 + noise. 0: costs tell the data, as in the paper."""
 
 
-class ClientBehaviour(Table):
+class ClientBehaviour(TomlTable):
     """The clients' behaviour: what they bid, given their costs, and what they report of their data."""
 
     kind: BehaviourName = TRUTHFUL
@@ -145,7 +145,7 @@ class ClientBehaviour(Table):
     """Settings of the behaviour, as the behaviour documents them."""
 
 
-class ClientLabelMix(Table):
+class ClientLabelMix(TomlTable):
     """The distribution of the labels of a client's data, in place of an EMD."""
 
     dirichlet: float | None = Field(default=None, ge=LEAST, le=MOST)
@@ -153,7 +153,7 @@ class ClientLabelMix(Table):
     list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd."""
 
 
-class ClientLasting(Table):
+class ClientLasting(TomlTable):
     """The persistence of a client's data from round to round."""
 
     persistence: Share = 0.0
@@ -164,7 +164,7 @@ class ClientLasting(Table):
     from then on."""
 
 
-class Clients(Table):
+class Clients(TomlTable):
     """The clients, and the draws of their data in each round."""
 
     count: int = Field(ge=1, le=1_000_000)
@@ -225,15 +225,19 @@ if TYPE_CHECKING:  # it cannot follow what is made while the program runs
     _PartOfClients = Clients
 else:
     _PartOfLabelMix = create_model(
-        "_PartOfLabelMix", __base__=Table, **_part(ClientLabelMix, {"dirichlet": None}, "[clients]", "label_mix.")
+        "_PartOfLabelMix", __base__=TomlTable, **_part(ClientLabelMix, {"dirichlet": None}, "[clients]", "label_mix.")
     )
     _PartOfCost = create_model(
-        "_PartOfCost", __base__=Table, **_part(Cost, {"per_sample": None, "per_emd": None}, "[clients]", "cost.")
+        "_PartOfCost", __base__=TomlTable, **_part(Cost, {"per_sample": None, "per_emd": None}, "[clients]", "cost.")
     )
     _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate"))
     _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost}
     _PartOfClients = create_model(
-        "_PartOfClients", __base__=Table, name=(str, ...), count=(int, ...), **_part(Clients, _OF_GROUPS, "[clients]")
+        "_PartOfClients",
+        __base__=TomlTable,
+        name=(str, ...),
+        count=(int, ...),
+        **_part(Clients, _OF_GROUPS, "[clients]"),
     )
 
 
@@ -250,14 +254,14 @@ class ClientGroup(_PartOfClients):
 PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
 
 
-class DataOverride(Table):
+class DataOverride(TomlTable):
     """The keys that differ for one data set; those that are absent are as in ``[data]``."""
 
     partition: PartitionRule | None = None
     """As data.partition, for this data set."""
 
 
-class Data(Table):
+class Data(TomlTable):
     """The training images that each client owns, in place of images that are drawn from all in each round."""
 
     partition: PartitionRule | None = None
@@ -279,7 +283,7 @@ class Data(Table):
         return self.partition if override is None or override.partition is None else override.partition
 
 
-class Market(Table):
+class Market(TomlTable):
     """The rules of the market."""
 
     mechanism: MechanismName = DEFAULT
@@ -310,13 +314,13 @@ def _regime_keys() -> dict[str, Any]:
 
 
 if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Scenario.training_for`` is typed
-    _RegimeTable = Table
-    _PartOfRegimeTable = Table
+    _RegimeTable = TomlTable
+    _PartOfRegimeTable = TomlTable
     BackendName = str
 else:
-    _RegimeTable = create_model("_RegimeTable", __base__=Table, **_regime_keys())
+    _RegimeTable = create_model("_RegimeTable", __base__=TomlTable, **_regime_keys())
     _PartOfRegimeTable = create_model(
-        "_PartOfRegimeTable", __base__=Table, **_part(_RegimeTable, dict.fromkeys(KEYS), "[training]")
+        "_PartOfRegimeTable", __base__=TomlTable, **_part(_RegimeTable, dict.fromkeys(KEYS), "[training]")
     )
     BackendName = Literal[tuple(BACKENDS)]
 
@@ -350,7 +354,7 @@ class Training(_RegimeTable):
     """Tables [training.by_dataset.NAME]: what differs for one data set."""
 
 
-class Timeline(Table):
+class Timeline(TomlTable):
     """Durations on the simulated clock."""
 
     seconds_per_sample: float = Field(default=0.001, ge=0, le=1e6, json_schema_extra={"unit": "seconds"})
@@ -365,7 +369,7 @@ class Timeline(Table):
     """Seconds after the awards by which an update must have arrived, at most the slot; absent: none."""
 
 
-class Service(Table):
+class Service(TomlTable):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
     name: Name
@@ -392,7 +396,7 @@ class Service(Table):
     """Settings of its policy, as the policy documents them."""
 
 
-class Intervention(Table):
+class Intervention(TomlTable):
     """A change from outside in the middle of a run."""
 
     round: int = Field(ge=1, le=1_000_000)
@@ -421,7 +425,7 @@ class NamedPlugin:
         return self.registry.create(self.name, **self.options)
 
 
-class Scenario(Table):
+class Scenario(TomlTable):
     """A scenario: a market, its training, and its competitors."""
 
     name: Name

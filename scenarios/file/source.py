@@ -16,7 +16,7 @@ from flmarket.core.files import read_regular
 from flmarket.core.names import did_you_mean, suggest
 from flmarket.core.printable import printable
 from scenarios.file.positions import Positions
-from scenarios.file.problems import Finding, Path, Problem, ScenarioError, key_text
+from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
 
 LARGEST_FILE = 1_000_000  # bytes
 
@@ -26,7 +26,7 @@ _TOO_DEEP = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LARGEST_DEPTH}}}"
 
 
 @dataclass
-class Source:
+class ScenarioSource:
     """The origin of a scenario's data, to show users where to look."""
 
     file: str  # as the user named it
@@ -41,12 +41,12 @@ class Source:
         """The lines; most files have no problem and never need them."""
         return Positions(self.text)
 
-    def problems(self, found: Sequence[Finding], problems: Sequence[Problem]) -> list[Problem]:
+    def problems(self, found: Sequence[Mistake], problems: Sequence[Problem]) -> list[Problem]:
         """Return problems in the order of the file's lines, those of the command line after them."""
         placed = dict.fromkeys([*map(self._problem, found), *problems])
         return sorted(placed, key=lambda problem: problem.line or float("inf"))
 
-    def _problem(self, finding: Finding) -> Problem:
+    def _problem(self, finding: Mistake) -> Problem:
         line, option = self._place(finding.path)
         message = finding.message
         if finding.see:

@@ -11,7 +11,7 @@ from typing import Any
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.keys import schema_at
 from scenarios.file.overrides import COUNT, AddressError, addresses, put
-from scenarios.file.problems import NAMED, Finding, Path, key_text, number, shown
+from scenarios.file.problems import NAMED, Mistake, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.file.wording import unknown_key
@@ -33,7 +33,7 @@ class SweepPoint:
         return ", ".join(f"{key}={value_text(value)}" for key, value in self.values.items())
 
 
-def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, Any], dict[Path, Path], list[Finding]]:
+def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, Any], dict[Path, Path], list[Mistake]]:
     """Return a sweep, or a table of ``[[runs]]``, whose keys are dotted, from one that may use tables for them."""
     flat: dict[str, Any] = {}
     places: dict[Path, Path] = {}
@@ -46,7 +46,7 @@ def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, 
             if isinstance(value, Mapping):
                 walk(keys, value)
             elif key in flat:
-                found.append(Finding((*at, *keys), f"is in the {at[0]} twice", see=places[*at, key]))
+                found.append(Mistake((*at, *keys), f"is in the {at[0]} twice", see=places[*at, key]))
             else:
                 flat[key] = value
                 places[*at, key] = (*at, *keys)
@@ -55,7 +55,7 @@ def flatten(table: Mapping[str, Any], at: Path = ("sweep",)) -> tuple[dict[str, 
     return flat, places, found
 
 
-def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Finding]]:
+def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Mistake]]:
     """Return every scenario of a sweep and of ``[[runs]]``, and what is wrong with them; equal problems once.
 
     Runs stand in the file's order; within one, the last key of the sweep changes fastest.
@@ -65,7 +65,7 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
         return [], found
     base = {key: value for key, value in data.items() if key not in ("sweep", "runs")}
     points = []
-    seen: dict[tuple[str, str], Finding] = {}
+    seen: dict[tuple[str, str], Mistake] = {}
     for places in _grid(scenario):
         values = {key: value for key, (_, value) in places.items()}
         changed = deepcopy(base)
@@ -77,7 +77,7 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
                     put(changed, path, values[key])
             point, found = examine(changed, catalogue)
         except AddressError as error:  # a service that is not among the first ones
-            found = [Finding((COUNT,), str(error))]
+            found = [Mistake((COUNT,), str(error))]
         if point:
             points.append(SweepPoint(values, point))
         if found and not values:  # nothing is swept: a file that the scenario names is not what it was a moment ago
@@ -88,7 +88,7 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
             key = next(iter(at_fault or values))
             message = finding.message if at_fault else f"{key_text(finding.path, base)}: {finding.message}"
             label = SweepPoint(values, scenario).label
-            seen.setdefault((key, message), Finding(places[key][0], f"with {label[:200]}: {message}"))
+            seen.setdefault((key, message), Mistake(places[key][0], f"with {label[:200]}: {message}"))
         if len(seen) >= MOST_PROBLEMS:
             break
     return points, list(seen.values())
@@ -106,36 +106,36 @@ def _grid(scenario: Scenario) -> Iterator[dict[str, tuple[Path, Any]]]:
         yield {**run, **dict(point)}
 
 
-def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Finding]:
+def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yield what is wrong with the keys of a sweep and of ``[[runs]]``, whatever their values."""
     size = prod(map(len, scenario.sweep.values())) * max(1, len(scenario.runs))
     if size > LARGEST_GRID:
-        yield Finding(("sweep",), f"makes {number(size)} scenarios; the limit is {number(LARGEST_GRID)}")
+        yield Mistake(("sweep",), f"makes {number(size)} scenarios; the limit is {number(LARGEST_GRID)}")
         return
     for key, values in scenario.sweep.items():
         for i, value in enumerate(values):
             if value in values[:i]:
-                yield Finding(("sweep", key, i), f"lists {shown(value)} twice")
+                yield Mistake(("sweep", key, i), f"lists {shown(value)} twice")
     for place, value in (places[COUNT] for places in _grid(scenario) if COUNT in places):
         if type(value) is not int or not 1 <= value <= len(scenario.services):
-            yield Finding(place, f"must be 1 to {len(scenario.services)}: the first services of the file are taken")
+            yield Mistake(place, f"must be 1 to {len(scenario.services)}: the first services of the file are taken")
     yield from _keys(data, ("sweep",), scenario.sweep)
     for i, run in enumerate(scenario.runs):
         yield from _keys(data, ("runs", i), run)
         for key in run.keys() & scenario.sweep.keys():
-            yield Finding(("runs", i, key), "is swept too", see=("sweep", key))
+            yield Mistake(("runs", i, key), "is swept too", see=("sweep", key))
 
 
-def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Finding]:
+def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Mistake]:
     paths: dict[str, list[Path]] = {}
     for key in keys:
         try:
             paths[key] = [_swept(path) for path in _paths(data, key)]
         except AddressError as error:
-            yield Finding((*at, key), str(error))
+            yield Mistake((*at, key), str(error))
     for (one, some), (other, others) in permutations(paths.items(), 2):
         if any(longer[: len(path)] == path for path in some for longer in others):
-            yield Finding((*at, other), f"overlaps with {one}", see=(*at, one))
+            yield Mistake((*at, other), f"overlaps with {one}", see=(*at, one))
 
 
 def _paths(data: Mapping[str, Any], key: str) -> list[Path]:

@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from flmarket.core.names import did_you_mean
 from scenarios.file.keys import schema_at
-from scenarios.file.problems import Finding, Path, shown
+from scenarios.file.problems import Mistake, Path, shown
 from scenarios.file.schema import OWN
 
 _HOMES = {
@@ -23,11 +23,11 @@ _HOMES = {
 """Tables of the file, and where a key of theirs belongs."""
 
 
-def findings(error: ValidationError) -> list[Finding]:
+def findings(error: ValidationError) -> list[Mistake]:
     """Return what is wrong with a scenario's keys."""
     return [
         # What is wrong with the key of a table of any keys is said at the key.
-        Finding(tuple(part for part in problem["loc"] if part != "[key]"), _sentence(problem))
+        Mistake(tuple(part for part in problem["loc"] if part != "[key]"), _sentence(problem))
         for problem in error.errors(include_url=False)
         if not _follows_from_another(problem)
     ]

@@ -35,7 +35,7 @@ PRIVILEGED = ("oracle", "d-first")  # the policies whose score can be 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cell:
+class SuiteRun:
     """One run of the suite."""
 
     market: str
@@ -80,7 +80,7 @@ class Suite:
     markets: Mapping[str, SuiteMarket]  # by name, in the order of tables
     seeds: tuple[int, ...]  # the market seeds
     rivals: tuple[str, ...]  # the unprivileged policies among the references
-    references: Mapping[Cell, Mapping[str, float]]  # the AUC of each reference in each run, by policy
+    references: Mapping[SuiteRun, Mapping[str, float]]  # the AUC of each reference in each run, by policy
 
     def market(self, name: str) -> SuiteMarket:
         if name not in self.markets:
@@ -92,12 +92,12 @@ class Suite:
         modes: Sequence[str] = MODES,
         markets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
-    ) -> list[Cell]:
+    ) -> list[SuiteRun]:
         """Return the runs of some modes, markets and seeds; of all where they are not given."""
         if others := [seed for seed in seeds or () if seed not in self.seeds]:
             raise InputError(f"seed {others[0]} is not one of the suite's: {', '.join(map(str, self.seeds))}")
         return [
-            Cell(name, mode, seat, seed)
+            SuiteRun(name, mode, seat, seed)
             for name in (self.markets if markets is None else dict.fromkeys(markets))
             for mode in modes
             for seat in self.market(name).seats(mode)
@@ -113,7 +113,7 @@ def read(folder: Path = FOLDER, digest: str = DIGEST) -> Suite:
     references = {}
     with (folder / REFERENCES).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            cell = Cell(row.pop("market"), row.pop("mode"), row.pop("seat"), int(row.pop("seed")))
+            cell = SuiteRun(row.pop("market"), row.pop("mode"), row.pop("seat"), int(row.pop("seed")))
             references[cell] = {policy: float(auc) for policy, auc in row.items()}
     return replace(unfrozen(folder), digest=digest, references=references)
 

@@ -11,7 +11,7 @@ import pytest
 from des.observation import Observation, Offer
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_options import OptionsError
-from flmarket.core.plugins import Listed, PluginError, UnknownPluginError
+from flmarket.core.plugins import ListedPlugin, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
 from learning.policy import AS_CONFIGURED, POLICIES, Policy, PolicyContext, policy
 
@@ -79,7 +79,7 @@ def test_another_package_cannot_replace_a_built_in_policy() -> None:
     assert POLICIES.load("hqfa") is HighQualityFirst
     assert POLICIES.names().count("hqfa") == 1
     problem = "the name belongs to a built-in policy; choose another one"
-    assert Listed("hqfa", None, "acme_policies 1.5", problem) in POLICIES.listing()
+    assert ListedPlugin("hqfa", None, "acme_policies 1.5", problem) in POLICIES.listing()
 
 
 @pytest.mark.usefixtures("acme")

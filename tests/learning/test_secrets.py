@@ -12,7 +12,7 @@ from des.money import to_micro
 from des.offer_checks import check_offer
 from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
-from learning.mahdrl.market_model import Rivals
+from learning.mahdrl.market_model import ActiveRivals
 from learning.mahdrl.planner import OVERBIDS, price_levels
 from learning.policy import POLICIES
 from learning.seats import seat
@@ -83,9 +83,9 @@ def test_outbid_pays_the_bids_if_it_cannot_know_what_to_beat(make_observation, m
 def test_agents_take_hidden_rivals_for_services_that_are_asked_what_they_are_asked(make_observation):
     """All may be there: that no bid is seen does not mean that nobody bids."""
     seen = make_observation([[2.0, 6.0], [0.0, 0.0], [0.0, 0.0]])
-    assert len(Rivals.of(seen)) == 0, "public zeros: the others have left"
+    assert len(ActiveRivals.of(seen)) == 0, "public zeros: the others have left"
     hidden = replace(seen, bids_public=False)
-    rivals = Rivals.of(hidden)
+    rivals = ActiveRivals.of(hidden)
     assert rivals.bids.tolist() == [[4.0, 4.0]] * 2
     assert rivals.highest == 6.0
     levels = price_levels(hidden, rivals.bids)

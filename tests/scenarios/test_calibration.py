@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl.calibration.curve_fit import Trace
+from fl.calibration.curve_fit import RecordedRun
 from fl.calibration.dqi_fit import Point
 from flmarket.core.errors import InputError
 from scenarios.calibration import traces
 from scenarios.calibration.dqi_experiments import PointLog
-from scenarios.calibration.surrogate import Comparison, summary, table
+from scenarios.calibration.surrogate import HeldOutPolicy, summary, table
 from scenarios.loader import load
 
 
-def row(real: float, surrogate: float, error: float = 0.01) -> Comparison:
-    return Comparison("random", real, surrogate, error, 3.0, 3.0, np.array([real]), np.array([surrogate]))
+def row(real: float, surrogate: float, error: float = 0.01) -> HeldOutPolicy:
+    return HeldOutPolicy("random", real, surrogate, error, 3.0, 3.0, np.array([real]), np.array([surrogate]))
 
 
 def test_the_rank_correlation_of_policies_that_do_the_same_is_unknown() -> None:
@@ -51,7 +51,7 @@ def test_traces_do_not_depend_on_keys_that_do_not_reach_their_market(
 
 
 def test_traces_survive_their_file_and_only_for_their_key(tmp_path: Path) -> None:
-    path, kept = tmp_path / "deep" / "t.json", Trace("digits", "lcfa", 1, 0.1, [[100]], [[0.4]], [[2.0]], [0.3])
+    path, kept = tmp_path / "deep" / "t.json", RecordedRun("digits", "lcfa", 1, 0.1, [[100]], [[0.4]], [[2.0]], [0.3])
     assert traces.read(path, {"a": 1}) is None
     traces.write(path, [kept], {"a": 1})
     assert traces.read(path, {"a": 1}) == [kept]

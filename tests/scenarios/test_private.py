@@ -14,7 +14,7 @@ from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound
-from scenarios.train import Training
+from scenarios.train import AgentTraining
 from scenarios.train import run as train
 from scenarios.world import World
 from support.runs import change, played, rounds_text, table
@@ -111,7 +111,7 @@ def test_an_agent_can_be_trained_on_it(tmp_path: Path) -> None:
     schedule = Plan(episodes=2, epsilon_episodes=1, evaluate_every=2, evaluation_seeds=(900_001,))
     for policy in ("mahdrl", "mahdrl-paper"):
         out = tmp_path / f"{policy}.safetensors"
-        train(Training(scenarios=(scenario,), policy=policy, options={}, plan=schedule), 0, out, Shelf())
+        train(AgentTraining(scenarios=(scenario,), policy=policy, options={}, plan=schedule), 0, out, Shelf())
         changes = [
             word
             for service in scenario.services

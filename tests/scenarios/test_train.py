@@ -23,14 +23,14 @@ from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
 from scenarios.running.run_options import RunOptions, TrainOptions
-from scenarios.train import Training, learned_rivals, new_learner, open_table, place, plan_training, run
+from scenarios.train import AgentTraining, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
 
 
 def small(*overrides, **changes):
     scenario = load("paper", ["training.backend=surrogate", "rounds=8", *overrides])
     plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    return Training(**{"scenarios": (scenario,), "policy": "mahdrl", "options": {}, "plan": plan} | changes)
+    return AgentTraining(**{"scenarios": (scenario,), "policy": "mahdrl", "options": {}, "plan": plan} | changes)
 
 
 def files(out):

@@ -9,7 +9,7 @@ from flmarket.core.errors import InputError
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.train import Training, run
+from scenarios.train import AgentTraining, run
 
 
 def test_hyper_parameters_are_checked():
@@ -35,5 +35,8 @@ def test_hyper_parameters_are_checked():
     for options, message in wrong:
         with pytest.raises(InputError, match=message):
             run(
-                Training((load("paper"),), "mahdrl", options, Plan(episodes=1)), 0, Path("nowhere.safetensors"), Shelf()
+                AgentTraining((load("paper"),), "mahdrl", options, Plan(episodes=1)),
+                0,
+                Path("nowhere.safetensors"),
+                Shelf(),
             )

@@ -18,7 +18,7 @@ from learning.statistics.intervals import FEWEST
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.state.compared_runs import RunGroup, caveats, common_rounds, compare, groups, intervened, name_of, original
+from tui.state.compared_runs import PolicyRuns, caveats, common_rounds, compare, groups, intervened, name_of, original
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, tint
@@ -116,11 +116,11 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         return first if self._service is None else self._service
 
     @property
-    def shown(self) -> list[RunGroup]:
+    def shown(self) -> list[PolicyRuns]:
         """The groups of runs that are shown as one; each run by itself where there are none."""
         found = groups(self.sessions)
         if self.singly or len(found) == len(self.sessions):
-            return [RunGroup(name_of(run, self.sessions), (place,)) for place, run in enumerate(self.sessions)]
+            return [PolicyRuns(name_of(run, self.sessions), (place,)) for place, run in enumerate(self.sessions)]
         # Runs that have not begun belong to a group that is not known yet.
         return [group for group in found if self.sessions[group.runs[0]].scenario is not None]
 
@@ -152,7 +152,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         rows = compare(self.sessions, rounds, shown, baseline)
         self.query_one(CompareTable).show(rows, [group.name for group in shown])
 
-    def _status(self, rounds: Sequence[int], shown: Sequence[RunGroup], baseline: int) -> None:
+    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int) -> None:
         status = self.query_one("#compare-status", Static)
         runs = []
         for place, group in enumerate(shown):
@@ -170,7 +170,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
             line.append("".join(words), f"bold {series_color(place)}")
         status.update(Text("\n").join([line, self._notes(shown)]), layout=False)
 
-    def _notes(self, shown: Sequence[RunGroup]) -> Text:
+    def _notes(self, shown: Sequence[PolicyRuns]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
         paired = self.means and all(own == seeds[0] for own in seeds)
         notes = caveats(self.sessions, paired=paired)

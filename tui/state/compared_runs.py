@@ -38,7 +38,7 @@ Mean = TypeVar("Mean", Estimate, Difference)
 
 
 @dataclass(frozen=True, slots=True)
-class RunGroup:
+class PolicyRuns:
     """Runs of one market and policy."""
 
     name: str  # what distinguishes it from the other groups
@@ -57,7 +57,7 @@ class ServiceRow:
     differences: Mapping[str, Difference]  # from the baseline; none of itself, nor where no seed is shared
 
 
-def groups(sessions: Sequence[Session]) -> list[RunGroup]:
+def groups(sessions: Sequence[Session]) -> list[PolicyRuns]:
     """Return the groups of runs that differ in their seed alone, in the order of their first runs."""
     found: dict[object, list[int]] = {}
     for place, session in enumerate(sessions):
@@ -68,7 +68,7 @@ def groups(sessions: Sequence[Session]) -> list[RunGroup]:
         # With one seed twice they are no runs over seeds, whatever else they are.
         same = len({sessions[place].seed for place in places}) < len(places)
         parted += [[place] for place in places] if same else [places]
-    return [RunGroup(_name(sessions, places), tuple(places)) for places in parted]
+    return [PolicyRuns(_name(sessions, places), tuple(places)) for places in parted]
 
 
 def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
@@ -100,7 +100,7 @@ def _finished(session: Session, last: int) -> bool:
 def compare(
     sessions: Sequence[Session],  # the runs
     rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
-    found: Sequence[RunGroup],  # the groups of the runs
+    found: Sequence[PolicyRuns],  # the groups of the runs
     baseline: int,  # the place of the group that the others are compared with
 ) -> list[ServiceRow]:
     """Return one row for each service and group, services together."""

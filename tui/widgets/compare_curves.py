@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.events import Resize
 
-from tui.state.compared_runs import RunGroup, band_series, difference_series, mean_series
+from tui.state.compared_runs import PolicyRuns, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.colors import faint_color, series_color, sign, tint
 from tui.style.market_words import CURVES, accuracy_words
@@ -34,7 +34,7 @@ class CompareCurves(Vertical):
         rounds: Sequence[int],
         service: str,
         metric: str,  # what to draw of the service
-        groups: Sequence[RunGroup],  # of the runs; a run of its own is a group of one
+        groups: Sequence[PolicyRuns],  # of the runs; a run of its own is a group of one
         baseline: int,  # the place of the group that differences are from
     ) -> None:
         """Draw the mean of a service's metric in each group of runs, each run up to its round."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from des.availability import Interval
+from des.availability import Presence
 from des.mechanism import DEFAULT
 from des.money import Micro, to_micro
 from scenarios.file.interventions import at, offline_at
@@ -33,7 +33,7 @@ def conditions(
     number: int,  # the round
     spent: Mapping[str, Micro],  # what each service spent in earlier rounds
     # when clients are there; None if they always are, or if it is not known any more
-    intervals: Sequence[Interval] | None = None,
+    intervals: Sequence[Presence] | None = None,
 ) -> Conditions:
     then = at(scenario, number)
     budgets = {service.name: to_micro(service.budget) for service in then.services}

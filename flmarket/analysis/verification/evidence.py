@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from des.allocation import tie_order_of
-from des.availability import Interval
+from des.availability import Presence
 from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
@@ -340,7 +340,7 @@ class Logs:
         return [conditions(self.scenario, *of, self._intervals) for of in zip(self.numbers, before, strict=True)]
 
     @cached_property
-    def _intervals(self) -> Sequence[Interval] | None:
+    def _intervals(self) -> Sequence[Presence] | None:
         """The intervals in which clients are there; None if they always are, or if the trace is gone or has changed."""
         try:
             trace, intervals = trace_of(self.scenario), intervals_of(self.scenario)

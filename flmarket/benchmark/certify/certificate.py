@@ -7,19 +7,19 @@ from typing import Any
 from des.mechanism import MECHANISMS
 from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side
-from flmarket.benchmark.certify.sampling import IMAGES, Dice, Shape, sample
+from flmarket.benchmark.certify.sampling import IMAGES, Dice, Sizes, sample
 from flmarket.benchmark.certify.search import Gain, attack
 from flmarket.core.counting import counted
 from flmarket.core.tracking import tracked
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AttackPlan:
     """The plan of an attack: the mechanism, the sampled markets and the effort."""
 
     mechanism: str  # its name
     options: Mapping[str, Any] = field(default_factory=dict)  # the scenario's ``market.options``
-    shape: Shape = field(default_factory=Shape)  # how large the sampled markets are
+    shape: Sizes = field(default_factory=Sizes)  # how large the sampled markets are
     markets: int = 50  # how many are sampled
     tries: int = 200  # misreports that are played for each party of a market, at most
     seed: int = 0  # of all draws
@@ -37,7 +37,7 @@ class Plan:
 class Certificate:
     """The result of a plan."""
 
-    plan: Plan
+    plan: AttackPlan
     # how many rounds were cleared. In each, prices were at least the bid, at most the offer, and within the budget.
     clearings: int
     attacked: Mapping[Side, list[Gain]]  # what each party could gain
@@ -78,7 +78,7 @@ class Certificate:
             yield f"truthfulness of {side}", "fails", found
 
 
-def certify(plan: Plan) -> Certificate:
+def certify(plan: AttackPlan) -> Certificate:
     """Attack a mechanism."""
     MECHANISMS.create(plan.mechanism, **plan.options)
     attacked: dict[Side, list[Gain]] = {side: [] for side in SIDES}

@@ -46,7 +46,7 @@ def of(party: int, side: Side, amounts: MicroArray) -> MicroArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Played:
+class PlayedRound:
     """The outcome of a round. Arrays are over services and clients; money is in micro-units."""
 
     offered: MicroArray  # [M, C] what each service offered to each client; -1 where it offered nothing
@@ -84,7 +84,7 @@ class Bench:
         )
         self._conditions = Conditions(budgets, market.cores)
 
-    def truly(self, side: Side, party: int, report: Report) -> tuple[Played, Micro]:
+    def truly(self, side: Side, party: int, report: Report) -> tuple[PlayedRound, Micro]:
         """Play a party's report against the truth of all others; return the last round, and what the party has of all.
 
         The mechanism begins fresh, and remembers from round to round.
@@ -107,7 +107,7 @@ class Bench:
         values: MicroArray | None = None,  # [M, C] what services report; the truth if not given
         bids: MicroArray | None = None,  # [M, C] what clients report; their costs if not given
         round_: int = 1,
-    ) -> Played:
+    ) -> PlayedRound:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         world = replace(self._world, bid=read_only(bids))
@@ -137,7 +137,7 @@ class Bench:
             payments=least / MICRO if self.posted else None,
         )
 
-    def _outcome(self, current: Round) -> Played:
+    def _outcome(self, current: Round) -> PlayedRound:
         book = self._platform.book(current)
         clearing = checked_clearing(self._platform.mechanism, book, current.number)
         if self._rounds > 1:
@@ -151,4 +151,4 @@ class Bench:
         places = book.services[won], book.clients[won]
         served[places] = True
         price[places] = clearing.price[won]
-        return Played(offered, served, price)
+        return PlayedRound(offered, served, price)

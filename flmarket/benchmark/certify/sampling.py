@@ -26,7 +26,7 @@ AMPLE: Micro = 10**9  # a budget that never binds
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Sizes:
     """The size of the sampled markets, and whether budgets bind. A value of None is drawn for each market."""
 
     services: int | None = None  # M; drawn from 2 to 4
@@ -80,7 +80,7 @@ def _numbers(seed: int, *purpose: str | int) -> Iterator[float]:
         block += 1
 
 
-def sample(shape: Shape, seed: int, number: int) -> SampledMarket:
+def sample(shape: Sizes, seed: int, number: int) -> SampledMarket:
     """Draw a market.
 
     The values of one client are drawn around a level of its own, so that services compete for the same clients. A

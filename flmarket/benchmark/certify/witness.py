@@ -18,7 +18,7 @@ from des.clients.holdings import draw_pairs
 from des.mechanism import MECHANISMS
 from des.money import MICRO, Micro, MicroArray, text
 from fl.arithmetic.draws import draw_key
-from flmarket.benchmark.certify.certificate import Plan
+from flmarket.benchmark.certify.certificate import AttackPlan
 from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
 from flmarket.benchmark.certify.search import Gain
@@ -40,7 +40,7 @@ class NoScenarioError(Exception):
     """A market cannot be shown as a scenario; the message says why."""
 
 
-def write_witness(plan: Plan, gain: Gain, folder: Path, plugins: Sequence[Path] = ()) -> str:
+def write_witness(plan: AttackPlan, gain: Gain, folder: Path, plugins: Sequence[Path] = ()) -> str:
     """Write the market of a gain as a scenario file into a folder; return a line about it.
 
     ``plugins`` are the files that ``flmarket run`` needs to play it.
@@ -79,7 +79,7 @@ def words(gain: Gain, rounds: int = 1) -> str:
     return f"{who}: it has {text(gain.misreporting)} of {span} instead of {text(gain.truthful)}"
 
 
-def witness(plan: Plan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
+def witness(plan: AttackPlan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
     if plan.rounds > 1:
         raise NoScenarioError("it takes more than one round")
@@ -96,7 +96,7 @@ def witness(plan: Plan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     return scenario
 
 
-def _comments(plan: Plan, gain: Gain, plugins: Sequence[Path]) -> str:
+def _comments(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
     market, name = gain.market, f"{plan.mechanism}-{gain.side}.toml"
     amounts = (
         f"#   service-{m + 1}  {_row(values)}   {_row(costs)}"
@@ -117,7 +117,7 @@ def _comments(plan: Plan, gain: Gain, plugins: Sequence[Path]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _scenario(plan: Plan, gain: Gain, values: list[MicroArray], bids: list[MicroArray]) -> dict[str, Any]:
+def _scenario(plan: AttackPlan, gain: Gain, values: list[MicroArray], bids: list[MicroArray]) -> dict[str, Any]:
     """Return the scenario; ``values`` and ``bids`` are what the services and the clients report in each of two runs."""
     market, (services, clients) = gain.market, gain.market.values.shape
     sizes, emds = _layout(market, *bids)

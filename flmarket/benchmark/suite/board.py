@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from flmarket.benchmark.suite.scoring import Standing, against_zero
+from flmarket.benchmark.suite.scoring import SuiteStanding, against_zero
 from flmarket.core.counting import counted
 from flmarket.core.printable import printable
 from flmarket.core.text_table import TextTable, html_document
@@ -16,7 +16,7 @@ _HEADER = [
 ]  # fmt: skip
 
 
-def leaderboard(standings: Sequence[Standing], title: str = "Leaderboard") -> TextTable:
+def leaderboard(standings: Sequence[SuiteStanding], title: str = "Leaderboard") -> TextTable:
     """Return a line for each method."""
     rows = []
     for it in standings:
@@ -34,7 +34,7 @@ def leaderboard(standings: Sequence[Standing], title: str = "Leaderboard") -> Te
     return TextTable(title, _HEADER, rows)
 
 
-def markets(standings: Sequence[Standing], mode: str) -> TextTable:
+def markets(standings: Sequence[SuiteStanding], mode: str) -> TextTable:
     """Return the score of each method in each market."""
     cells = [{it.market.name: f"{it.scores.mean():z.2f}" for it in found.chosen(mode)} for found in standings]
     played = dict.fromkeys(market for own in cells for market in own)
@@ -42,7 +42,7 @@ def markets(standings: Sequence[Standing], mode: str) -> TextTable:
     return TextTable(f"Scores as {mode}s", ["market", *map(name, standings)], rows)
 
 
-def details(standing: Standing) -> TextTable:
+def details(standing: SuiteStanding) -> TextTable:
     """Return what a method reached in each market, and what it is measured by."""
     header = ["market", "mode", "AUC", "random", "reference", "score", "best rival", "AUC - best rival"]
     rows = []
@@ -65,7 +65,7 @@ def details(standing: Standing) -> TextTable:
     return TextTable(f"{standing.method} in each market", header, rows)
 
 
-def introduction(standings: Sequence[Standing], suite: Suite, part: str = "") -> list[str]:
+def introduction(standings: Sequence[SuiteStanding], suite: Suite, part: str = "") -> list[str]:
     """Return what must be known to read the tables, one paragraph each; ``part`` names what counts, if not all."""
     compared = "this part" if part else "the suite"
     text = [
@@ -90,12 +90,12 @@ def introduction(standings: Sequence[Standing], suite: Suite, part: str = "") ->
     return text
 
 
-def tables(standings: Sequence[Standing]) -> list[TextTable]:
+def tables(standings: Sequence[SuiteStanding]) -> list[TextTable]:
     """Return the leaderboard, and the scores by market."""
     return [leaderboard(standings), *(it for mode in MODES if (it := markets(standings, mode)).rows)]
 
 
-def page(standings: Sequence[Standing], suite: Suite, made_by: str, part: str = "") -> str:
+def page(standings: Sequence[SuiteStanding], suite: Suite, made_by: str, part: str = "") -> str:
     """Return the leaderboard as one self-contained HTML page, each method's results folded below it."""
     parts = ["<h1>flmarket suite</h1>"]
     parts += [f"<p>{html.escape(text)}</p>" for text in introduction(standings, suite, part)]
@@ -119,7 +119,7 @@ def contents(suite: Suite) -> TextTable:
     return TextTable("Markets", header, rows)
 
 
-def name(standing: Standing) -> str:
+def name(standing: SuiteStanding) -> str:
     """Return a method's name with its marks."""
     return printable(standing.method) + "*" * standing.privileged + "†" * (standing.missing > 0)
 

@@ -16,7 +16,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
 from scenarios.plugin_files import packed, plugins_of
 from scenarios.running.fanout import as_they_end
-from scenarios.suite.frozen import RESIDENT, Cell, Suite
+from scenarios.suite.frozen import RESIDENT, Suite, SuiteRun
 
 DECIMALS = 6  # of an AUC: what sums of floats in another order would change is below that
 
@@ -47,7 +47,7 @@ def play(
     policy: str,  # ``NAME`` or ``NAME:CHECKPOINT``
     suite: Suite,
     *,
-    cells: Sequence[Cell] | None = None,  # the runs; all of the suite's if not given. See ``Suite.cells``.
+    cells: Sequence[SuiteRun] | None = None,  # the runs; all of the suite's if not given. See ``Suite.cells``.
     begun: Submission | None = None,  # what this policy has played already, which is not played again
     jobs: int = 1,  # processes
     keep: Callable[[Submission], None] = lambda _: None,  # called with what has been played so far, after each run
@@ -66,7 +66,7 @@ def _seated(policy: str, suite: Suite) -> Scenario:
     return with_policy(next(iter(suite.markets.values())).scenario, policy)
 
 
-def _play(policy: str, task: tuple[Scenario, Cell]) -> float:
+def _play(policy: str, task: tuple[Scenario, SuiteRun]) -> float:
     """Return the AUC of one run: the mean over services for residents, that of its seat for a visitor."""
     scenario, cell = task
     try:

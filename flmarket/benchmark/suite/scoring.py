@@ -13,7 +13,7 @@ from fl.arrays import FloatArray
 from flmarket.benchmark.suite.submission import Submission
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import Interval, paired_interval
-from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Cell, Suite, SuiteMarket
+from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite, SuiteMarket, SuiteRun
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SuiteStanding:
     """The results of a method in the suite."""
 
     method: str  # its name
@@ -82,11 +82,11 @@ class Standing:
 def standings(
     submissions: Iterable[Submission],
     suite: Suite,
-    cells: Sequence[Cell] | None = None,  # the runs that count; all of the suite's if not given. See ``Suite.cells``.
-) -> list[Standing]:
+    cells: Sequence[SuiteRun] | None = None,  # the runs that count; if not given, all ``Suite.cells``
+) -> list[SuiteStanding]:
     """Return what each method reached: those that have played most first, by their scores. Errors as ``by_method``."""
 
-    def place(standing: Standing) -> tuple[int, float]:
+    def place(standing: SuiteStanding) -> tuple[int, float]:
         score = standing.score()
         return standing.missing, float("inf") if score is None else -score.estimate
 
@@ -114,14 +114,16 @@ def against_zero(values: FloatArray) -> Interval:
     return paired_interval(values, np.zeros_like(values))
 
 
-def _standing(method: str, submissions: Sequence[Submission], suite: Suite, chosen: frozenset[Cell]) -> Standing:
+def _standing(
+    method: str, submissions: Sequence[Submission], suite: Suite, chosen: frozenset[SuiteRun]
+) -> SuiteStanding:
     places, seeds = {(it.market, it.mode) for it in chosen}, {it.seed for it in chosen}
     wanted = [(it, mode) for mode in MODES for it in suite.markets.values() if (it.name, mode) in places]
     found = [_result(market, mode, submissions, suite, seeds) for market, mode in wanted]
     results = tuple(it for it in found if it is not None)
     missing = len(wanted) - sum({*it.seeds} == seeds for it in results)
     privileged = any(it.privileged for it in submissions)
-    return Standing(method, privileged, len(submissions), results, len(wanted), missing)
+    return SuiteStanding(method, privileged, len(submissions), results, len(wanted), missing)
 
 
 def _result(
@@ -129,8 +131,8 @@ def _result(
 ) -> Result | None:
     """Return the result over the wanted seeds that all submissions have played in all seats; None if there are none."""
 
-    def cells(seeds: Sequence[int]) -> list[list[Cell]]:  # by seat and seed
-        return [[Cell(market.name, mode, seat, seed) for seed in seeds] for seat in market.seats(mode)]
+    def cells(seeds: Sequence[int]) -> list[list[SuiteRun]]:  # by seat and seed
+        return [[SuiteRun(market.name, mode, seat, seed) for seed in seeds] for seat in market.seats(mode)]
 
     def references(policy: str, seeds: Sequence[int]) -> FloatArray:
         return np.asarray(np.mean([[suite.references[cell][policy] for cell in row] for row in cells(seeds)], axis=0))

@@ -12,7 +12,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.locks import alone_in
 from scenarios.plugin_files import Records
-from scenarios.suite.frozen import Cell, Suite
+from scenarios.suite.frozen import Suite, SuiteRun
 
 FORMAT = 1  # of the file
 
@@ -29,9 +29,9 @@ class Submission:
     plugins: Records  # the plug-ins that it needs, with their SHA-256
     privileged: bool  # whether it sees what the paper hides
     flmarket: str  # the version that played
-    results: Mapping[Cell, Annotated[float, Field(ge=0, le=1)]]  # the AUC of each run
+    results: Mapping[SuiteRun, Annotated[float, Field(ge=0, le=1)]]  # the AUC of each run
 
-    def with_results(self, found: Mapping[Cell, float]) -> "Submission":
+    def with_results(self, found: Mapping[SuiteRun, float]) -> "Submission":
         return replace(self, results={**self.results, **found})
 
     def text(self, suite: Suite) -> str:

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from des.mechanism import MECHANISMS
-from flmarket.benchmark.certify.certificate import Plan
+from flmarket.benchmark.certify.certificate import AttackPlan
 from flmarket.benchmark.certify.certificate import certify as certificate_of
 from flmarket.benchmark.certify.players import SIDES
-from flmarket.benchmark.certify.sampling import Shape
+from flmarket.benchmark.certify.sampling import Sizes
 from flmarket.benchmark.certify.witness import write_witness
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, mechanism_names, parse_options
 from flmarket.cli.console import result, show
@@ -56,8 +56,8 @@ def certify(
     largest one is written as a scenario.
     """
     load_plugins(plugin)
-    shape = Shape(services, clients, cores, budgets=not no_budgets)
-    plan = Plan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
+    shape = Sizes(services, clients, cores, budgets=not no_budgets)
+    plan = AttackPlan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
     MECHANISMS.create(mechanism, **plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
     certificate = certificate_of(plan)

@@ -20,7 +20,7 @@ LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with
 _STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """The finding of one check."""
 
     state: Literal["ok", "note", "problem"]  # note: flmarket works, but something is slower or missing
@@ -46,32 +46,32 @@ def doctor() -> None:
     result("flmarket works here.")
 
 
-def _checkup() -> Iterator[Finding]:
+def _checkup() -> Iterator[Diagnosis]:
     for check in (_machine, _packages, _torch, _kernel, _data):
         try:
             yield from check()
         except Exception as error:  # a broken part must not hide the others
-            yield Finding("problem", check.__name__.strip("_"), str(error) or type(error).__name__)
+            yield Diagnosis("problem", check.__name__.strip("_"), str(error) or type(error).__name__)
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[Diagnosis]:
     import platform
 
-    yield Finding("ok", "Python", f"{platform.python_version()} on {platform.platform()}, {sys.executable}")
-    yield Finding("ok", "cores", f"{usable_cores()} of {os.cpu_count()} may be used by this process")
+    yield Diagnosis("ok", "Python", f"{platform.python_version()} on {platform.platform()}, {sys.executable}")
+    yield Diagnosis("ok", "cores", f"{usable_cores()} of {os.cpu_count()} may be used by this process")
     yield _space("runs", Path.cwd() / "runs", "--out sets the folder")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[Diagnosis]:
     from importlib import metadata
 
     from packaging.requirements import Requirement
 
     lacking: dict[str, list[str]] = defaultdict(list)  # by extra; "" for what is always needed
     try:
-        yield Finding("ok", "flmarket", metadata.version("flmarket"))
+        yield Diagnosis("ok", "flmarket", metadata.version("flmarket"))
     except metadata.PackageNotFoundError:
-        yield Finding("note", "flmarket", "is not installed: this is a bare checkout", install_command("."))
+        yield Diagnosis("note", "flmarket", "is not installed: this is a bare checkout", install_command("."))
         return
     for requirement in map(Requirement, metadata.requires("flmarket") or ()):
         extra = next((name for name in EXTRAS if f'extra == "{name}"' in str(requirement.marker)), "")
@@ -85,13 +85,13 @@ def _packages() -> Iterator[Finding]:
             if not requirement.specifier.contains(version, prereleases=True):
                 lacking[extra].append(f"{requirement.name} is {version}, not {requirement.specifier}")
     if needed := lacking.pop("", None):
-        yield Finding("problem", "packages", "; ".join(needed), "reinstall flmarket")
+        yield Diagnosis("problem", "packages", "; ".join(needed), "reinstall flmarket")
     for extra, found in lacking.items():
         remedy = f"{install_command(f'flmarket[{extra}]')} for {EXTRAS[extra]}"
-        yield Finding("note", f"extra {extra}", "; ".join(found), remedy)
+        yield Diagnosis("note", f"extra {extra}", "; ".join(found), remedy)
 
 
-def _torch() -> Iterator[Finding]:
+def _torch() -> Iterator[Diagnosis]:
     if find_spec("torch") is None:
         return
     import torch
@@ -99,26 +99,28 @@ def _torch() -> Iterator[Finding]:
     from fl.data.torchvision_files import torchvision_datasets
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU found, and none needed"
-    yield Finding("ok", "torch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {gpu}")
+    yield Diagnosis("ok", "torch", f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {gpu}")
     try:
         torchvision_datasets()
     except Exception as error:
         remedy = "install the torchvision that belongs to this torch; only downloads of data sets need it"
-        yield Finding("note", "torchvision", f"does not import: {error}", remedy)
+        yield Diagnosis("note", "torchvision", f"does not import: {error}", remedy)
 
 
-def _kernel() -> Iterator[Finding]:
+def _kernel() -> Iterator[Diagnosis]:
     from fl.arithmetic.native import kernel_problem
     from fl.training import fused
 
     if fused.available():
-        yield Finding("ok", "kernel", fused.kernel_name())  # raises where FLMARKET_KERNEL names none of this machine's
+        yield Diagnosis(
+            "ok", "kernel", fused.kernel_name()
+        )  # raises where FLMARKET_KERNEL names none of this machine's
     else:
         remedy = "install a C++ compiler (g++ or clang++) and install flmarket again; until then, plain torch trains"
-        yield Finding("note", "kernel", f"the fused kernel {kernel_problem()}", remedy)
+        yield Diagnosis("note", "kernel", f"the fused kernel {kernel_problem()}", remedy)
 
 
-def _data() -> Iterator[Finding]:
+def _data() -> Iterator[Diagnosis]:
     from fl.data.registry import BUILTIN, DatasetError, data_root
 
     root = data_root()
@@ -130,17 +132,17 @@ def _data() -> Iterator[Finding]:
             official = source.load(root, download=False).official
             good.append(source.info.name + ("" if official else " (unofficial)"))
         except DatasetError as error:
-            yield Finding("problem", source.info.name, str(error))
-    yield Finding("ok", "data sets", f"in {root}: {', '.join(good) or 'none yet'}")
+            yield Diagnosis("problem", source.info.name, str(error))
+    yield Diagnosis("ok", "data sets", f"in {root}: {', '.join(good) or 'none yet'}")
     if len(there) < len(sources):
         yield _space("downloads", root, "other data sets cannot be downloaded; FLMARKET_DATA sets the folder")
 
 
-def _space(subject: str, folder: Path, note: str) -> Finding:
+def _space(subject: str, folder: Path, note: str) -> Diagnosis:
     """Return whether files can be made in a folder, or in the first folder above that is there, and the free space."""
     there = next(path for path in (folder, *folder.parents) if path.is_dir())
     free = shutil.disk_usage(there).free
     found = f"{folder}: {free / 2**30:.1f} GiB free"
     if not os.access(there, os.W_OK | os.X_OK):
-        return Finding("note", subject, f"{there} cannot be written", note)
-    return Finding("note", subject, found, note) if free < LITTLE_SPACE else Finding("ok", subject, found)
+        return Diagnosis("note", subject, f"{there} cannot be written", note)
+    return Diagnosis("note", subject, found, note) if free < LITTLE_SPACE else Diagnosis("ok", subject, found)

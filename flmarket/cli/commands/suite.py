@@ -22,7 +22,7 @@ from flmarket.core.text_table import TextTable, markdown_literal
 from flmarket.core.tracking import counting
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.outside import require_folder_place, require_place
-from scenarios.suite.frozen import MODES, Cell, Suite, read
+from scenarios.suite.frozen import MODES, Suite, SuiteRun, read
 
 
 def suite(
@@ -115,7 +115,9 @@ def _seeds_of(seeds: str | None, seed: Sequence[int] | None, frozen: Sequence[in
     return frozen[: int(seeds)]
 
 
-def _play(policy: str, begun: Submission, path: Path, frozen: Suite, cells: Sequence[Cell], jobs: int) -> Submission:
+def _play(
+    policy: str, begun: Submission, path: Path, frozen: Suite, cells: Sequence[SuiteRun], jobs: int
+) -> Submission:
     """Play what a submission lacks, and keep each run when it is over."""
     lacking = [cell for cell in cells if cell not in begun.results]
     try:

@@ -36,7 +36,7 @@ from scenarios.running.run_options import TrainOptions, threads
 
 if TYPE_CHECKING:
     from learning.mahdrl.agent_files import Row
-    from scenarios.train import Training
+    from scenarios.train import AgentTraining
 
 
 @taking(TrainOptions)
@@ -149,7 +149,7 @@ def _train_apart(one: Callable[..., None], place: tuple[int, Path]) -> InputErro
 
 
 def _train(
-    training: "Training",
+    training: "AgentTraining",
     seed: int,
     out: Path,
     shelf: Shelf,

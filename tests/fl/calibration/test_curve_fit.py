@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fl.calibration.curve_fit import Recorder, Trace, fit, follow
+from fl.calibration.curve_fit import RecordedRun, Recorder, fit, follow
 from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from fl.training.jobs import TrainingJob
 from support.curves import CURVE
@@ -26,11 +26,11 @@ TRUE = replace(
 )
 
 
-def record(curve: Curve, seed: int, rounds: int = 40) -> Trace:
+def record(curve: Curve, seed: int, rounds: int = 40) -> RecordedRun:
     """Play varied selections on a surrogate."""
     rng = np.random.default_rng(seed)
     federation = SurrogateFederation({"s": curve}, seed)
-    trace = Trace("data", "varied", seed, federation.accuracy("s"))
+    trace = RecordedRun("data", "varied", seed, federation.accuracy("s"))
     recorder = Recorder(federation, {"s": trace})
     most, best = int(rng.integers(1, 9)), rng.uniform(0.4, 1.0)
     for n in range(1, rounds + 1):
@@ -82,7 +82,7 @@ def test_following_with_a_seed_is_noisy_and_without_it_is_not() -> None:
 
 def test_a_recorder_changes_nothing_and_keeps_rounds_without_a_job() -> None:
     plain = SurrogateFederation({"s": TRUE}, 0)
-    trace = Trace("data", "p", 0, 0.1)
+    trace = RecordedRun("data", "p", 0, 0.1)
     recorder = Recorder(SurrogateFederation({"s": TRUE}, 0), {"s": trace})
     jobs = [TrainingJob("s", 0, 100, 0.4)]
     assert recorder.train_round(1, jobs)["s"].accuracy == plain.train_round(1, jobs)["s"].accuracy

@@ -9,7 +9,7 @@ import pytest
 
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_options import OptionsError
-from flmarket.core.plugins import Listed, PluginError, Registry, UnknownPluginError, built_in, summary
+from flmarket.core.plugins import ListedPlugin, PluginError, Registry, UnknownPluginError, built_in, summary
 
 Install = Callable[..., None]
 
@@ -33,10 +33,10 @@ def test_names_of_all_three_places(colours: Registry[str], install: Install) -> 
     assert colours.names() == ["digits", "hex", "own", "red"]
     assert [colours.load(name) for name in colours.names()] == ["0123456789", "0123456789abcdefABCDEF", "mine", "red"]
     assert colours.listing() == [
-        Listed("digits", "0123456789", "flmarket"),
-        Listed("hex", "0123456789abcdefABCDEF", "flmarket"),
-        Listed("own", "mine", "this process"),
-        Listed("red", "red", "plugins_one 1.5"),
+        ListedPlugin("digits", "0123456789", "flmarket"),
+        ListedPlugin("hex", "0123456789abcdefABCDEF", "flmarket"),
+        ListedPlugin("own", "mine", "this process"),
+        ListedPlugin("red", "red", "plugins_one 1.5"),
     ]
 
 
@@ -79,7 +79,7 @@ def test_an_entry_point_that_cannot_be_used_fails_alone(
     with pytest.raises(PluginError) as caught:
         colours.load("red")
     assert str(caught.value) == message
-    assert colours.listing()[-1] == Listed("red", None, "plugins_broken 1.5", message)
+    assert colours.listing()[-1] == ListedPlugin("red", None, "plugins_broken 1.5", message)
     assert colours.load("digits") == "0123456789"
 
 
@@ -95,7 +95,7 @@ def test_an_entry_point_that_cannot_be_used_fails_alone(
 def test_a_name_that_no_plugin_can_have(colours: Registry[str], install: Install, name: str, why: str) -> None:
     install("plugins_named", "RED = 'red'", entries=f"{name} = plugins_named:RED")
     assert colours.names() == ["digits", "hex"]
-    assert colours.listing()[-1] == Listed(name, None, "plugins_named 1.5", why)
+    assert colours.listing()[-1] == ListedPlugin(name, None, "plugins_named 1.5", why)
     with pytest.raises(PluginError) as caught:
         colours.register(name, "red")
     assert str(caught.value) == f"colour {name!r}: {why}"

@@ -9,7 +9,7 @@ from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.training import Shape
+from learning.mahdrl.training import MarketShape
 from scenarios.build import market_factory
 from scenarios.loader import load
 from support.curves import CURVE
@@ -60,7 +60,7 @@ def market(*overrides, seed=1):
 
 
 def learner_of(names, rounds):
-    shape = Shape(names, 20, 1, rounds, dict.fromkeys(names, 100.0))
+    shape = MarketShape(names, 20, 1, rounds, dict.fromkeys(names, 100.0))
     return MahdrlLearner([names], [shape], 0, MahdrlSettings(hindsight=True))
 
 

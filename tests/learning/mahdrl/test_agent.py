@@ -12,7 +12,7 @@ from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Player, networks_of, random_offer
 from learning.mahdrl.agent_files import shipped
 from learning.mahdrl.hyper_parameters import MahdrlSettings
-from learning.mahdrl.market_model import STANDING, START, Memory, Rivals, knowledge
+from learning.mahdrl.market_model import STANDING, START, ActiveRivals, RunMemory, knowledge
 from learning.mahdrl.planner import price_levels
 from learning.policy import POLICIES
 from support.curves import CURVE
@@ -112,7 +112,7 @@ def test_what_it_remembers_changes_what_it_does(seen):
     brain = Brain.initial(np.random.default_rng(3), MahdrlSettings(context=True, budget=True))
     sums = START.sums.copy()
     sums[2:4] = 200.0, 0.0  # all offers at the bid were refused
-    before, after = (brain.reasons(replace(seen, cores=1), memory) for memory in (START, Memory(sums)))
+    before, after = (brain.reasons(replace(seen, cores=1), memory) for memory in (START, RunMemory(sums)))
     assert not np.array_equal(before.at_bid, after.at_bid)
 
 
@@ -147,7 +147,7 @@ def test_options_are_checked(make_context, options, message):
 
 def test_half_of_the_clients_of_a_random_offer_are_paid_any_level_and_the_others_their_bid(make_observation):
     seen = make_observation([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0], [8.0, 9.0, 10.0]], cores=1, budget=1000.0)
-    levels = price_levels(seen, Rivals.of(seen).bids)
+    levels = price_levels(seen, ActiveRivals.of(seen).bids)
     count = levels.shape[1]
     assert count > 2
     rng, at = np.random.default_rng(0), np.zeros(count)

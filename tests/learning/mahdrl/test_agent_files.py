@@ -22,7 +22,7 @@ from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.training import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load as load_scenario
-from scenarios.train import Training, run
+from scenarios.train import AgentTraining, run
 
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
 NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
@@ -132,7 +132,7 @@ def test_tensorboard_shows_the_training_log_also_of_a_resumed_training(tmp_path)
     out, folder = tmp_path / "agent.safetensors", tmp_path / "board"
     scenario = load_scenario("paper", ["training.backend=surrogate", "rounds=4"])
     plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    training = Training((scenario,), "mahdrl", {}, plan)
+    training = AgentTraining((scenario,), "mahdrl", {}, plan)
     board = Board(folder)
 
     def stopped(row):

@@ -12,9 +12,9 @@ from learning.mahdrl.advantages import Baseline, advantages, progress
 from learning.mahdrl.agent import Brain, networks_of
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import WITHOUT_CURVE, MahdrlLearner, critic_loss, set_values, win_loss
-from learning.mahdrl.market_model import STANDING, Rivals
+from learning.mahdrl.market_model import STANDING, ActiveRivals
 from learning.mahdrl.stacked_networks import Adam
-from learning.mahdrl.training import Shape
+from learning.mahdrl.training import MarketShape
 from learning.policy import POLICIES, PolicyContext
 from support.curves import CURVE
 
@@ -23,7 +23,7 @@ NAMES = ("alpha", "beta", "gamma")
 
 
 def learner_of(names=NAMES, seed=7, rounds=6, *, selves=False, **settings):
-    shape = Shape(names, 20, 2, rounds, dict.fromkeys(names, 100.0), dict.fromkeys(names, CURVE))
+    shape = MarketShape(names, 20, 2, rounds, dict.fromkeys(names, 100.0), dict.fromkeys(names, CURVE))
     return MahdrlLearner([names], [shape], seed, MahdrlSettings(**settings), selves=selves)
 
 
@@ -205,7 +205,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
 
     def standing(prices, rivals):
         seen = make_observation(np.stack([np.full(len(rivals), 9.0), rivals]), cores=1)
-        return Rivals.of(seen).standing(prices[:, None], most=1)
+        return ActiveRivals.of(seen).standing(prices[:, None], most=1)
 
     for _ in range(300):
         rivals = rng.uniform(1, 9, size=40)

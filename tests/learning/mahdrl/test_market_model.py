@@ -19,7 +19,7 @@ from learning.mahdrl.market_model import (
     RIVAL_FEATURES,
     STANDING,
     START,
-    Rivals,
+    ActiveRivals,
     client_features,
     context,
     fewer_than,
@@ -48,13 +48,13 @@ def test_what_a_budget_can_buy_is_bounded(make_observation):
 
 
 def test_rivals_are_sorted_and_those_that_left_are_no_rivals(make_observation):
-    rivals = Rivals.of(make_observation([[9.0, 9.0], [1.0, 5.0], [0.0, 0.0], [3.0, 2.0]]))
+    rivals = ActiveRivals.of(make_observation([[9.0, 9.0], [1.0, 5.0], [0.0, 0.0], [3.0, 2.0]]))
     assert rivals.bids.tolist() == [[3.0, 5.0], [1.0, 2.0]]
     assert rivals.highest == 9.0
 
 
 def test_a_price_is_compared_with_each_rivals_bid(make_observation):
-    rivals = Rivals.of(make_observation([[3.0, 8.0], [4.0, 8.0], [2.0, 8.0]]))
+    rivals = ActiveRivals.of(make_observation([[3.0, 8.0], [4.0, 8.0], [2.0, 8.0]]))
     standing = rivals.standing(np.array([[3.0, 5.0], [8.0, 8.0]]), most=7)
     assert standing.shape == (2, 2, 2, STANDING)
     np.testing.assert_allclose(standing[0, :, :, 0], [[0.5, 0.25], [0.5, 0.25]])  # of the highest bid, 8
@@ -72,13 +72,13 @@ def test_what_the_network_sees_of_a_rival():
 
 
 def test_in_large_markets_the_highest_bids_are_looked_at(make_observation):
-    rivals = Rivals.of(make_observation([[1.0], [2.0], [4.0], [3.0]]))
+    rivals = ActiveRivals.of(make_observation([[1.0], [2.0], [4.0], [3.0]]))
     np.testing.assert_allclose(rivals.standing(np.array([[1.0]]), most=2)[0, 0, :, 0], [1.0, 0.75])
     assert [rivals_kept(3, 2), rivals_kept(20, 1), rivals_kept(20, 4), rivals_kept(1, 2)] == [2, 8, 12, 0]
 
 
 def test_free_clients_have_a_finite_standing(make_observation):
-    rivals = Rivals.of(make_observation([[0.0, 0.0], [0.0, 1.0]]))
+    rivals = ActiveRivals.of(make_observation([[0.0, 0.0], [0.0, 1.0]]))
     assert np.isfinite(rivals.standing(np.array([[0.0], [0.0]]), most=3)).all()
 
 

@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from fl.arithmetic.streams import stream
 from learning.mahdrl.paper import SCALE, PaperLearner, PaperSettings, Rewards
-from learning.mahdrl.training import Shape
+from learning.mahdrl.training import MarketShape
 
 NAMES = ("s0", "s1", "s2")
 
 
 def learner_of(names=NAMES, seed=0, **settings):
-    return PaperLearner(names, Shape(names, 20, 2, 6, dict.fromkeys(names, 100.0)), seed, PaperSettings(**settings))
+    return PaperLearner(
+        names, MarketShape(names, 20, 2, 6, dict.fromkeys(names, 100.0)), seed, PaperSettings(**settings)
+    )
 
 
 def explore(learner, market, episode, epsilon=0.5):

@@ -6,7 +6,7 @@ import torch
 
 from fl.arithmetic.streams import stream
 from learning.mahdrl.paper import (
-    Networks,
+    ActorCritic,
     Weights,
     actor_loss,
     critic_loss,
@@ -100,7 +100,7 @@ def test_serial_selection_is_greedy_or_random():
 
 
 def test_payments_lie_between_the_bid_and_twice_the_bid():
-    networks = Networks((120, 60), bias=2.0)
+    networks = ActorCritic((120, 60), bias=2.0)
     weights = networks.initial(stream(0, "test"), 3)
     markup = networks.markup(100 * weights.actor, torch.randn(3, 50, *networks.state(20)))
     assert 0 <= markup.min() <= markup.max() <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from des.observation import Feedback, Offer, Status
-from learning.mahdrl.training import Learner, Preferences, Table, fifths, play_episode
+from learning.mahdrl.training import Learner, Preferences, SeatedMarket, fifths, play_episode
 
 
 class Generous(Learner):
@@ -28,7 +28,7 @@ class Generous(Learner):
 def test_a_row_says_how_an_episode_went(make_market):
     market = make_market(("alpha", "beta"), rounds=4, targets={"alpha": 0.5}, speed=0.5)
     learner = Generous()
-    row = play_episode(learner, Table(market, ("alpha", "beta"), {}), 7, 0.25, learn=True)
+    row = play_episode(learner, SeatedMarket(market, ("alpha", "beta"), {}), 7, 0.25, learn=True)
     alpha, beta = learner.accuracies["alpha"], learner.accuracies["beta"]
     assert 1 < len(alpha) < len(beta) == 4
     assert alpha[0] < 0.5 <= alpha[-1]
@@ -45,7 +45,7 @@ def test_a_row_says_how_an_episode_went(make_market):
 
 def test_an_evaluation_teaches_nothing(make_market):
     learner = Generous()
-    row = play_episode(learner, Table(make_market(("alpha",), rounds=3), ("alpha",), {}), 0, 0.0, learn=False)
+    row = play_episode(learner, SeatedMarket(make_market(("alpha",), rounds=3), ("alpha",), {}), 0, 0.0, learn=False)
     assert (row.phase, row.losses, learner.accuracies) == ("evaluate", {}, {})
     assert row.auc > 0.1
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from des.availability import Availability, Interval
+from des.availability import Availability, Presence
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
@@ -72,7 +72,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "rounds": rounds,
         "interventions": changes,
-        "availability": draw(st.sampled_from([None, Availability(count, [Interval(0, 1, 3)])])),
+        "availability": draw(st.sampled_from([None, Availability(count, [Presence(0, 1, 3)])])),
         "mechanism": draw(st.sampled_from([("pay-as-offered", {}), ("uniform-price", {})])),
         "behaviour": ("truthful", {}),
         "curves": {spec.name: draw(st.sampled_from(CURVES)) for spec in services},

@@ -8,26 +8,28 @@ import pytest
 from des.allocation import allocate
 from des.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
 from des.mechanisms.posted_price import PostedPrice
-from flmarket.benchmark.certify.certificate import Plan, certify
-from flmarket.benchmark.certify.sampling import IMAGES, Shape
+from flmarket.benchmark.certify.certificate import AttackPlan, certify
+from flmarket.benchmark.certify.sampling import IMAGES, Sizes
 from flmarket.benchmark.certify.witness import write_witness
 
 
 def test_equal_plans_find_the_same() -> None:
-    plan = Plan("uniform-price", shape=Shape(2, 2), markets=3, tries=20)
+    plan = AttackPlan("uniform-price", shape=Sizes(2, 2), markets=3, tries=20)
     first, again = certify(plan), certify(plan)
     assert first == again
-    assert certify(Plan("uniform-price", shape=Shape(2, 2), markets=3, tries=20, seed=1)).attacked != first.attacked
+    assert (
+        certify(AttackPlan("uniform-price", shape=Sizes(2, 2), markets=3, tries=20, seed=1)).attacked != first.attacked
+    )
 
 
 def test_every_party_of_every_market_is_attacked() -> None:
-    certificate = certify(Plan("pay-as-offered", shape=Shape(2, 3), markets=2, tries=5))
+    certificate = certify(AttackPlan("pay-as-offered", shape=Sizes(2, 3), markets=2, tries=5))
     assert [len(gains) for gains in certificate.attacked.values()] == [4, 6]
     assert certificate.clearings >= 10 * 5
 
 
 def test_what_it_says() -> None:
-    certificate = certify(Plan("uniform-price", shape=Shape(2, 2, 1), markets=3, tries=40))
+    certificate = certify(AttackPlan("uniform-price", shape=Sizes(2, 2, 1), markets=3, tries=40))
     assert certificate.title() == (
         "uniform-price: 3 markets with 2 services, 2 clients, 1 core and budgets that can bind; seed 0, "
         "at most 40 misreports for each party"
@@ -45,7 +47,7 @@ def test_what_it_says() -> None:
 
 
 def test_where_nothing_is_found_it_says_how_many_were_attacked() -> None:
-    plan = Plan("posted-price", {"price_per_sample": 0.0004}, Shape(2, 2, budgets=False), markets=2, tries=10)
+    plan = AttackPlan("posted-price", {"price_per_sample": 0.0004}, Sizes(2, 2, budgets=False), markets=2, tries=10)
     assert list(certify(plan).rows())[3:] == [
         (
             "truthfulness of services",
@@ -73,7 +75,7 @@ def test_a_mechanism_of_a_users_own_that_breaks_a_rule_is_named_with_it(monkeypa
     with pytest.raises(
         ClearingError, match=r"^mechanism Generous\.clear\(\) .*, client \d: the price .* is above the offer"
     ):
-        certify(Plan("generous", markets=1))
+        certify(AttackPlan("generous", markets=1))
 
 
 class FollowsBids(PostedPrice):
@@ -90,7 +92,7 @@ class FollowsBids(PostedPrice):
 def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(MECHANISMS, "_registered", {})
     MECHANISMS.register("follows-bids", FollowsBids)
-    plan = Plan("follows-bids", {"price_per_sample": 0.0004}, Shape(2, 3, budgets=False), markets=3, tries=60)
+    plan = AttackPlan("follows-bids", {"price_per_sample": 0.0004}, Sizes(2, 3, budgets=False), markets=3, tries=60)
     *_, clients = certify(plan).rows()
     assert clients == (
         "truthfulness of clients", "no gain found", "9 clients attacked in one round; all data sets have 5,000 images"

@@ -3,12 +3,22 @@
 import numpy as np
 import pytest
 
-from flmarket.benchmark.certify.sampling import AMPLE, COSTS, LEAST_BID, MOST_BID, TICK, VALUES, Dice, Shape, sample
+from flmarket.benchmark.certify.sampling import (
+    AMPLE,
+    COSTS,
+    LEAST_BID,
+    MOST_BID,
+    TICK,
+    VALUES,
+    Dice,
+    Sizes,
+    sample,
+)
 
 
 @pytest.mark.parametrize("number", range(20))
 def test_markets_are_small_and_their_bids_are_steps_that_a_scenario_can_show(number: int) -> None:
-    market, again = sample(Shape(), 0, number), sample(Shape(), 0, number)
+    market, again = sample(Sizes(), 0, number), sample(Sizes(), 0, number)
     assert np.array_equal(market.values, again.values)
     assert np.array_equal(market.costs, again.costs)
     assert np.array_equal(market.budgets, again.budgets)
@@ -23,7 +33,7 @@ def test_markets_are_small_and_their_bids_are_steps_that_a_scenario_can_show(num
 
 
 def test_sizes_can_be_given_and_budgets_that_never_bind() -> None:
-    market = sample(Shape(services=3, clients=1, cores=2, budgets=False), 0, 0)
+    market = sample(Sizes(services=3, clients=1, cores=2, budgets=False), 0, 0)
     assert market.values.shape == (3, 1)
     assert market.cores == 2
     assert market.budgets.tolist() == [AMPLE] * 3

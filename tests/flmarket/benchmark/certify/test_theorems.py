@@ -8,16 +8,16 @@ import pytest
 from des.mechanism import MECHANISMS
 from des.money import MICRO
 from flmarket.benchmark.certify.players import Bench, Side
-from flmarket.benchmark.certify.sampling import Dice, Shape, sample
+from flmarket.benchmark.certify.sampling import Dice, Sizes, sample
 from flmarket.benchmark.certify.search import Gain, attack
 from support.tiers import slow
 
-NO_BUDGETS, ONE_CLIENT = Shape(budgets=False), Shape(clients=1, budgets=False)
+NO_BUDGETS, ONE_CLIENT = Sizes(budgets=False), Sizes(clients=1, budgets=False)
 POSTED = {"price_per_sample": 0.0004}
 
 
 def gains(
-    mechanism: str, options: dict[str, Any], shape: Shape, side: Side, markets: int, tries: int
+    mechanism: str, options: dict[str, Any], shape: Sizes, side: Side, markets: int, tries: int
 ) -> Iterator[Gain]:
     """Attack every party on one side of some markets, as ``certify`` does."""
     for number in range(markets):
@@ -34,21 +34,21 @@ def gains(
         ("uniform-price", {}, ONE_CLIENT, "services", 12, 80),
         ("uniform-price", {}, NO_BUDGETS, "services", 6, 80),
         # Singer: thresholds do not depend on the client's own bid.
-        ("proportional-share", {}, Shape(), "clients", 8, 80),
+        ("proportional-share", {}, Sizes(), "clients", 8, 80),
         # Second scores do not either, nor does the number of winners that the budget pays.
-        ("score-auction", {}, Shape(), "clients", 8, 80),
+        ("score-auction", {}, Sizes(), "clients", 8, 80),
         # Nobody's word moves a posted price; a client serves whom it likes best.
-        ("posted-price", POSTED, Shape(), "clients", 8, 60),
+        ("posted-price", POSTED, Sizes(), "clients", 8, 60),
         ("posted-price", POSTED, NO_BUDGETS, "services", 6, 60),
         # Clarke.
         *slow(
-            ("vcg", {}, Shape(3, 2, 1), "clients", 2, 20),
-            ("vcg", {"side": "services"}, Shape(3, 2, 1, budgets=False), "services", 2, 20),
+            ("vcg", {}, Sizes(3, 2, 1), "clients", 2, 20),
+            ("vcg", {"side": "services"}, Sizes(3, 2, 1, budgets=False), "services", 2, 20),
         ),
     ],
 )
 def test_no_gain_is_found_where_theory_has_none(
-    mechanism: str, options: dict[str, Any], shape: Shape, side: Side, markets: int, tries: int
+    mechanism: str, options: dict[str, Any], shape: Sizes, side: Side, markets: int, tries: int
 ) -> None:
     attacked = list(gains(mechanism, options, shape, side, markets, tries))
     assert len(attacked) >= markets
@@ -61,23 +61,33 @@ def test_no_gain_is_found_where_theory_has_none(
     [
         ("pay-as-offered", {}, NO_BUDGETS, "services"),  # who pays what it offers, offers less
         ("iterated", {}, NO_BUDGETS, "services"),
-        ("pay-as-offered", {}, Shape(), "clients"),  # a lower bid gets into a service's budget, and is paid the value
-        ("iterated", {}, Shape(), "clients"),
-        ("uniform-price", {}, Shape(), "services"),  # budgets
+        (
+            "pay-as-offered",
+            {},
+            Sizes(),
+            "clients",
+        ),  # a lower bid gets into a service's budget, and is paid the value
+        ("iterated", {}, Sizes(), "clients"),
+        ("uniform-price", {}, Sizes(), "services"),  # budgets
         ("uniform-price", {}, ONE_CLIENT, "clients"),  # the bid is a reserve price
-        ("proportional-share", {}, Shape(), "services"),
-        ("score-auction", {}, Shape(), "services"),
-        ("score-auction", {"payment": "first-score"}, Shape(), "clients"),  # a winner is paid its bid
-        ("fair-queue", {}, Shape(), "services"),  # as pay-as-offered
-        ("posted-price", POSTED, Shape(), "services"),  # budgets: it would rather name the clients that it will get
-        ("vcg", {}, Shape(2, 2), "services"),
+        ("proportional-share", {}, Sizes(), "services"),
+        ("score-auction", {}, Sizes(), "services"),
+        ("score-auction", {"payment": "first-score"}, Sizes(), "clients"),  # a winner is paid its bid
+        ("fair-queue", {}, Sizes(), "services"),  # as pay-as-offered
+        (
+            "posted-price",
+            POSTED,
+            Sizes(),
+            "services",
+        ),  # budgets: it would rather name the clients that it will get
+        ("vcg", {}, Sizes(2, 2), "services"),
         *slow(
-            ("vcg", {"side": "services"}, Shape(2, 2), "clients"),
-            ("vcg", {"side": "services"}, Shape(2, 2), "services"),  # budgets
+            ("vcg", {"side": "services"}, Sizes(2, 2), "clients"),
+            ("vcg", {"side": "services"}, Sizes(2, 2), "services"),  # budgets
         ),
     ],
 )
-def test_known_failures_are_found(mechanism: str, options: dict[str, Any], shape: Shape, side: Side) -> None:
+def test_known_failures_are_found(mechanism: str, options: dict[str, Any], shape: Sizes, side: Side) -> None:
     """Soon, but for posted prices, which fail seldom."""
     found = gains(mechanism, options, shape, side, markets=20, tries=25 if mechanism in ("vcg", "posted-price") else 60)
     assert any(gain.amount > MICRO // 10 for gain in found)

@@ -8,9 +8,9 @@ import pytest
 
 from des.money import text, to_micro
 from flmarket.benchmark.certify import witness
-from flmarket.benchmark.certify.certificate import Plan, certify
+from flmarket.benchmark.certify.certificate import AttackPlan, certify
 from flmarket.benchmark.certify.players import SIDES
-from flmarket.benchmark.certify.sampling import Shape, sample
+from flmarket.benchmark.certify.sampling import Sizes, sample
 from flmarket.benchmark.certify.search import Gain
 from scenarios.build import Shelf
 from scenarios.loader import load, parse, points
@@ -31,7 +31,7 @@ from scenarios.running.runner import execute
 )
 def test_the_logs_of_its_runs_show_the_gain(tmp_path: Path, mechanism, options, side) -> None:
     """Truth and misreport are two runs; what the party has of each follows from offers.csv and its true amounts."""
-    attack = Plan(mechanism, options, markets=3, tries=60)
+    attack = AttackPlan(mechanism, options, markets=3, tries=60)
     gain = certify(attack).gaining(side)[0]
     market, path = gain.market, tmp_path / f"{mechanism}-{side}.toml"
     line = witness.write_witness(attack, gain, tmp_path)
@@ -50,7 +50,7 @@ def test_the_logs_of_its_runs_show_the_gain(tmp_path: Path, mechanism, options, 
 
 
 def test_the_words_name_the_lies_alone() -> None:
-    market = sample(Shape(), 0, 0)
+    market = sample(Sizes(), 0, 0)
     gain = Gain("services", 1, (3_000_000, 2_500_000), (0, 2_500_000), 0, 1_250_000, market)
     assert witness.words(gain) == (
         "service-2 reports 0 for client 0, who is worth 3 to it: it has 1.250000 of the round instead of 0.000000"
@@ -63,7 +63,7 @@ def test_the_words_name_the_lies_alone() -> None:
 
 
 def test_the_first_run_is_the_truth_and_the_second_differs_in_the_misreport_alone() -> None:
-    attack = Plan("uniform-price", markets=2, tries=40)
+    attack = AttackPlan("uniform-price", markets=2, tries=40)
     gain = certify(attack).gaining("services")[0]
     runs = points(parse(witness.witness(attack, gain)))
     key = f"services.service-{gain.party + 1}.policy_options.values"
@@ -76,14 +76,14 @@ def test_the_first_run_is_the_truth_and_the_second_differs_in_the_misreport_alon
 @pytest.mark.parametrize("number", range(6))
 def test_the_largest_markets_can_be_shown(number: int) -> None:
     """Four services and five clients, each of which bids otherwise."""
-    attack = Plan("uniform-price", shape=Shape(4, 5, 2), markets=1, tries=10, seed=number)
+    attack = AttackPlan("uniform-price", shape=Sizes(4, 5, 2), markets=1, tries=10, seed=number)
     certificate = certify(attack)
     for gain in [gain for side in SIDES for gain in certificate.gaining(side)]:
         witness.witness(attack, gain)
 
 
 def test_a_scenario_that_does_not_play_the_same_is_not_written(tmp_path: Path) -> None:
-    attack = Plan("uniform-price", markets=2, tries=20)
+    attack = AttackPlan("uniform-price", markets=2, tries=20)
     gain = certify(attack).gaining("clients")[0]
     wrong = replace(gain, misreporting=gain.misreporting + 1)
     assert witness.write_witness(attack, wrong, tmp_path).endswith(

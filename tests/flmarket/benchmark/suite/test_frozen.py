@@ -12,7 +12,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.interventions import new_players
 from scenarios.playable import obstacles
-from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Cell, Suite, read
+from scenarios.suite.frozen import ALL, FOLDER, RESIDENT, VISITOR, Suite, SuiteRun, read
 from support.benchmarks import benchmark
 
 
@@ -60,7 +60,7 @@ def test_visitors_take_each_seat_in_turn(suite: Suite) -> None:
 
 
 def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
-    assert small.cells((RESIDENT,), ("pair",), (3,)) == [Cell("pair", RESIDENT, ALL, 3)]
+    assert small.cells((RESIDENT,), ("pair",), (3,)) == [SuiteRun("pair", RESIDENT, ALL, 3)]
     assert len(small.cells()) == 3 * (1 + 2 + 1)
     assert {cell.seed for cell in small.cells()} == {1, 2, 3}
     with pytest.raises(InputError, match="unknown market of the suite 'pear'; did you mean 'pair'"):

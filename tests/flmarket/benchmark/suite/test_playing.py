@@ -12,7 +12,7 @@ from learning.environments.spaces import FlatCodec
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.policy import POLICIES, Policy
 from scenarios.build import market_factory, observed_bounds
-from scenarios.suite.frozen import RESIDENT, VISITOR, Cell, Suite
+from scenarios.suite.frozen import RESIDENT, VISITOR, Suite, SuiteRun
 
 
 def test_residents_all_play_it_and_a_visitor_meets_the_files_policies(small: Suite) -> None:
@@ -25,9 +25,9 @@ def test_residents_all_play_it_and_a_visitor_meets_the_files_policies(small: Sui
     }
     aucs = evaluate(factory, entrants, [2]).auc()[:, 0]
     assert found == {
-        Cell("pair", RESIDENT, "all", 2): pytest.approx(aucs[0].mean(), abs=1e-6),
-        Cell("pair", VISITOR, "alpha", 2): pytest.approx(aucs[1, 0], abs=1e-6),
-        Cell("pair", VISITOR, "beta", 2): pytest.approx(aucs[2, 1], abs=1e-6),
+        SuiteRun("pair", RESIDENT, "all", 2): pytest.approx(aucs[0].mean(), abs=1e-6),
+        SuiteRun("pair", VISITOR, "alpha", 2): pytest.approx(aucs[1, 0], abs=1e-6),
+        SuiteRun("pair", VISITOR, "beta", 2): pytest.approx(aucs[2, 1], abs=1e-6),
     }
 
 
