@@ -14,7 +14,7 @@ from des.clients.disclosure import Disclosure
 from des.clients.holdings import Lasting
 from des.clients.population import Population
 from des.market import Market
-from des.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS, Mechanism
 from des.money import to_micro
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
@@ -284,11 +284,17 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
     )
 
 
-def build_market(scenario: Scenario, seed: int, federation: Federation) -> Market:
+def build_market(
+    scenario: Scenario,
+    seed: int,
+    federation: Federation,
+    mechanism: Mechanism | None = None,  # in place of the scenario's
+    **given: Any,  # see ``population_spec``
+) -> Market:
     """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
-    mechanism = MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
-    clients, clock, schedule = population_spec(scenario), timeline(scenario), schedule_of(scenario)
+    mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
+    clients, clock, schedule = population_spec(scenario, **given), timeline(scenario), schedule_of(scenario)
     return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism)
 
 

@@ -24,6 +24,7 @@ from des.money import MicroArray
 from fl.data.dqi import PUBLISHED, dqi
 from fl.data.emd import largest_emd
 from flmarket.core.plugin_options import OptionsError
+from flmarket.testing import check_behaviour
 from support.tiers import examples
 
 MakeMarket = Callable[..., Market]
@@ -47,10 +48,6 @@ def begun(behaviour: Behaviour, setting: Setting = SETTING) -> Any:
 
 def outcomes(service: int, client: int, paid: int, cost: int) -> Outcomes:
     return Outcomes(*(np.array([value]) for value in (service, client, True, paid, cost)))
-
-
-def test_every_built_in_behaviour_has_an_example_here() -> None:
-    assert set(EXAMPLES) == set(BEHAVIOURS.builtin)
 
 
 def test_truthful_clients_bid_their_costs() -> None:
@@ -238,28 +235,9 @@ def test_bids_are_never_negative_and_always_within_their_range(
         assert (population.draw(n + 1).held.cost == population.held(n + 1).cost).all()
 
 
-@pytest.mark.parametrize("kind", sorted(BEHAVIOURS.builtin))
-def test_a_market_that_is_restored_bids_as_the_one_that_went_on(
-    kind: str, make_market: MakeMarket, pay_the_bid: Callable[..., Any]
-) -> None:
-    def market() -> Market:
-        return make_market(["alpha", "beta"], behaviour=BEHAVIOURS.create(kind, **EXAMPLES[kind]), count=9, rounds=6)
-
-    def play(one: Market) -> Any:
-        seen = one.open_round()
-        return one.close_round({name: pay_the_bid(observation) for name, observation in seen.items()})
-
-    whole = market()
-    reports = [play(whole) for _ in range(6)]
-    first = market()
-    for _ in range(3):
-        play(first)
-    second = market()
-    second.restore(json.loads(json.dumps(first.state())))
-    for report in reports[3:]:
-        again = play(second)
-        assert [offer.bid for offer in again.offers] == [offer.bid for offer in report.offers]
-        assert again.clients == report.clients
+@pytest.mark.parametrize("kind", BEHAVIOURS.builtin)
+def test_every_behaviour_keeps_its_contracts(kind: str) -> None:
+    check_behaviour(BEHAVIOURS.load(kind), **EXAMPLES[kind])
 
 
 @pytest.mark.parametrize(

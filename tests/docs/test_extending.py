@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -36,13 +37,14 @@ def blocks(text: str) -> tuple[dict[str, str], list[str]]:
 TOGETHER, _, PACKAGE = (DOCS / "extending.md").read_text(encoding="utf-8").partition("## As a package")
 BY_FILE = blocks("".join(page.read_text(encoding="utf-8") for page in PAGES) + TOGETHER)
 BY_PACKAGE = blocks(PACKAGE)
+TESTS = {name: BY_FILE[0].pop(name) for name in [*BY_FILE[0]] if name.startswith("test_")}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the page's files; what its commands write comes to lie beside them."""
     folder = tmp_path_factory.mktemp("extending")
-    for name, content in (BY_FILE[0] | BY_PACKAGE[0]).items():
+    for name, content in (BY_FILE[0] | BY_PACKAGE[0] | TESTS).items():
         (folder / name).write_text(content)
     return folder
 
@@ -92,6 +94,12 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
     markups = (clients["bid"] / clients["cost"] - 1).groupby(clients["round"]).min()
     assert markups[1] == pytest.approx(0.5, abs=1e-5)
     assert markups[5] < 0.45  # patient
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_pages_tests_pass_without_pytest(folder: Path, name: str) -> None:
+    code = f"import sys, {name[:-3]} as it; it.test_contracts(); sys.exit('pytest' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
 
 
 def test_the_policy_copes_with_clients_that_are_offline(run: Run) -> None:

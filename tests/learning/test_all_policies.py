@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.clients.disclosure import Disclosure
 from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Offer, Privileged
 from des.offer_checks import check_offer
 from flmarket.core.plugin_options import OptionsError
+from flmarket.testing import check_policy
 from learning.episode import play, play_round
-from learning.evaluation import evaluate, everywhere
-from learning.policy import POLICIES
+from learning.policy import POLICIES, Policy
 from learning.seats import seat
 from support.feedback import feedback_on
 
@@ -24,7 +23,6 @@ NAMES = ("alpha", "beta", "gamma")
 PLAYED = sorted(set(POLICIES.builtin) - {"mahdrl-paper"})
 LEARNS_PRICES = ["resolving", "mirror", "bwk"]
 FIELD = ["dearest", "outbid", "fmore", "contribution", "stackelberg"]
-SECRETS = {"cost_noise": 0.6, "disclosure": Disclosure(public_bids=False, dqi_rank=True, dqi_noise=0.2), "cores": 1}
 BANDITS = ["ucb", "oort", "pacing"]
 
 
@@ -137,23 +135,11 @@ def test_offers_are_valid_in_any_market(
             total -= int(to_micro(feedback.paid).sum())
 
 
-@pytest.mark.parametrize("policy", PLAYED)
-def test_what_is_remembered_makes_a_new_policy_play_on_alike(make_market, policy) -> None:
-    def market():
-        return make_market(NAMES, seed=3, cores=1, rounds=14)
-
-    reports, rest = [], []
-    whole, parted = market(), market()
-    play(whole, seat(whole, dict.fromkeys(NAMES, policy)), [reports.append])
-    players = seat(parted, dict.fromkeys(NAMES, policy))
-    for _ in range(9):  # something has been learned
-        play_round(parted, players)
-    fresh = seat(parted, dict.fromkeys(NAMES, policy))
-    for name, player in players.items():
-        assert player.resumable
-        fresh[name].restore({key: np.array(value) for key, value in player.state().items()})
-    play(parted, fresh, [rest.append])
-    assert [report.offers for report in rest] == [report.offers for report in reports[9:]]
+@pytest.mark.parametrize("policy", POLICIES.builtin)
+def test_every_policy_keeps_its_contracts_and_can_be_resumed(policy) -> None:
+    tested = POLICIES.load(policy)
+    check_policy(tested)
+    assert tested.learn is Policy.learn or tested.state is not Policy.state
 
 
 @pytest.mark.parametrize("policy", LEARNS_PRICES)
@@ -169,17 +155,9 @@ def test_who_learns_prices_plays_under_every_mechanism(make_market, policy, mech
 
 
 @pytest.mark.parametrize("policy", PLAYED)
-@pytest.mark.parametrize(
-    "market",
-    [{}, {"count": 1}, {"names": ["only"]}, {"budget": 0}, {"target": 0.05}, {"cores": 1}, SECRETS],
-    ids=["paper", "C=1", "M=1", "no budget", "all leave at once", "K=1", "secrets"],
-)
-def test_every_policy_plays_every_market(make_market, policy, market) -> None:
-    one, again = (
-        evaluate(lambda seed: make_market(seed=seed, **market), {"x": everywhere(policy)}, [0]) for _ in range(2)
-    )
-    np.testing.assert_array_equal(one.accuracy, again.accuracy)
-    assert (one.wanted.sum() > 0) == ("budget" not in market)
+def test_every_policy_wants_somebody_where_there_is_money(make_market, policy) -> None:
+    market = make_market(NAMES)
+    assert play_round(market, seat(market, dict.fromkeys(NAMES, policy))).offers
 
 
 READS_BIDS = {"dearest", "pacing", "oort", "ucb", *LEARNS_PRICES, "mahdrl", "mahdrl-single"}

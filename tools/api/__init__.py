@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import flmarket
+from flmarket import testing
 
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).parent / "names.txt"
@@ -18,7 +19,9 @@ CHANGELOG = ROOT / "CHANGELOG.md"
 
 def public() -> list[str]:
     """Return the lines of the interface as it is."""
-    return [line for name in flmarket.__all__ for line in _lines(name, getattr(flmarket, name))]
+    exported = [(name, getattr(flmarket, name)) for name in flmarket.__all__]
+    exported += [(f"testing.{name}", getattr(testing, name)) for name in testing.__all__]
+    return [line for name, thing in exported for line in _lines(name, thing)]
 
 
 def changelog() -> str:

@@ -15,8 +15,9 @@ from des.money import MICRO
 from des.observation import Offer
 from fl.arithmetic import sorting
 from flmarket.core.plugin_options import OptionsError
+from flmarket.testing import check_mechanism
 from support.books import book_of, prices_paid
-from support.tiers import examples
+from support.tiers import examples, slow
 
 OPTIONS = {"posted-price": {"price_per_sample": 0.03}}
 """The options without which mechanisms cannot be created."""
@@ -324,9 +325,10 @@ def test_every_mechanism_keeps_the_rules(name, data) -> None:
         assert all(idle[c] == 0 for (_, c), core in zip(pairs, clearing.core.tolist(), strict=True) if core == NO_CORE)
 
 
-@pytest.mark.parametrize("name", MECHANISMS.builtin)
-def test_every_mechanism_clears_a_round_without_offers(name) -> None:
-    assert checked_clearing(MECHANISMS.create(name, **OPTIONS.get(name, {})), book_of(), 1).core.tolist() == []
+# vcg solves a program for each winner, and takes a quarter of a minute
+@pytest.mark.parametrize("name", [name if name != "vcg" else slow(name)[0] for name in MECHANISMS.builtin])
+def test_every_mechanism_keeps_its_contracts(name) -> None:
+    check_mechanism(MECHANISMS.load(name), **OPTIONS.get(name, {}))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,244 @@
+"""The contracts of plug-ins, for tests of your own: what every policy, mechanism and client behaviour must keep.
+
+    from flmarket.testing import check_policy
+
+    def test_my_policy_keeps_its_contracts():
+        check_policy(MyPolicy, share=0.2)
+
+Each function takes a class and its options as keyword arguments, plays small markets on the surrogate, mostly in less
+than a second, and raises an AssertionError that says which contract is broken, in which market and how. flmarket's own
+plug-ins are tested by the same functions.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from des.allocation import NO_CORE, tie_order_of
+from des.behaviour import Behaviour
+from des.log_records import RoundReport
+from des.mechanism import Book, Mechanism, checked_clearing
+from des.money import MICRO
+from fl.arithmetic.draws import draw_key
+from fl.arithmetic.streams import stream
+from flmarket.core.errors import InputError, RunError
+from flmarket.core.plugin_errors import blame
+from flmarket.core.plugins import subclass_problem
+from learning.episode import play
+from learning.policies.worth import Worth
+from learning.policy import Policy, PolicyContext
+from learning.seats import context
+from scenarios.build import Seats, Setup, Shelf, build_federation, build_market, build_policy
+from scenarios.loader import load
+from scenarios.running.checkpoint import Checkpoint, DamagedError
+
+T = TypeVar("T", Policy, Behaviour)
+
+__all__ = ["check_behaviour", "check_mechanism", "check_policy"]
+
+_SERVICES = "mnist", "fashion-mnist", "emnist"
+_SMALL = ["training.backend=surrogate", "rounds=6", "clients.count=6"]
+_ONE_SERVICE = "a market of one service"
+_MARKETS: Mapping[str, list[str]] = {
+    "the paper's market": [],
+    "a market of one client": ["clients.count=1"],
+    _ONE_SERVICE: [],
+    "a market without money": [f"services.{name}.budget=0" for name in _SERVICES],
+    "a market that all leave after a round": [f"services.{name}.target_accuracy=0.01" for name in _SERVICES],
+    "a market of clients with one core": ["clients.cores=1"],
+    "a market with secrets": ["clients.cost.noise=0.6", "market.bids=own", "market.dqi=rank", "market.dqi_noise=0.2"],
+    "a market whose clients go offline": [
+        "interventions=[{round=2, key='clients.offline', value=[0, 1]}, {round=3, key='clients.offline', "
+        "value=[0, 1, 2, 3, 4, 5]}, {round=4, key='clients.offline', value=[]}]"
+    ],
+    "a market with budgets for the whole run": ["services.mnist.total_budget=50", "services.emnist.arrival=3"],
+    "a market with posted prices": ["market.mechanism=posted-price", "market.options.price_per_sample=0.02"],
+    "a market whose services offer again": ["market.mechanism=iterated", "clients.cores=1"],
+    "a market whose mechanism keeps budgets": ["market.mechanism=proportional-share"],
+}
+"""The paper's market with fewer clients and rounds, and what is different in others."""
+
+
+def check_policy(policy: type[Policy], **options: Any) -> None:
+    """Check that a policy keeps its contracts in small markets of many kinds, in which all services play it.
+
+    Its offers keep constraints (4) and (5) and name clients that are available; asked the same again, it makes the same
+    offer; the same market, played again, goes alike; and if runs with it can be resumed, a new object that has taken
+    back what ``state()`` returned plays on alike.
+    """
+    _require(not (problem := subclass_problem(policy, Policy)), str(problem))
+
+    def create(known: PolicyContext) -> Policy:
+        return _answering_twice(policy(known, **options), "act")
+
+    for kind in _MARKETS:
+        _check_market(f"policy {policy.__name__}, {kind}", partial(_setup, kind, create, label=policy.__name__))
+
+
+def check_mechanism(mechanism: type[Mechanism], **options: Any) -> None:
+    """Check that a mechanism keeps its contracts.
+
+    It clears small books, also without an offer, by the market's rules (eqs. 2, 4 and 5); equal books are cleared
+    equally, and clients that are numbered otherwise fare alike. Small markets, played again, go alike, also from what
+    ``state()`` returned on.
+    """
+    _require(not (problem := subclass_problem(mechanism, Mechanism)), str(problem))
+    who = f"mechanism {mechanism.__name__}"
+    for seed in range(40):
+        rng = stream(seed, "testing")
+        book = _book(rng, seed, keeps_budgets=mechanism.keeps_budgets)
+        with _contracts(f"{who}, a book of {len(book.clients)} offers"):
+            once, again, other = (
+                _prices(mechanism(**options), it) for it in (book, book, _numbered(book, rng.permutation(_CLIENTS)))
+            )
+            _require(once == again, "equal books are cleared in two ways")
+            _require(
+                once == other,
+                "numbering clients otherwise changes who is served, or at what price; book.tie_order breaks ties",
+            )
+    for kind, changes in _MARKETS.items():
+        if not any(change.startswith("market.mechanism") for change in changes):
+            create = partial(mechanism, **options)
+            _check_market(f"{who}, {kind}", partial(_setup, kind, mechanism=create))
+
+
+def check_behaviour(behaviour: type[Behaviour], **options: Any) -> None:
+    """Check that a client behaviour keeps its contracts.
+
+    Bids are whole numbers of at least 0 within ``bid_range()``, and the same when asked again; reports are data that
+    there can be. Small markets, played again, go alike, also from what ``state()`` returned on.
+    """
+    _require(not (problem := subclass_problem(behaviour, Behaviour)), str(problem))
+
+    def create() -> Behaviour:
+        return _answering_twice(behaviour(**options), "bids")
+
+    for kind in _MARKETS:
+        _check_market(f"behaviour {behaviour.__name__}, {kind}", partial(_setup, kind, behaviour=create))
+
+
+def _require(holds: object, broken: str) -> None:
+    if not holds:
+        raise AssertionError(broken)
+
+
+@contextmanager
+def _contracts(where: str) -> Iterator[None]:
+    """Let any error be an AssertionError that says where it happened."""
+    try:
+        yield
+    except (AssertionError, InputError, RunError) as error:
+        raise AssertionError(f"{where}: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"{where}: {blame(error)}") from error
+
+
+def _answering_twice(player: T, name: str) -> T:
+    """Return an object whose method is asked everything twice, and must give the same answer."""
+    method = getattr(player, name)
+
+    def twice(*given: object) -> object:
+        answer, again = method(*given), method(*given)
+        _require(_plain(answer) == _plain(again), f"{name}(), asked the same again, returns something else")
+        return answer
+
+    setattr(player, name, twice)
+    return player
+
+
+def _plain(answer: Any) -> str:
+    parts = [getattr(answer, it.name) for it in fields(answer)] if is_dataclass(answer) else [answer]
+    return repr([np.asarray(part).tolist() for part in parts])
+
+
+def _setup(
+    kind: str,  # of market
+    create: Callable[[PolicyContext], Policy] = Worth,
+    *,
+    label: str = "worth",  # the policy's name in messages
+    mechanism: Callable[[], Mechanism] | None = None,
+    behaviour: Callable[[], Behaviour] | None = None,
+) -> Setup:
+    scenario = load("paper", [*_SMALL, *_MARKETS[kind]])
+    if kind == _ONE_SERVICE:
+        scenario = scenario.model_copy(update={"services": scenario.services[:1]})
+    federation, given = build_federation(scenario, 0, Shelf()), {"behaviour": behaviour()} if behaviour else {}
+    market = build_market(scenario, 0, federation, mechanism() if mechanism else None, **given)
+    policies = {service.name: create(context(market, service.name)) for service in scenario.services}
+    for service, policy in policies.items():
+        market.seat(service, label, privileged=policy.privileged)
+    return Setup(market, policies, federation, Seats(scenario, market, policies, build_policy))
+
+
+def _check_market(where: str, setup: Callable[[], Setup]) -> None:
+    """Play a market, then half of it again, then the other half from what is remembered by then."""
+    with _contracts(where):
+        whole = _rounds(setup())
+        first, second = setup(), setup()
+        half = _rounds(first, last=3)
+        _require(
+            half == whole[: len(half)],
+            "the same market, played again, goes otherwise; draw from observation.rng() or keys of the seed alone, and "
+            "keep memory in the object, not in its class or module",
+        )
+        if all(policy.resumable for policy in first.policies.values()):
+            try:
+                Checkpoint.take(first, {}, {}, 0.0).apply(second)
+            except DamagedError as error:
+                raise AssertionError(f"restore() does not take what state() returned: {error}") from error
+            _require(
+                half + _rounds(second) == whole,
+                "a new object that has restored what state() returned does not play on as the old one would have",
+            )
+
+
+def _rounds(setup: Setup, last: int | None = None) -> list[object]:
+    """Return what came of each round; all bids must be within their range."""
+    rounds: list[object] = []
+    clients = setup.market.population
+
+    def note(report: RoundReport) -> None:
+        rounds.append((report.offers, report.services, report.events, report.clients))
+
+    def check_bids(round_: int) -> None:
+        low, high = clients.bid_range
+        bids = clients.draw(round_).bid
+        _require(
+            ((bids >= low[:, None]) & (bids <= high[:, None])).all(),
+            f"round {round_}: bids of {bids.min() / MICRO} to {bids.max() / MICRO} are not all within bid_range(), "
+            f"{low.min() / MICRO} to {high.max() / MICRO}",
+        )
+
+    play(setup.market, setup.policies, [note], prepare=check_bids, last=last)
+    return rounds
+
+
+_CLIENTS = 4  # in a book
+
+
+def _book(rng: np.random.Generator, seed: int, *, keeps_budgets: bool) -> Book:
+    """Return a book of few different amounts, so that ties are common; that of seed 0 is empty."""
+    services = int(rng.integers(1, 4))
+    m, c = np.divmod(rng.permutation(services * _CLIENTS)[: min(seed, int(rng.integers(1, 10)))], _CLIENTS)
+    bids, more = rng.integers(0, 5, (2, len(m))) * MICRO // 2
+    spent = np.bincount(m, bids + more, services).astype(np.int64)
+    budgets = rng.integers(0, 20, services) * MICRO if keeps_budgets else spent
+    ties = partial(tie_order_of, draw_key(seed, "ties"), 1, services)
+    return Book(m, c, bids + more, bids, bids, budgets, int(rng.integers(1, 4)), ties)
+
+
+def _numbered(book: Book, number: Any) -> Book:
+    """Return a book whose clients have other numbers, and the same draws."""
+    old = np.argsort(number)
+    return replace(book, clients=number[book.clients], tie_order=lambda clients: book.tie_order(old[clients]))
+
+
+def _prices(mechanism: Mechanism, book: Book) -> list[int | None]:
+    """Return what each offer pays, None if it is refused."""
+    clearing = checked_clearing(mechanism, book, 1)
+    cleared = zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
+    return [None if core == NO_CORE else price for core, price in cleared]

@@ -1,0 +1,159 @@
+"""Plug-ins that break a contract each, and what the functions for authors say of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from des.mechanisms.pay_as_offered import PayAsOffered
+from flmarket import Behaviour, Clearing, Mechanism, Offer, Policy, allocate, fill_budget
+from flmarket.testing import check_behaviour, check_mechanism, check_policy
+
+
+class Cheapest(Policy):
+    def act(self, seen):
+        return fill_budget(seen.own_bids.argsort(), seen.own_bids, seen.budget, available=seen.available)
+
+
+class NobodyIsOffline(Policy):
+    def act(self, seen):
+        return fill_budget(seen.own_bids.argsort(), seen.own_bids, seen.budget, available=seen.own_bids >= 0)
+
+
+class ThinksOfTwoClients(Cheapest):
+    def act(self, seen):
+        return Offer(np.array([1]), seen.own_bids[[1]]) if seen.budget > 0 and seen.available[1] else Offer.none()
+
+
+class Counts(Cheapest):
+    asked = 0
+
+    def act(self, seen):
+        self.asked += 1
+        return super().act(seen) if self.asked % 2 else Offer.none()
+
+
+class SharesItsMemory(Cheapest):
+    rounds: list[int] = []  # noqa: RUF012 - the mistake
+
+    def act(self, seen):
+        return super().act(seen) if len(self.rounds) < 5 else Offer.none()
+
+    def learn(self, seen, offer, feedback):
+        self.rounds.append(seen.round)
+
+
+class Forgets(Cheapest):
+    rounds = 0
+
+    def act(self, seen):
+        return super().act(seen) if self.rounds < 4 else Offer.none()
+
+    def learn(self, seen, offer, feedback):
+        self.rounds += 1
+
+    def state(self):
+        return {"something": np.zeros(1)}
+
+
+class LowNumbersFirst(Mechanism):
+    def clear(self, book):
+        core, price = np.full(len(book.clients), -1), book.payments.copy()
+        _, first = np.unique(book.services, return_index=True)
+        for m in first:
+            own = np.flatnonzero(book.services == book.services[m])
+            at = own[book.clients[own].argmin()]
+            core[at] = (core[book.clients == book.clients[at]] >= 0).sum()
+        core[core >= book.cores] = -1
+        return Clearing(core, price)
+
+
+class Overcharges(Mechanism):
+    def clear(self, book):
+        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        return Clearing(core, book.payments + 1)
+
+
+class Tires(PayAsOffered):
+    rounds = 0
+
+    def close(self, book, clearing):
+        self.rounds += 1
+
+    def clear(self, book):
+        clearing = super().clear(book)
+        return Clearing(clearing.core if self.rounds < 4 else np.full(len(book.clients), -1), clearing.price)
+
+
+class Doubles(Behaviour):
+    def bids(self, round_, costs):
+        return 2 * costs
+
+    def bid_range(self, lowest, highest):
+        return lowest, 2 * highest
+
+
+class TooNarrow(Doubles):
+    def bid_range(self, lowest, highest):
+        return lowest, highest
+
+
+class Restless(Doubles):
+    asked = 0
+
+    def bids(self, round_, costs):
+        self.asked += 1
+        return costs + self.asked % 2
+
+
+class LearnsInVain(Doubles):
+    rounds = 0
+
+    def bids(self, round_, costs):
+        return costs * (1 + self.rounds % 2)
+
+    def close(self, round_, outcomes):
+        self.rounds += 1
+
+
+@pytest.mark.parametrize(
+    ("check", "kind"), [(check_policy, Cheapest), (check_mechanism, PayAsOffered), (check_behaviour, Doubles)]
+)
+def test_nothing_is_said_of_what_keeps_its_contracts(check: Callable[[type], None], kind: type) -> None:
+    check(kind)
+
+
+AGAIN = "asked the same again, returns something else"
+RESTORED = "a new object that has restored what state() returned does not play on as the old one would have"
+BROKEN: list[tuple[Callable[[Any], None], type, str]] = [
+    (
+        check_policy,
+        NobodyIsOffline,
+        "policy NobodyIsOffline, a market whose clients go offline: policy 'NobodyIsOffline'",
+    ),
+    (
+        check_policy,
+        ThinksOfTwoClients,
+        "policy ThinksOfTwoClients, a market of one client: policy 'ThinksOfTwoClients'",
+    ),
+    (check_policy, Counts, f"policy Counts, the paper's market: act(), {AGAIN}"),
+    (check_policy, SharesItsMemory, "policy SharesItsMemory, the paper's market: the same market, played again, goes "),
+    (check_policy, Forgets, f"policy Forgets, the paper's market: {RESTORED}"),
+    (check_policy, Policy, "Policy does not define act"),
+    (check_mechanism, LowNumbersFirst, " offers: numbering clients otherwise changes who is served, or at what price"),
+    (check_mechanism, Overcharges, " offers: mechanism Overcharges.clear() ("),
+    (check_mechanism, Tires, f"mechanism Tires, the paper's market: {RESTORED}"),
+    (check_behaviour, TooNarrow, "behaviour TooNarrow, the paper's market: round 1: bids of "),
+    (check_behaviour, Restless, f"behaviour Restless, the paper's market: bids(), {AGAIN}"),
+    (check_behaviour, LearnsInVain, f"behaviour LearnsInVain, the paper's market: {RESTORED}"),
+]
+
+
+@pytest.mark.parametrize(("check", "kind", "message"), BROKEN)
+def test_the_message_says_which_contract_is_broken_and_where(
+    check: Callable[[type], None], kind: type, message: str
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check(kind)
+    assert message in str(caught.value)
