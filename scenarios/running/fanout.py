@@ -1,10 +1,12 @@
-"""Spreads independent tasks over processes, and gives their results as soon as they are there."""
+"""Spreads independent tasks over processes, and gives or keeps their results as soon as they are there."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from flmarket.core.errors import RunError
+from flmarket.core.tracking import counting
 from scenarios.running.processes import Processes
 from scenarios.running.worker import pickled, unpickled
 
@@ -44,3 +46,18 @@ def as_they_end(
                 if error is not None:
                     raise error
                 yield place, result
+
+
+def play_games(
+    what: str,  # for the progress that is shown
+    games: Sequence[Item],
+    play: Callable[[Item], Result],  # as the task of ``as_they_end``
+    keep: Callable[[Item, Result], None],  # called with each game when it is over, so that an interruption loses none
+    jobs: int,
+    packages: Sequence[Mapping[str, str]],
+) -> None:
+    ended = "a process that played games ended: a plug-in or the system ended it; the same command plays the rest"
+    with counting(what, len(games)) as step, closing(as_they_end(play, games, jobs, packages, ended)) as results:
+        for done, (place, result) in enumerate(results, start=1):
+            keep(games[place], result)
+            step(done)

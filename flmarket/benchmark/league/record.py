@@ -1,4 +1,4 @@
-"""The games that a league has played, in its folder; these are not played again.
+"""Plays a league, and keeps its games in its folder; these are not played again.
 
 games.csv has a line for each service whose accuracy counts: of a game with a visitor, the visitor's; of one in which
 all play the same, each service's. Lines are appended as games end and sorted when all have ended, so that every way of
@@ -8,14 +8,20 @@ playing a league leaves the same bytes. league.json has digests of the market an
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from flmarket.benchmark.league.league import Game
+from flmarket.benchmark.league.league import Game, League
+from flmarket.benchmark.league.standing import Standing
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for, write_rows
 from flmarket.core.locks import alone_in
+from learning.evaluation import evaluate
+from scenarios.build import Shelf
 from scenarios.logs.outside import require_folder_place
+from scenarios.plugin_files import packed
+from scenarios.running.fanout import play_games
 
 COLUMNS = ["visitor", "resident", "seat", "seed", "auc"]
 
@@ -30,8 +36,6 @@ class Record:
         self._folder, self._services, self._games = folder, services, folder / "games.csv"
         with alone_in(folder):
             self._identify(folder / "league.json", identity)
-            if not self._games.exists():
-                write_rows(self._games, COLUMNS, [])
         # the AUC of each line: by visitor, resident, seat and seed
         self.auc = self.sort()
 
@@ -53,7 +57,7 @@ class Record:
         """Sort the lines of the file, those included that other processes have added; return them."""
         with alone_in(self._folder):
             try:
-                text = self._games.read_text(encoding="utf-8")
+                text = self._games.read_text(encoding="utf-8") if self._games.exists() else ""
                 whole = StringIO(text[: text.rfind("\n") + 1])  # a killed process may have left half a line
                 found = {
                     Game(row["visitor"], row["resident"], row["seat"], int(row["seed"])): float(row["auc"])
@@ -80,3 +84,25 @@ class Record:
 
     def _lines(self, game: Game) -> list[Game]:
         return [game] if game.seat else [game._replace(seat=seat) for seat in self._services]
+
+
+def play_league(
+    league: League,
+    folder: Path,  # keeps the games, so that an interrupted league continues
+    *,
+    jobs: int = 1,  # processes that play games at a time
+    workers: int = 1,  # training threads of each
+) -> Standing:
+    """Play what the folder does not hold yet, and return what came of it all."""
+    record = Record(folder, league.services, league.identity(Shelf()))
+    due = [game for game in league.games() if not record.has(game)]
+    if due:
+        play_games("games", due, partial(_play, league, workers), record.add, jobs, packed())
+        record.sort()
+    return Standing.of(league, record.auc)
+
+
+def _play(league: League, workers: int, game: Game) -> list[float]:
+    """Return the AUC [M] of all services in a game."""
+    found = evaluate(league.factory(Shelf(), workers=workers), {game.visitor: league.entrant(game)}, [game.seed])
+    return list(found.auc()[0, 0].tolist())

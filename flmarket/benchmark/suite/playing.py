@@ -1,7 +1,6 @@
 """Plays a policy in the suite's markets: each run by itself, in this process or in several, with the same results."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 
 from fl.arithmetic.ordered_sums import mean
@@ -15,12 +14,10 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
 from scenarios.plugin_files import packed, plugins_of
-from scenarios.running.fanout import as_they_end
+from scenarios.running.fanout import play_games
 from scenarios.suite.frozen import RESIDENT, Suite, SuiteRun
 
 DECIMALS = 6  # of an AUC: what sums of floats in another order would change is below that
-
-ENDED = "the process of a run ended: a plug-in or the system ended it; the same command plays what is missing"
 
 
 def entry(
@@ -54,11 +51,14 @@ def play(
 ) -> Submission:
     submission = begun or entry(policy, suite)
     due = [cell for cell in (suite.cells() if cells is None else cells) if cell not in submission.results]
+
+    def add(task: tuple[Scenario, SuiteRun], auc: float) -> None:
+        nonlocal submission
+        submission = submission.with_results({task[1]: auc})
+        keep(submission)
+
     tasks = [(suite.market(cell.market).scenario, cell) for cell in due]
-    with closing(as_they_end(partial(_play, policy), tasks, jobs, packed(_seated(policy, suite)), ENDED)) as aucs:
-        for place, auc in aucs:
-            submission = submission.with_results({due[place]: auc})
-            keep(submission)
+    play_games(f"{policy}, runs", tasks, partial(_play, policy), add, jobs, packed(_seated(policy, suite)))
     return submission
 
 

@@ -7,7 +7,7 @@ import typer
 
 from flmarket.benchmark.league.league import League
 from flmarket.benchmark.league.picture import picture
-from flmarket.benchmark.league.playing import play_league
+from flmarket.benchmark.league.record import play_league
 from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
 from flmarket.cli.arguments import (
     Assignments,

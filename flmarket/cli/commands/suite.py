@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,10 +20,9 @@ from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.text_table import TextTable, markdown_literal
-from flmarket.core.tracking import counting
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.outside import require_folder_place, require_place
-from scenarios.suite.frozen import MODES, Suite, SuiteRun, read
+from scenarios.suite.frozen import MODES, read
 
 
 def suite(
@@ -93,7 +93,12 @@ def suite(
         for path, (policy, submission) in begun.items():
             if fresh:
                 submission.write(path, frozen)
-            played.append(_play(policy, submission, path, frozen, cells, jobs))
+            try:
+                kept = partial(keep, path, suite=frozen)
+                played.append(play(policy, frozen, cells=cells, begun=submission, jobs=jobs, keep=kept))
+            except KeyboardInterrupt:
+                note("interrupted; the same command plays what is missing")
+                raise
             if not quiet:
                 note(f"{path}: {counted(len(played[-1].results), 'run')}")
     shown = standings(read_all(board, frozen), frozen, cells) if board else standings(played, frozen)
@@ -113,24 +118,6 @@ def _seeds_of(seeds: str | None, seed: Sequence[int] | None, frozen: Sequence[in
     if not 1 <= int(seeds) <= len(frozen):
         raise InputError(f"--seeds {seeds}: a count is 1 to {len(frozen)}; a seed of its own is --seed {frozen[0]}")
     return frozen[: int(seeds)]
-
-
-def _play(
-    policy: str, begun: Submission, path: Path, frozen: Suite, cells: Sequence[SuiteRun], jobs: int
-) -> Submission:
-    """Play what a submission lacks, and keep each run when it is over."""
-    lacking = [cell for cell in cells if cell not in begun.results]
-    try:
-        with counting(f"{path.stem}, runs", len(lacking)) as step:
-
-            def kept(so_far: Submission) -> None:
-                keep(path, so_far, frozen)
-                step(len(so_far.results) - len(begun.results))
-
-            return play(policy, frozen, cells=lacking, begun=begun, jobs=jobs, keep=kept)
-    except KeyboardInterrupt:
-        note("interrupted; the same command plays what is missing")
-        raise
 
 
 def _print(texts: Sequence[str], tables: Sequence[TextTable]) -> None:

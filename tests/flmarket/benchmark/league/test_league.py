@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flmarket.benchmark.league import playing
+from flmarket.benchmark.league import record
 from flmarket.benchmark.league.league import Game, League
-from flmarket.benchmark.league.playing import play_league
+from flmarket.benchmark.league.record import play_league
 from flmarket.benchmark.league.standing import Standing
 from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere, lineup
@@ -60,8 +60,8 @@ def test_games_that_the_folder_holds_are_not_played_again(
     lines = text.splitlines(keepends=True)
     games.write_text("".join(lines[:8]) + lines[8][:-5])  # killed in the middle of a line
     again: list[Game] = []
-    true = playing._play
-    monkeypatch.setattr(playing, "_play", lambda *args: again.append(args[2]) or true(*args))
+    true = record._play
+    monkeypatch.setattr(record, "_play", lambda *args: again.append(args[2]) or true(*args))
     assert played(league, tmp_path).cells == whole.cells
     assert 0 < len(again) < len(list(league.games()))
     assert games.read_text() == text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flmarket.benchmark.league import playing
+from flmarket.benchmark.league import record
 from support.shell import CLI, Done
 
 SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
@@ -61,7 +61,7 @@ def test_a_finished_league_is_drawn_without_playing(
 ) -> None:
     arguments = ["league", "paper", *SURROGATE, *PAIR, "--seeds", "1"]
     assert flmarket(*arguments, cwd=tmp_path).returncode == 0
-    monkeypatch.setattr(playing, "_play", lambda *_: pytest.fail("a game was played again"))
+    monkeypatch.setattr(record, "_play", lambda *_: pytest.fail("a game was played again"))
     done = flmarket(*arguments, "--figures", "figs", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-3:] == [f"figs/paper-cross-play.{suffix}" for suffix in ("svg", "png", "pdf")]
