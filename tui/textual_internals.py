@@ -6,7 +6,7 @@ tests/tui/test_textual_internals.py fails for what a later Textual makes needles
 import codecs
 from functools import partial
 from traceback import walk_tb
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rich.text import Text
 from textual._context import active_app
@@ -21,11 +21,21 @@ from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import MountError, Widget
-from textual.widgets import OptionList
+from textual.widgets import OptionList, SelectionList
 
 from flmarket.core.crash import defect
 
-__all__ = ["SteadyApp", "active_app", "character_to_key", "is_going", "is_removed", "lines_of", "set_virtual_size"]
+__all__ = [
+    "SteadyApp",
+    "Value",
+    "WideGutterList",
+    "active_app",
+    "character_to_key",
+    "is_going",
+    "is_removed",
+    "lines_of",
+    "set_virtual_size",
+]
 
 # Textual fails on input that is not UTF-8; its decoder is the only place where such bytes can be ignored.
 _LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
@@ -50,6 +60,16 @@ def _move_where_there_is_room(options: OptionList, direction: Literal[-1, 1]) ->
 
 OptionList._on_click = _click_what_is_there  # type: ignore[assignment, method-assign]
 OptionList._move_page = _move_where_there_is_room  # type: ignore[assignment, method-assign]
+
+
+Value = TypeVar("Value")
+
+
+class WideGutterList(SelectionList[Value]):
+    """A list with a cell before its boxes. As padding it would cost long lines the sign that they go on."""
+
+    def _get_left_gutter_width(self) -> int:
+        return super()._get_left_gutter_width() + 1
 
 
 class SteadyApp(App[None]):

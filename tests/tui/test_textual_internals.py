@@ -18,7 +18,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.widget import Widget
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList, SelectionList, Static
 
 import tui
 from tui.textual_internals import SteadyApp, _click, _move_page
@@ -102,7 +102,12 @@ async def test_textual_lays_the_whole_screen_out_for_a_new_virtual_size() -> Non
 
 
 def test_textual_has_no_public_name_for_what_is_called() -> None:
-    for owner, public in [(App, "notifications"), (Screen, "render_strips"), (Screen, "mounted_event")]:
+    for owner, public in [
+        (App, "notifications"),
+        (Screen, "render_strips"),
+        (Screen, "mounted_event"),
+        (SelectionList, "left_gutter_width"),
+    ]:
         assert not hasattr(owner, public)
 
 

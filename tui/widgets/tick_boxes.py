@@ -1,23 +1,19 @@
 """Lists and boxes to tick, in which a tick is there or not; Textual's own show it by colour alone."""
 
-from typing import TypeVar
-
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
-from textual.widgets import Button, Checkbox, SelectionList
+from textual.widgets import Button, Checkbox
 
 from tui.style.chosen_row import BAR, barred
+from tui.textual_internals import Value, WideGutterList
 
-Value = TypeVar("Value")
 
-
-class MarkList(SelectionList[Value]):
+class MarkList(WideGutterList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
 
-    DEFAULT_CSS = "MarkList > .option-list--option { padding: 0 1 0 0; }"  # render_line takes that cell for the bar
     BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Continue with what is marked")]
 
     def action_go(self) -> None:
@@ -36,7 +32,7 @@ class MarkList(SelectionList[Value]):
         style = (blank.style or Style()) + Style(meta={"option": place})  # which a click on the box marks
         box = "[x]" if self.get_option_at_index(place).value in self.selected else "[ ]"
         left = bar if bar.text == BAR else blank
-        return Strip([left, Segment(box, style), blank, *rest]).crop(0, strip.cell_length)
+        return Strip([left, Segment(box, style), blank, *rest])
 
 
 class Tick(Checkbox):
@@ -48,5 +44,6 @@ class Tick(Checkbox):
     """
 
     def render(self) -> Content:
-        box = f"[{'x' if self.value else ' '}]", self.get_visual_style("toggle--button")
-        return Content.assemble(box, self.label.pad(1, 1).stylize_before(self.get_visual_style("toggle--label")))
+        style = self.get_visual_style("toggle--button")
+        box = ("[", style), ("x" if self.value else " ", style), ("]", style)
+        return Content.assemble(*box, self.label.pad(1, 1).stylize_before(self.get_visual_style("toggle--label")))
