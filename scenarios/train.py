@@ -50,7 +50,7 @@ from scenarios.logs.outside import require_outside_runs
 from scenarios.plugin_files import plugins_of
 from scenarios.running.provenance import git_revision, versions
 from scenarios.running.run_options import TrainOptions
-from scenarios.suite.reserved import require_outside
+from scenarios.suite.frozen import require_outside
 
 PolicyName = Literal["mahdrl", "mahdrl-paper"]
 

@@ -11,6 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.segment import Segment, Segments
+from rich.style import Style
 from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.driver import Driver
@@ -20,7 +22,7 @@ from textual.events import Event, InputEvent, Key, MouseDown
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.scrollbar import ScrollBar
+from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from flmarket.core.counting import counted
 from tui.screens.dialog import QuitDialog
@@ -29,9 +31,7 @@ from tui.screens.search_line import Listing, SearchLine, place, seek
 from tui.settings import KeptSettings, SettingsError
 from tui.style.contrast import with_legible_text
 from tui.style.key_bindings import HELP, SEARCH, stands_for
-from tui.style.printable_lines import Printable
-from tui.style.scroll_bar import ThinBar
-from tui.terminal import TerminalDriver
+from tui.terminal import Printable, TerminalDriver
 from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
@@ -43,6 +43,23 @@ if TYPE_CHECKING:
 
 
 _PRINTABLE = Printable()
+
+
+class ThinBar(ScrollBarRender):
+    """Draws the part of a bar that moves as a line, and nothing of the rest."""
+
+    VERTICAL_BARS = HORIZONTAL_BARS = [" "]  # whole cells
+
+    @classmethod
+    def render_bar(cls, *args: Any, **sizes: Any) -> Segments:
+        bar, line = super().render_bar(*args, **sizes), "▐" if sizes["vertical"] else "▂"
+        bar.segments = [
+            Segment(line * len(text), style + Style(reverse=False)) if style and style.reverse else Segment(text, style)
+            for text, style, _ in bar.segments
+        ]
+        return bar
+
+
 ScrollBar.renderer = ThinBar
 
 
@@ -178,7 +195,7 @@ class MarketApp(SteadyApp):
         folder = None if self._memory.file is None else self._memory.file.parent / "themes"
         if folder is None or not folder.is_dir():
             return
-        from tui.themes import own_themes
+        from tui.settings import own_themes
 
         for found in own_themes(folder):
             if isinstance(found, SettingsError):
@@ -247,7 +264,7 @@ class MarketApp(SteadyApp):
 
     def edit_outside(self, path: Path) -> bool:
         """Edit a file in the user's own editor; return whether there was one to do it in."""
-        from tui.editing.outside import edit
+        from tui.terminal import edit
 
         return edit(self, path)
 

@@ -3,15 +3,23 @@
 import asyncio
 import os
 import select
+import shlex
 import signal
+import subprocess
 import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from textual.app import App
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App, SuspendNotSupported
+from textual.color import Color
 from textual.drivers.linux_driver import LinuxDriver
+from textual.filter import LineFilter
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -66,3 +74,41 @@ def by_default(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+def edit(app: App[None], path: Path) -> bool:
+    """Edit a file in the editor that VISUAL or EDITOR names; tell the user, and return False, if that cannot be."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not editor:
+        app.notify("Set VISUAL or EDITOR to the command of your editor.", severity="warning", timeout=5)
+        return False
+    try:
+        with app.suspend(), by_default(signal.SIGTSTP):  # the editor may be suspended
+            subprocess.run([*editor, str(path)], check=False)  # noqa: S603 - the user's own command
+    except SuspendNotSupported:
+        app.notify("No editor can be opened from here; press e for the form.", severity="warning", timeout=5)
+        return False
+    except OSError as error:
+        app.notify(f"{editor[0]}: cannot be started: {error.strerror}", severity="error", timeout=6)
+        return False
+    return True
+
+
+class Printable(LineFilter):
+    """Takes the place of characters that are not shown as themselves, without moving the others.
+
+    Segments without a style get the empty one, which looks the same: Textual's filter for NO_COLOR fails on them.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line, printable, as wide as they were, and all with a style."""
+        return [
+            segment
+            if segment.style is not None and segment.text.isprintable()
+            else Segment("".join(map(_shown, segment.text)), segment.style or Style.null(), segment.control)
+            for segment in segments
+        ]
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" * cell_len(character)

@@ -9,7 +9,7 @@ import csv
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -135,3 +135,27 @@ def require_frozen(path: Path, sha256: str) -> None:
         raise InputError(f"{path}: cannot be read: {error.strerror}; install flmarket again") from error
     if found != sha256:
         raise InputError(f"{path}: is not as the suite was frozen; restore the file, or install flmarket again")
+
+
+def require_outside(scenarios: Iterable[Scenario]) -> None:
+    """Refuse to train on a market of the suite, whatever its name, its length, its backend and who plays."""
+    reserved = {_market(market.scenario): name for name, market in read().markets.items()}
+    for scenario in scenarios:
+        if name := reserved.get(_market(scenario)):
+            raise InputError(
+                f"scenario {scenario.name!r} is the market {name!r} of the suite, on which agents are compared, so "
+                "none may be trained on it; train in markets of your own, or in drawn ones"
+            )
+
+
+def _market(scenario: Scenario) -> str:
+    return scenario.model_dump_json(
+        exclude={
+            "name": True,
+            "description": True,
+            "rounds": True,
+            "training": True,
+            "timeline": True,
+            "services": {"__all__": {"name", "policy", "policy_options", "checkpoint"}},
+        }
+    )

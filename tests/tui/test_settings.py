@@ -14,9 +14,8 @@ from textual.widgets import OptionList
 from support.screens import until
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.settings import Settings, SettingsError, load, save, settings_file
+from tui.settings import Settings, SettingsError, load, own_themes, save, settings_file
 from tui.state.watched_run import Session
-from tui.themes import own_themes
 
 Play = Callable[..., Session]
 

@@ -1,7 +1,11 @@
 """The market at a glance: clients in rows, services in columns, and who was served on which core."""
 
+from functools import cached_property
 from itertools import accumulate
+from math import ceil
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.style import Style
 from rich.text import Text
 from textual import events
@@ -9,12 +13,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.reactive import reactive
 
+from des.log_records import Kind
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.counting import counted
-from tui.panels.client_groups import Heat
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.state.bid_verdicts import BidVerdict
+from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.moment import WANTED, Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
@@ -33,6 +37,44 @@ COLORS = {
     BidVerdict.DROPPED.value: "warning",
     WANTED: "warning",
 }
+
+
+class Heat:
+    """Groups of clients by services, at a moment of a run."""
+
+    def __init__(self, view: Moment, rows: int) -> None:
+        self._view, self._book = view, view.book
+        self.size = max(2, ceil(self._book.clients / max(1, rows)))  # clients in a group; the last may have fewer
+        self.count = ceil(self._book.clients / self.size)  # groups
+
+    def clients(self, group: int) -> range:
+        return range(group * self.size, min(self._book.clients, (group + 1) * self.size))
+
+    @cached_property
+    def served(self) -> NDArray[np.int64]:
+        """The number of clients of each group that each service got, [groups, M]; in a walk, of those paid by then."""
+        return self._counted(BidVerdict.SERVED)
+
+    @cached_property
+    def outbid(self) -> NDArray[np.int64]:
+        """The number of clients of each group that each service was outbid for, [groups, M]; in a walk, once known."""
+        return self._counted(BidVerdict.OUTBID)
+
+    def _counted(self, verdict: BidVerdict) -> NDArray[np.int64]:
+        names = [row.service for row in self._view.logged.services]
+        found = np.zeros((self.count * self.size, len(names)), np.int64)
+        for m, name in enumerate(names):
+            if self._view.event is None or (verdict is BidVerdict.OUTBID and self._view.allocated):
+                found[: self._book.clients, m] = self._book.verdicts[m] == ORDER.index(verdict)
+            elif verdict is BidVerdict.SERVED:
+                paid = [
+                    client
+                    for (service, client), kind in self._view.reached.items()
+                    if service == name and kind is Kind.PAY
+                ]
+                found[paid, m] = 1
+        grouped: NDArray[np.int64] = found.reshape(self.count, self.size, len(names)).sum(axis=1)
+        return grouped
 
 
 class ClientGrid(LineView):

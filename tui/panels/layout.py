@@ -1,8 +1,13 @@
 """The panels of the market: side by side if there is room, else one at a time under a bar of tabs."""
 
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.geometry import Size
+from textual.widgets import Static
 
 from tui.panels.answers import AnswerPanel
 from tui.panels.client_grid import ClientsPanel
@@ -11,10 +16,11 @@ from tui.panels.event_log import EventsPanel
 from tui.panels.gantt import CoresPanel
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.panels.panel_tabs import PanelBar
 from tui.panels.rivalry import RivalryPanel
 from tui.panels.services import ServicesPanel
 from tui.state.moment import Moment
+from tui.style.colors import tint
+from tui.style.messages import PanelWanted
 
 WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
 LEAST = 10  # rows that the curves have below the services, where only one panel is shown otherwise
@@ -131,3 +137,27 @@ class Panels(Vertical):
         if panel.INSTEAD:
             return panel is self._front
         return self._front is None or panel.NUMBER not in self._front.INSTEAD
+
+
+class PanelBar(Static):
+    """``1 Services  2 Curves …``; a click goes there."""
+
+    def show(self, panels: Sequence[Panel], active: int) -> None:
+        """Show the panels' names, the active one in brackets."""
+        line = Text(no_wrap=True)
+        self._places: list[tuple[int, int, int]] = []  # where each begins and ends, and its number
+        faint = tint(self.app, "foreground", dim=True)
+        for panel in panels:
+            start = len(line)
+            name = f"{panel.NUMBER} {panel.SHORT or panel.NAME}"
+            chosen = active == panel.NUMBER
+            line.append(
+                f"[{name}]" if chosen else f" {name} ", tint(self.app, "accent", bold=True) if chosen else faint
+            )
+            self._places.append((start, len(line), panel.NUMBER))
+        self.update(line, layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        for start, end, number in self._places:
+            if start <= event.x < end:
+                self.post_message(PanelWanted(number))

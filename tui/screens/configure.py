@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Button, OptionList, Static, Tab, TabbedContent, TabPane
+from textual.widgets import Button, Input, OptionList, Static, Tab, TabbedContent, TabPane
 
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
@@ -24,9 +24,8 @@ from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse
 from tui.editing.document import ScenarioDocument
-from tui.screens.dialog import Question
+from tui.screens.dialog import Box, Dialog, Question
 from tui.screens.navigation import Navigator
-from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import read_scenario
 from tui.style.key_bindings import named
 from tui.style.text_layout import end_of
@@ -59,6 +58,33 @@ class Fields(VerticalScroll, can_focus=False):
 
 class KeyButton(Button, can_focus=False):
     """A button that has a key: the tab key skips it."""
+
+
+class SaveDialog(Dialog[Path]):
+    """Asks for a file; an existing one is replaced only if Save is pressed twice."""
+
+    def __init__(self, proposed: Path) -> None:
+        super().__init__()
+        self._proposed = proposed
+        self._confirmed_once: Path | None = None
+
+    def compose(self) -> ComposeResult:
+        with Box():
+            yield Static("[b]Save as[/b]")
+            yield Input(str(self._proposed), id="path", compact=True)
+            yield from self.answers("Save")
+
+    @on(Button.Pressed, "#go")
+    @on(Input.Submitted)
+    def _go(self) -> None:
+        path = Path(self.query_one("#path", Input).value).expanduser()
+        if path.suffix != ".toml":
+            self.show_problem("the name of a scenario file must end in .toml")
+        elif path.exists() and path != self._confirmed_once:
+            self._confirmed_once = path
+            self.show_problem(f"{path.name} already exists; press Save again to replace it")
+        else:
+            self.dismiss(path)
 
 
 class ConfigureScreen(Screen[None]):

@@ -16,9 +16,8 @@ from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.layout import PANELS, Panels
 from tui.panels.order_book import BookPanel
-from tui.panels.seek_bar import SeekBar
 from tui.panels.services import ServicesPanel
-from tui.panels.status_line import StatusLine
+from tui.panels.status_line import SeekBar, StatusLine
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.navigation import Navigator

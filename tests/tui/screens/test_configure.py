@@ -17,9 +17,8 @@ from scenarios.loader import ScenarioError, load, parse
 from support.screens import painted, until
 from tui.app import MarketApp
 from tui.editing.document import ScenarioDocument
-from tui.screens.configure import PANES, ConfigureScreen
+from tui.screens.configure import PANES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Question
-from tui.screens.save_dialog import SaveDialog
 from tui.state.catalogue import own_files, read_scenario
 from tui.widgets.form_field import ChoiceField, FieldRow
 

@@ -10,7 +10,7 @@ from support.screens import until, watching
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
-from tui.screens.go_to_round_dialog import GotoDialog
+from tui.screens.playback import GotoDialog
 from tui.state.rounds_per_second import Pace
 from tui.state.watched_run import Session
 

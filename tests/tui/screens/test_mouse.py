@@ -12,9 +12,9 @@ from tui.panels.answers import AnswerPanel
 from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
+from tui.panels.layout import PanelBar
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
-from tui.panels.panel_tabs import PanelBar
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen

@@ -11,7 +11,7 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.event_log import EventLines
 from tui.panels.services import ServicesTable
-from tui.screens.go_to_round_dialog import GotoDialog
+from tui.screens.playback import GotoDialog
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import MarkList

@@ -13,9 +13,9 @@ from tui.panels.event_log import EventLines
 from tui.panels.order_book import BookPanel
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
-from tui.screens.go_to_round_dialog import GotoDialog
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
+from tui.screens.playback import GotoDialog
 from tui.screens.search_line import NO_HIT, SearchLine
 from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Session

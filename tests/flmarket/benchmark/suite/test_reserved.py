@@ -6,8 +6,7 @@ from flmarket.core.errors import InputError
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
 from scenarios.random_markets import drawn
-from scenarios.suite.frozen import FOLDER, read
-from scenarios.suite.reserved import require_outside
+from scenarios.suite.frozen import FOLDER, read, require_outside
 from scenarios.train import plan_training
 
 
