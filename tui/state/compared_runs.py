@@ -16,7 +16,7 @@ from flmarket.analysis.results import report
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import Difference, Estimate
 from flmarket.analysis.results.run_results import HELD, RunResult
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from learning.statistics.intervals import FEWEST, mean_band
 from scenarios.file.differences import names_among, values_text
 from scenarios.file.interventions import service_of
@@ -106,7 +106,7 @@ def compare(
     """Return one row for each service and group, services together."""
     results = [result_at(session, n) if n else None for session, n in zip(sessions, rounds, strict=True)]
     begun = {
-        place: report.Group.of(own, _MEASURES)
+        place: report.SeedGroup.of(own, _MEASURES)
         for place, group in enumerate(found)
         if (own := [result for run in group.runs if (result := results[run]) is not None])
     }
@@ -140,7 +140,7 @@ def result_at(session: Session, last: int) -> RunResult:
     scenario, history = session.scenario, session.history
     assert scenario is not None  # noqa: S101 - known before the first round
     directory = session.directory or Path(session.hash8)
-    setting = Setting(scenario, scenario.name, directory.parent.parent, session.sweep, 0, session.sweep)
+    setting = RunSetting(scenario, scenario.name, directory.parent.parent, session.sweep, 0, session.sweep)
     return RunResult(
         setting=setting,
         policy=session.policy,

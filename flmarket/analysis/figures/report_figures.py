@@ -17,7 +17,7 @@ from flmarket.analysis.figures.drawing import Figure, images
 from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -141,7 +141,7 @@ def draw_accuracy(axes: Any, service: str, runs: Sequence[RunResult], styles: St
     axes.axhline(100 * first.setting.targets[first.place(service)], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
-def accuracy_label(setting: Setting) -> str:
+def accuracy_label(setting: RunSetting) -> str:
     """Return what an axis of a scenario's accuracies is called."""
     return f"{setting.backend.accuracy}, %"
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from flmarket.analysis.results.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, compared_by
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
 from learning.statistics.area_under_curve import probability_of_improvement
 from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
@@ -29,7 +29,7 @@ from scenarios.logs.directory import RunDirectory
 class Estimate:
     """One measure of one policy for one service, over seeds."""
 
-    setting: Setting  # the scenario, with its sweep values
+    setting: RunSetting  # the scenario, with its sweep values
     policy: str  # the runs' label
     service: str  # its name, or ``market``
     played: str  # the policy that played for the service; for the market, that of the label
@@ -107,7 +107,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SeedGroup:
     """Runs that differ in their seed alone."""
 
     runs: Sequence[RunResult]
@@ -115,7 +115,7 @@ class Group:
     left_out: int = 0  # see ``Estimate``
 
     @classmethod
-    def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure], left_out: int = 0) -> "Group":
+    def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure], left_out: int = 0) -> "SeedGroup":
         scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         for measure in measures:
             for run in runs:
@@ -124,7 +124,7 @@ class Group:
         return cls(runs, scores, left_out)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> RunSetting:
         return self.runs[0].setting
 
     @property
@@ -132,7 +132,7 @@ class Group:
         return self.runs[0].policy
 
 
-def estimates(group: Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
+def estimates(group: SeedGroup, measures: Sequence[Measure]) -> Iterator[Estimate]:
     """Yield the mean of each measure of runs, for each service and the market."""
     setting, policy = group.setting, group.policy
     played = dict(zip(setting.services, group.runs[0].policies, strict=True)) | {MARKET: policy}
@@ -145,7 +145,7 @@ def estimates(group: Group, measures: Sequence[Measure]) -> Iterator[Estimate]:
 
 
 def differences(
-    group: Group, base: Group, measures: Sequence[Measure], only: str | None = None
+    group: SeedGroup, base: SeedGroup, measures: Sequence[Measure], only: str | None = None
 ) -> Iterator[Difference]:
     """Yield how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
     setting, policy = group.setting, group.policy
@@ -168,9 +168,10 @@ def differences(
             )
 
 
-def main_effects(groups: Sequence[Group], measures: Sequence[Measure]) -> Iterator[Difference]:
+def main_effects(groups: Sequence[SeedGroup], measures: Sequence[Measure]) -> Iterator[Difference]:
     """Yield the main effects of a sweep's keys, of groups of one policy; none where less than two keys vary."""
-    by_key: dict[str, dict[str, dict[str, Group]]] = defaultdict(lambda: defaultdict(dict))  # by value, and the others
+    # by the key, its value, and the values of the others
+    by_key: dict[str, dict[str, dict[str, SeedGroup]]] = defaultdict(lambda: defaultdict(dict))
     for group in groups:
         for key, value in group.setting.sweep.items():
             others = sorted((other, at) for other, at in group.setting.sweep.items() if other != key)
@@ -188,17 +189,17 @@ def main_effects(groups: Sequence[Group], measures: Sequence[Measure]) -> Iterat
                 yield from (replace(it, setting=setting) for it in differences(own, base, measures, MARKET))
 
 
-def _averaged(groups: Sequence[Group]) -> Group:
+def _averaged(groups: Sequence[SeedGroup]) -> SeedGroup:
     """Return groups as one, whose scores of the market are means over them, of the seeds that all of them have."""
     scores: dict[str, dict[str, dict[int, float]]] = {}
     for measure in groups[0].scores:
         found = [group.scores[measure].get(MARKET, {}) for group in groups]
         seeds = set(found[0]).intersection(*found)
         scores[measure] = {MARKET: {seed: float(np.mean([own[seed] for own in found])) for seed in seeds}}
-    return Group([run for group in groups for run in group.runs], scores)
+    return SeedGroup([run for group in groups for run in group.runs], scores)
 
 
-def _bound(group: Group, base: Group, service: str, seeds: Sequence[int]) -> str:
+def _bound(group: SeedGroup, base: SeedGroup, service: str, seeds: Sequence[int]) -> str:
     sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
     met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
     return {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}[met, met_by_base]
@@ -218,7 +219,7 @@ def make_report(
         baseline = PolicyChoice.parse(baseline).label
     left_out = Counter((run.folder, run.path.parent.name) for run in map(RunDirectory, unfinished))
     groups = {
-        (folder, policy): Group.of(own, measures, left_out[folder, policy])
+        (folder, policy): SeedGroup.of(own, measures, left_out[folder, policy])
         for folder, members in by_setting(runs).items()
         for policy, own in by_policy(members).items()
     }
@@ -226,7 +227,7 @@ def make_report(
     if baseline is not None and baseline not in known:
         raise InputError(f"baseline {baseline!r}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
     tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
-    sweeps: dict[tuple[str, str], list[Group]] = defaultdict(list)  # by family and policy
+    sweeps: dict[tuple[str, str], list[SeedGroup]] = defaultdict(list)  # by family and policy
     for (folder, policy), group in groups.items():
         base = groups.get((folder, baseline or ""))
         if base is not None and policy != baseline:

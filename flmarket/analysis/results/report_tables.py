@@ -8,7 +8,7 @@ from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.sentences import effect_sentences, ranked, sentences, sweep_sentences
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.text_table import TextTable
@@ -23,7 +23,7 @@ DECIDING = ("AUC", "final accuracy", "rounds to target", "spent", "DQI served", 
 class Part:
     """A table of a report."""
 
-    setting: Setting | None  # whose first table it is; None for the others
+    setting: RunSetting | None  # whose first table it is; None for the others
     table: TextTable  # the deciding measures
     more: TextTable | None  # the other measures; None if there are none
     heading: str = ""  # of what begins with it: a sweep or a scenario

@@ -17,7 +17,7 @@ from des.behaviour import TRUTHFUL
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
-from flmarket.analysis.results.setting import Setting, rest_of, settings_of, with_labels
+from flmarket.analysis.results.setting import RunSetting, rest_of, settings_of, with_labels
 from flmarket.core.errors import InputError
 from flmarket.core.names import did_you_mean
 from flmarket.core.tracking import tracked
@@ -60,7 +60,7 @@ class Tables(dict[str, "pd.DataFrame"]):
 class RunResult:
     """One run, over the N rounds of its setting."""
 
-    setting: Setting  # what it shares with other runs
+    setting: RunSetting  # what it shares with other runs
     policy: str  # the run's label
     policies: tuple[str, ...]  # [M] the services' policies
     seed: int
@@ -72,7 +72,7 @@ class RunResult:
     @classmethod
     def of(
         cls,
-        setting: Setting,
+        setting: RunSetting,
         policy: str,
         seed: int,
         directory: RunDirectory,
@@ -240,7 +240,7 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
     Settings that differ in the key alone become one, for each policy.
     """
     several = len(by_policy(runs)) > 1
-    settings: dict[Path, Setting] = {}
+    settings: dict[Path, RunSetting] = {}
     others: dict[Path, ScenarioValues] = {}
     found: dict[tuple[Path, str, int], RunResult] = {}
     for run in runs:

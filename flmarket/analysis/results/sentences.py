@@ -6,7 +6,7 @@ from itertools import groupby
 
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from learning.statistics.intervals import Interval
 from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import values_text
@@ -14,7 +14,7 @@ from scenarios.file.differences import values_text
 AUC = "AUC"
 
 
-def sentences(report: Report, setting: Setting) -> Iterator[str]:
+def sentences(report: Report, setting: RunSetting) -> Iterator[str]:
     """Yield a sentence for each policy of a setting, in the order of ``ranked``."""
     means = {(row.policy, row.measure.name): row for row in report.estimates if _of_market(row, setting)}
     base = means.get((report.baseline or "", ROUNDS_TO_TARGET.name))
@@ -80,7 +80,7 @@ def _point(row: Estimate) -> str:
     return values_text(row.setting.sweep)
 
 
-def ranked(report: Report, setting: Setting) -> list[str]:
+def ranked(report: Report, setting: RunSetting) -> list[str]:
     """Return the policies of a setting, the one with the highest mean AUC of the market first."""
     found = {
         row.policy: row.interval.estimate
@@ -90,7 +90,7 @@ def ranked(report: Report, setting: Setting) -> list[str]:
     return sorted(found, key=lambda policy: -found[policy])
 
 
-def _of_market(row: Estimate, setting: Setting) -> bool:
+def _of_market(row: Estimate, setting: RunSetting) -> bool:
     return row.setting.folder == setting.folder and row.service == MARKET
 
 

@@ -21,7 +21,7 @@ from scenarios.logs.identity import scenario_of
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunSetting:
     """The setting that all runs of one scenario (with one hash) share."""
 
     scenario: Scenario  # what is played
@@ -73,15 +73,15 @@ class Setting:
         return found
 
 
-def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, Setting]:
+def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, RunSetting]:
     """Return the settings of runs, by the folders of their scenarios, with labels that tell them apart."""
-    found: dict[Path, Setting] = {}
+    found: dict[Path, RunSetting] = {}
     values: dict[Path, ScenarioValues] = {}
     for run in runs:
         folder = run.folder
         if folder not in found:
             meta, scenario = run.meta(), scenario_of(run)
-            found[folder] = Setting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
+            found[folder] = RunSetting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
             values[folder] = ScenarioValues.of(scenario, meta["policy"], meta["sweep"])
     return with_labels(_of_families(found, values), values)
 
@@ -100,7 +100,7 @@ def rest_of(values: Mapping[str, Any], keys: Iterable[str]) -> str:
     return repr(sorted(rest.items()))
 
 
-def _of_families(settings: Mapping[Path, Setting], values: Mapping[Path, ScenarioValues]) -> dict[Path, Setting]:
+def _of_families(settings: Mapping[Path, RunSetting], values: Mapping[Path, ScenarioValues]) -> dict[Path, RunSetting]:
     """Return settings with their families: the points of one sweep differ in nothing but the swept keys."""
     swept: dict[str, set[str]] = defaultdict(set)
     for setting in settings.values():
@@ -118,9 +118,9 @@ def _of_families(settings: Mapping[Path, Setting], values: Mapping[Path, Scenari
     return {folder: replace(setting, family=names.get(folder, "")) for folder, setting in settings.items()}
 
 
-def with_labels(settings: Mapping[Path, Setting], values: Mapping[Path, ScenarioValues]) -> dict[Path, Setting]:
+def with_labels(settings: Mapping[Path, RunSetting], values: Mapping[Path, ScenarioValues]) -> dict[Path, RunSetting]:
     """Return settings with labels that tell those of one name apart: by hash or path where nothing else does."""
-    labelled: dict[Path, Setting] = {}
+    labelled: dict[Path, RunSetting] = {}
     names = names_among(values)
     for folder, setting in settings.items():
         among = names[folder]

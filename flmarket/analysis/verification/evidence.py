@@ -7,7 +7,7 @@ learn learn again, from what the logs say they were paid. Nothing here is asked 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,8 @@ from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
 from des.log_records import Outcome
-from des.mechanism import Mechanism
-from des.money import MicroArray
+from des.mechanism import DEFAULT, Mechanism
+from des.money import Micro, MicroArray, to_micro
 from des.observation import Status
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -27,13 +27,13 @@ from fl.data.dqi import PUBLISHED, DQIParameters
 from fl.surrogate.fitted import Fit, FitError
 from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
-from flmarket.analysis.verification.conditions import Conditions, conditions
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.known_data import KnownData, is_same
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
 from scenarios.file.availability import intervals_of, trace_of
 from scenarios.file.checks import played
+from scenarios.file.interventions import at, offline_at
 from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Market, Scenario
 from scenarios.loader import parse
@@ -53,6 +53,46 @@ class Memory:
     federation: Federation | None = None  # where the learning curves have come to; None where that is not known
     # the rules in force, and what clears rounds by them
     clearing: tuple[Market | None, Mechanism | None] = None, None
+
+
+class RoundConditions(NamedTuple):
+    """The conditions of a round."""
+
+    scenario: Scenario  # after the interventions up to the round
+    budgets: Mapping[str, Micro]  # what each service may offer in the round
+    offline: frozenset[int]  # the clients that cannot be selected
+
+    @property
+    def cores(self) -> int:
+        """K."""
+        return self.scenario.clients.cores
+
+    @property
+    def paper(self) -> bool:
+        """Whether the round is cleared by the paper's mechanism."""
+        return self.scenario.market.mechanism == DEFAULT
+
+
+def conditions(
+    scenario: Scenario,  # what was played
+    number: int,  # the round
+    spent: Mapping[str, Micro],  # what each service spent in earlier rounds
+    # when clients are there; None if they always are, or if it is not known any more
+    intervals: Sequence[Presence] | None = None,
+) -> RoundConditions:
+    then = at(scenario, number)
+    budgets = {service.name: to_micro(service.budget) for service in then.services}
+    for service in scenario.services:
+        if service.arrival > number:
+            budgets[service.name] = 0
+        elif service.total_budget is not None:
+            left = to_micro(service.total_budget) - spent[service.name]
+            budgets[service.name] = min(budgets[service.name], left)
+    offline = offline_at(scenario, number)
+    if intervals is not None:
+        there = {client for client, first, last in intervals if first <= number <= last}
+        offline |= {*range(scenario.clients.count)} - there
+    return RoundConditions(then, budgets, frozenset(offline))
 
 
 @dataclass(frozen=True)
@@ -159,7 +199,7 @@ class Logs:
         """Whether the service of each line of rounds.csv took part in the round."""
         return np.isin(self.rows["rounds"]["status"], [Status.TRAINING, Status.REACHED])
 
-    def by_round(self, rows: Rows, value: Callable[[Conditions], Any]) -> AnyArray:
+    def by_round(self, rows: Rows, value: Callable[[RoundConditions], Any]) -> AnyArray:
         """Return for each row something of the conditions of its round."""
         found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[self.order_of(rows)]
         return found
@@ -328,12 +368,12 @@ class Logs:
             found += held.jobs(name, self.places[name], [client for client, _ in own], claimed)
         return found
 
-    def conditions(self, number: int) -> Conditions:
+    def conditions(self, number: int) -> RoundConditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
         return self._conditions[number - self.numbers.start]
 
     @cached_property
-    def _conditions(self) -> list[Conditions]:
+    def _conditions(self) -> list[RoundConditions]:
         names, spent = list(self.places), self.all_rounds["spent"].reshape(-1, len(self.places))
         sums = (spent.cumsum(axis=0) - spent)[self.numbers.start - 1 : self.numbers.stop - 1]
         before = [dict(zip(names, it, strict=True)) for it in sums.tolist()]

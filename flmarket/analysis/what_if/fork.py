@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult, Tables
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
@@ -190,7 +190,7 @@ def _compared(original: Original, run: Run, round_: int, changes: Changes) -> Fo
 
 def _result(run: Run, tables: Mapping[str, "pd.DataFrame"], rounds: int) -> RunResult:
     """Return the first rounds of a run, as what is judged."""
-    setting = Setting(run.scenario.model_copy(update={"rounds": rounds}))
+    setting = RunSetting(run.scenario.model_copy(update={"rounds": rounds}))
     until = {name: tables[name][tables[name]["round"] <= rounds] for name in ("rounds", "offers")}
     return RunResult.of(setting, run.policy, run.seed, run.directory, until["rounds"], until)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Estimate, Report
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.cli.console import draw
 from flmarket.cli.results import explained, results_table
 from flmarket.core.text_table import TextTable
@@ -39,7 +39,7 @@ policy = "hqfa"
 def report_of(*to_target: list[int | None]) -> Report:
     """The report of services whose runs met their targets in these rounds of 80."""
     met = {f"s{n}": RoundsToTarget.of(rounds, 80) for n, rounds in enumerate(to_target)}
-    setting = Setting(parse(MARKET + "".join(map(SERVICE.format, met))))
+    setting = RunSetting(parse(MARKET + "".join(map(SERVICE.format, met))))
     rows = [
         Estimate(setting, "hqfa", name, "hqfa", measure, 1, mean_interval([1234.5]), found)
         for measure in MEASURES

@@ -9,7 +9,7 @@ import pytest
 
 from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult
-from flmarket.analysis.results.setting import Setting
+from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.counting import spans
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
@@ -71,7 +71,7 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
 
 
 def compared(scenario: Scenario, one: list[Tables], other: list[Tables], rounds: int = 4) -> Comparison:
-    setting = Setting(scenario.model_copy(update={"rounds": rounds}))
+    setting = RunSetting(scenario.model_copy(update={"rounds": rounds}))
     tables = ({name: pd.concat([part[name] for part in run]) for name in ("rounds", "offers")} for run in (one, other))
     return Comparison(*(RunResult.of(setting, "lcfa", 0, RunDirectory(Path()), run["rounds"], run) for run in tables))
 
