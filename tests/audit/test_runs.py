@@ -12,6 +12,7 @@ import pytest
 from audit.checks import wrong
 from audit.runs import Run
 from audit.world import World
+from scenarios.logs.columns import ROUNDS
 
 
 def test_no_column_is_wrong(runs: list[Run]) -> None:
@@ -48,6 +49,8 @@ def test_what_is_checked_happens_in_the_runs(runs: list[Run]) -> None:
 
 OTHER = {"status": "reached", "policy": "lcfa", "dataset": "digits", "outcome": "outbid", "event": "exit"}
 """Other words for cells of text; other numbers are larger."""
+SUMS = [column.name for column in ROUNDS.columns if column.rule == "totals"]
+"""Sums over the offers of rounds.csv: verify derives them from offers.csv alone, and test_mutations.py shows it."""
 
 
 @pytest.mark.slow
@@ -61,7 +64,7 @@ def test_another_value_in_any_column_is_seen(copied: Callable[..., Run], scenari
     names, *rows = csv.reader(untouched.splitlines())
     missed = []
     for at, name in enumerate(names):
-        if name == "service":
+        if name == "service" or (table == "rounds" and name in SUMS):
             continue
         # The first row in which the cell has another value, in the middle of the run.
         place = next(

@@ -42,24 +42,6 @@ def uniform_prices(run: Run) -> pd.Series:
     return highest.clip(lower=run.offers.bid)
 
 
-def sums(run: Run) -> pd.DataFrame:
-    """The sums over the offers of each service and round."""
-    keys = ["round", "service"]
-    offers, served = run.offers.groupby(keys), run.offers[run.offers.outcome == "served"].groupby(keys)
-    table = pd.DataFrame(
-        {
-            "wanted": offers.size(), "offered": offers.payment.sum(), "served": served.size(),
-            "spent": served.paid.sum(), "samples": served.data_size.sum(), "mean_emd": served.emd.mean(),
-            "mean_dqi": served.dqi.mean(), "mean_bid": served.bid.mean(), "mean_payment": served.paid.mean(),
-            "makespan": served.end.max() - served.start.min(),
-        }
-    )  # fmt: skip
-    table = table.reindex(pd.MultiIndex.from_frame(run.rounds[keys])).reset_index(drop=True)
-    counts = ["wanted", "offered", "served", "spent"]
-    table[counts] = table[counts].fillna(0)
-    return table.assign(refused=table.wanted - table.served)
-
-
 def services(run: Run, accuracy: pd.Series) -> pd.DataFrame:
     """Status, budget and reward of services: they wait, train, reach their target, and leave; Omega^accuracy.
 

@@ -4,17 +4,22 @@
 """
 
 import importlib
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from flmarket.analysis.verification import verify
 from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.row_rules import totals
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load
+from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
@@ -71,6 +76,39 @@ def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], n
     # Nothing in a log follows from the accuracy on test images: another row's is found by --rerun alone (docs/logs.md).
     assert [change for change, found in outcomes if not found and " test_accuracy: " not in change] == []
     assert len(outcomes) > 40
+
+
+def test_sums_of_offers_are_derived_without_any_code_of_the_market(
+    script: Any, mutator: Any, others: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So `tests/audit`, which shares no code with the packages, leaves them to verify."""
+    entered: set[str] = set()  # the files whose code ran until a change was found
+
+    def is_found(path: Path) -> bool:
+        logs, files = Logs.read_whole(RunDirectory(path)), set()
+
+        def note(frame: FrameType, _event: str, _given: object) -> None:
+            files.add(frame.f_code.co_filename)
+
+        sys.setprofile(note)
+        try:
+            found = next(totals(logs), None) is not None
+        finally:
+            sys.setprofile(None)
+        if found:
+            entered.update(files)
+        return found
+
+    monkeypatch.setattr(script, "is_found", is_found)
+    sums = [column.name for column in ROUNDS.columns if column.rule == "totals"]
+    for of in (mutator, *others.values()):
+        columns = [(table, label, rows) for table, label, rows in of.columns() if table == "rounds" and label in sums]
+        outcomes = [it for column in columns for it in of.change_cells(*column, 2)]
+        missed = [re.findall("'(.*?)'", change) for change, found in outcomes if not found]
+        assert [pair for pair in missed if len({float(text or "nan") for text in pair}) > 1] == []  # not spelling alone
+        assert len(outcomes) > len(sums) == 11
+    assert str(ROOT / "flmarket/analysis/verification/row_rules.py") in entered
+    assert {Path(file).name for file in entered if Path(file).is_relative_to(ROOT / "des")} == set()
 
 
 @pytest.fixture
