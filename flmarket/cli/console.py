@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from flmarket.core.printable import printable_lines
-from flmarket.core.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from flmarket.core.rich_console import SafeConsole
+    from flmarket.core.text_table import TextTable
 
 PIPED_WIDTH = 160  # columns of a table that goes into a file or a pipe, which have no width
 _GAP = 2  # columns between two of a table that is drawn
@@ -97,7 +97,7 @@ def show(header: Sequence[str], *sections: Iterable[Sequence[str]]) -> None:
     stdout().print(table)
 
 
-def draw(console: "Console", table: TextTable) -> None:
+def draw(console: "Console", table: "TextTable") -> None:
     """Draw a table of numbers for a terminal.
 
     Columns that the terminal has no room for follow in further tables, as a number that is cut is another number.
