@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from des.allocation import NO_CORE, allocate
-from des.behaviour import Behaviour
+from des.behaviour import BEHAVIOURS, Behaviour
 from des.mechanism import MECHANISMS, Book, Clearing, Mechanism
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rerun import rerun
@@ -126,11 +126,11 @@ class Markup(Behaviour):
 def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
     two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second behaviour: only what ``scenarios/build.py`` returns changes, and all that know bids follow it."""
+    """A second behaviour: only what the registry returns changes, and all that know bids follow it."""
     scenario = parse(two_services, overrides=["rounds=3"])
     asked = next(text for text in story(scenario) if " asks " in text)
     with monkeypatch.context() as patched:
-        patched.setattr("scenarios.build.behaviour_of", lambda scenario: Markup())
+        patched.setattr(BEHAVIOURS, "create", lambda name, **options: Markup())
         shelf = Shelf()
         [run] = plan([scenario], [], [0], tmp_path, shelf)
         assert not run_all([run], shelf, Observer(), RunOptions(workers=0)).failed
