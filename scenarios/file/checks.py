@@ -20,10 +20,10 @@ from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.availability import trace_of
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
+from scenarios.file.key_mistakes import findings
 from scenarios.file.partition import partition_of, partitions_of, without_images
 from scenarios.file.problems import Mistake, Path, number, quoted
 from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Scenario, Service
-from scenarios.file.wording import findings
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
 LARGEST_COST = 10_000_000  # money; the costs of the largest population still add up inside 64 bits of micro-units

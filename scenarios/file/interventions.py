@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from flmarket.core.names import suggest
+from scenarios.file.key_mistakes import findings
 from scenarios.file.overrides import AddressError, address
 from scenarios.file.policy_choice import parted
 from scenarios.file.problems import Mistake, Path, number, quoted, shown
 from scenarios.file.schema import Clients, Intervention, Market, Scenario, Service, TomlTable
-from scenarios.file.wording import findings
 
 CORES, OFFLINE, MECHANISM = "clients.cores", "clients.offline", "market.mechanism"
 

@@ -9,12 +9,12 @@ from operator import eq
 from typing import Any
 
 from scenarios.file.checks import Catalogue, examine
+from scenarios.file.key_mistakes import unknown_key
 from scenarios.file.keys import schema_at
 from scenarios.file.overrides import COUNT, AddressError, addresses, put
 from scenarios.file.problems import NAMED, Mistake, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
-from scenarios.file.wording import unknown_key
 
 LARGEST_GRID = 10_000  # points of one sweep
 MOST_PROBLEMS = 100  # shown of one sweep

@@ -25,8 +25,8 @@ from tui.style.colors import series_color, tint
 from tui.style.formats import plain
 from tui.style.messages import Selected
 from tui.style.text_layout import fit
+from tui.widgets.growing_text import GrowingText
 from tui.widgets.line_view import LineView
-from tui.widgets.sentences import Sentences
 from tui.widgets.table_view import TableView
 
 KEPT = 256  # rounds and services whose best sets are kept
@@ -148,7 +148,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         self._working = False
 
     def compose(self) -> ComposeResult:
-        yield Sentences()
+        yield GrowingText()
         yield WhyTable()
         yield BestLines()
 
@@ -186,7 +186,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             if price := table.cell(table.cursor, PRICE.key).plain:
                 name = view.logged.services[bid.service].service
                 words.append(f"{price} wins client {client} for {name} for sure.")
-        self.query_one(Sentences).show(" ".join(words))
+        self.query_one(GrowingText).show(" ".join(words))
 
     def _show_best(self, view: Moment, service: int) -> None:
         row, book = view.logged.services[service], view.book
@@ -205,7 +205,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         else:
             found = self._known[key]
             words = in_words(book, found)
-        self.query_one(Sentences).show(words)
+        self.query_one(GrowingText).show(words)
         self.query_one(BestLines).show(book, found)
 
     def _work(self) -> None:

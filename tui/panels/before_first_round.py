@@ -9,7 +9,7 @@ from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.formats import plain
 from tui.widgets.preview import services_table
-from tui.widgets.scenario_words import story
+from tui.widgets.scenario_story import story
 
 NOW = {
     RunState.STARTING: "starting the run's process",

@@ -13,8 +13,8 @@ from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
+from tui.style.event_sentences import event_words
 from tui.style.formats import matches, plain
-from tui.style.market_words import event_words
 from tui.style.text_layout import fit, wrapped
 from tui.widgets.line_view import LineView
 

@@ -17,7 +17,7 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
 from tui.style.messages import Selected
 from tui.style.text_layout import TextColumn
-from tui.widgets.sentences import Sentences
+from tui.widgets.growing_text import GrowingText
 from tui.widgets.table_view import TableView
 
 BID, OFFER = TextColumn("bid", "bid", right=True), TextColumn("offer", "offer", right=True)
@@ -215,7 +215,7 @@ that the service could have had."""
 
     def compose(self) -> ComposeResult:
         yield BookTable(id="book-table")
-        yield Sentences(id="book-reason")
+        yield GrowingText(id="book-reason")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -276,7 +276,7 @@ that the service could have had."""
         else:
             data = f"Its data: D {bid.data_size}, EMD {bid.emd:.3g}, DQI {bid.dqi:.4f}."
             words = f"{self.view.mark(bid.service, bid.client)} {self.target.told(bid)} {data}".lstrip()
-        self.query_one(Sentences).show(words)
+        self.query_one(GrowingText).show(words)
 
     @on(TableView.Moved)
     def _choose(self, message: TableView.Moved) -> None:

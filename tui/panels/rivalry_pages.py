@@ -23,8 +23,8 @@ from tui.state.compared_runs import result_at
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, sign, tint
+from tui.style.event_sentences import accuracy_column
 from tui.style.formats import plain
-from tui.style.market_words import accuracy_column
 from tui.style.messages import Seek, Selected
 from tui.style.text_layout import fit
 

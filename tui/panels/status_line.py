@@ -14,8 +14,8 @@ from tui.panels.before_first_round import NOW
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import tint
+from tui.style.event_sentences import event_words
 from tui.style.formats import per_second, plain, seconds, within
-from tui.style.market_words import event_words
 from tui.style.messages import Seek
 from tui.style.run_states import signed, state_style
 from tui.style.text_layout import fit

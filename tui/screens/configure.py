@@ -33,7 +33,7 @@ from tui.textual_internals import is_going
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
-from tui.widgets.scenario_words import Meanings, meanings
+from tui.widgets.scenario_story import Meanings, meanings
 from tui.widgets.worker_results import hand_over
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks

@@ -9,7 +9,7 @@ from textual.events import Resize
 from tui.state.compared_runs import PolicyRuns, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.colors import faint_color, series_color, sign, tint
-from tui.style.market_words import CURVES, accuracy_words
+from tui.style.event_sentences import CURVES, accuracy_words
 from tui.widgets.zoom import ZoomPlot
 
 ROOMY = 22  # rows from which on the differences have a plot of their own

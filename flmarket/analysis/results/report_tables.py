@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
+from flmarket.analysis.results.policy_sentences import effect_sentences, ranked, sentences, sweep_sentences
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
-from flmarket.analysis.results.sentences import effect_sentences, ranked, sentences, sweep_sentences
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.counting import counted
 from flmarket.core.errors import InputError

@@ -15,13 +15,13 @@ from tui.panels.order_book import BookPanel
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import BidVerdict
 from tui.state.watched_run import Session
-from tui.widgets.sentences import Sentences
+from tui.widgets.growing_text import GrowingText
 
 Play = Callable[..., Session]
 
 
 def said(screen: MarketScreen) -> str:
-    return str(screen.query_one(AnswerPanel).query_one(Sentences).render())
+    return str(screen.query_one(AnswerPanel).query_one(GrowingText).render())
 
 
 def listed(screen: MarketScreen) -> list[str]:

@@ -27,7 +27,7 @@ from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.watched_run import Session
-from tui.widgets.sentences import Sentences
+from tui.widgets.growing_text import GrowingText
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]
@@ -512,8 +512,8 @@ async def test_beside_the_clients_the_order_book_tells_of_the_chosen_cell(app: M
         await pilot.press("home", "3", "down", "down", "right")
         told = screen.view.book.line(1, 2)
         await until(pilot, lambda: book.target.bid(book.target.cursor) == told)
-        assert "beta" in str(book.query_one(Sentences).render())
-        assert "client 2" in str(book.query_one(Sentences).render())
+        assert "beta" in str(book.query_one(GrowingText).render())
+        assert "client 2" in str(book.query_one(GrowingText).render())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -13,11 +13,11 @@ from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import figures
 from flmarket.analysis.figures.results_plot import curves
 from flmarket.analysis.results.measures import gini, jain
+from flmarket.analysis.results.policy_sentences import sentences
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import read, remarks
-from flmarket.analysis.results.sentences import sentences
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import holm
 from scenarios.logs.columns import OFFERS, ROUNDS

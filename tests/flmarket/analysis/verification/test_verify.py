@@ -28,7 +28,7 @@ from scenarios.running.planning import plan
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.runs import reseal
-from tui.widgets.scenario_words import story
+from tui.widgets.scenario_story import story
 
 INTERVENTIONS = """
 [[interventions]]

@@ -8,13 +8,13 @@ from tui.style.text_layout import wrapped
 MOST = 6  # lines
 
 
-class Sentences(Static):
+class GrowingText(Static):
     """Sentences above or below a table. Its lines become more as they are needed, and fewer with the next resize.
 
     They would lay out the whole screen again if they became fewer from round to round.
     """
 
-    DEFAULT_CSS = "Sentences { height: 2; padding: 0 1; }"
+    DEFAULT_CSS = "GrowingText { height: 2; padding: 0 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__("", id=id)
