@@ -82,13 +82,13 @@ def test_sums_of_offers_are_derived_without_any_code_of_the_market(
     script: Any, mutator: Any, others: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So `tests/audit`, which shares no code with the packages, leaves them to verify."""
-    entered: set[str] = set()  # the files whose code ran until a change was found
+    entered: set[tuple[str, str]] = set()  # file and function of all that ran until a change was found
 
     def is_found(path: Path) -> bool:
-        logs, files = Logs.read_whole(RunDirectory(path)), set()
+        logs, calls = Logs.read_whole(RunDirectory(path)), set()
 
         def note(frame: FrameType, _event: str, _given: object) -> None:
-            files.add(frame.f_code.co_filename)
+            calls.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
         sys.setprofile(note)
         try:
@@ -96,7 +96,7 @@ def test_sums_of_offers_are_derived_without_any_code_of_the_market(
         finally:
             sys.setprofile(None)
         if found:
-            entered.update(files)
+            entered.update(calls)
         return found
 
     monkeypatch.setattr(script, "is_found", is_found)
@@ -107,8 +107,9 @@ def test_sums_of_offers_are_derived_without_any_code_of_the_market(
         missed = [re.findall("'(.*?)'", change) for change, found in outcomes if not found]
         assert [pair for pair in missed if len({float(text or "nan") for text in pair}) > 1] == []  # not spelling alone
         assert len(outcomes) > len(sums) == 11
-    assert str(ROOT / "flmarket/analysis/verification/row_rules.py") in entered
-    assert {Path(file).name for file in entered if Path(file).is_relative_to(ROOT / "des")} == set()
+    assert (str(ROOT / "flmarket/analysis/verification/row_rules.py"), "totals") in entered
+    of_the_market = {(Path(file).name, name) for file, name in entered if Path(file).is_relative_to(ROOT / "des")}
+    assert of_the_market == {("money.py", "text")}  # which writes the amounts of the finding, once there is one
 
 
 @pytest.fixture
