@@ -36,7 +36,7 @@ def between(page: str, name: str) -> str:
     return found[1]
 
 
-COMMANDS = [words[1:] for words in commands((ROOT / PAGE).read_text()) if {"--fresh", "--plugin"}.isdisjoint(words)]
+COMMANDS = [words[1:] for words in commands((ROOT / PAGE).read_text()) if "--fresh" not in words]
 """Those of the page that play what the kept submissions lack, without the word flmarket."""
 
 
