@@ -220,6 +220,7 @@ class Mutator:
             return is_found(self.run)
         finally:
             path.write_bytes(before)
+            reseal(self.run)
 
 
 def play(folder: Path, names: Sequence[str] = (*RUNS,)) -> Iterator[tuple[str, Path]]:

@@ -16,17 +16,17 @@ from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
 from tui.style.messages import Selected
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.growing_text import GrowingText
 from tui.widgets.table_view import TableView
 
-BID, OFFER = TextColumn("bid", "bid", right=True), TextColumn("offer", "offer", right=True)
-PRICE = TextColumn("price", "wins at", right=True)
-BARS, WHY = TextColumn("result", "", least=20, grows=True), TextColumn("why", "why", leaves=1)
+BID, OFFER = TableColumn("bid", "bid", right=True), TableColumn("offer", "offer", right=True)
+PRICE = TableColumn("price", "wins at", right=True)
+BARS, WHY = TableColumn("result", "", least=20, grows=True), TableColumn("why", "why", leaves=1)
 QUALITY = (
-    TextColumn("dqi", "DQI", right=True, leaves=4),
-    TextColumn("size", "D", right=True, leaves=3),
-    TextColumn("emd", "EMD", right=True, leaves=2),
+    TableColumn("dqi", "DQI", right=True, leaves=4),
+    TableColumn("size", "D", right=True, leaves=3),
+    TableColumn("emd", "EMD", right=True, leaves=2),
 )
 COLORS = {BidVerdict.SERVED: "success", BidVerdict.OUTBID: "error", BidVerdict.DROPPED: "warning"}
 
@@ -48,7 +48,7 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    COLUMNS: tuple[TextColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
+    COLUMNS: tuple[TableColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__((), id=id)
@@ -72,7 +72,7 @@ class BookTable(TableView):
         if subject != self._subject:
             self._subject, chosen = subject, None
             self.forget_widths()
-        who = TextColumn("who", "service", least=12) if self.by_client else TextColumn("who", "client", right=True)
+        who = TableColumn("who", "service", least=12) if self.by_client else TableColumn("who", "client", right=True)
         self.columns = (who, *self.COLUMNS)
         self.rows(len(self._listed))
         most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)

@@ -15,21 +15,21 @@ from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import bar, percent, plain
 from tui.style.messages import Selected
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.table_view import TableView
 
 COLUMNS = (
-    TextColumn("sign", "#"),
-    TextColumn("service", "service", least=16),
-    TextColumn("status", "status"),
-    TextColumn("accuracy", "accuracy → target %"),
-    TextColumn("spent", "spent of budget"),
-    TextColumn("served", "served", right=True, leaves=6),
-    TextColumn("refused", "refused", right=True, leaves=5),
-    TextColumn("markup", "pay/bid", right=True, leaves=4),
-    TextColumn("reward", "reward", right=True, leaves=3),
-    TextColumn("policy", "policy", leaves=2),
-    TextColumn("dataset", "data set", leaves=1),
+    TableColumn("sign", "#"),
+    TableColumn("service", "service", least=16),
+    TableColumn("status", "status"),
+    TableColumn("accuracy", "accuracy → target %"),
+    TableColumn("spent", "spent of budget"),
+    TableColumn("served", "served", right=True, leaves=6),
+    TableColumn("refused", "refused", right=True, leaves=5),
+    TableColumn("markup", "pay/bid", right=True, leaves=4),
+    TableColumn("reward", "reward", right=True, leaves=3),
+    TableColumn("policy", "policy", leaves=2),
+    TableColumn("dataset", "data set", leaves=1),
 )
 REST = 118  # cells of the other columns, about
 BARS = range(6, 31)  # cells of a bar

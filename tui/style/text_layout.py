@@ -9,7 +9,7 @@ GAP = 2  # cells between two columns
 
 
 @dataclass(frozen=True, slots=True)
-class TextColumn:
+class TableColumn:
     """A column of a table."""
 
     key: str
@@ -20,7 +20,7 @@ class TextColumn:
     grows: bool = False  # whether it takes the room that the others leave
 
 
-def laid_out(columns: Sequence[TextColumn], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:
+def laid_out(columns: Sequence[TableColumn], wanted: Mapping[str, int], room: int, gap: int = GAP) -> dict[str, int]:
     """Return the widths of the columns that there is room for, of which ``wanted`` shows each in full, in order."""
     wanted = {column.key: room if column.grows else wanted[column.key] for column in columns}
     widths = {column.key: min(wanted[column.key], column.least or wanted[column.key]) for column in columns}

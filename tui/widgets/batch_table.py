@@ -13,22 +13,22 @@ from tui.state.catalogue import age
 from tui.style.colors import tint
 from tui.style.formats import bar, plain, within
 from tui.style.run_states import signed, state_sign, state_style
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.table_view import TableView
 
 COLUMNS = (
-    TextColumn("mark", " "),
-    TextColumn("state", "state"),
-    TextColumn("round", "round", right=True),
-    TextColumn("progress", "progress", leaves=2),
-    TextColumn("left", "left", right=True, leaves=6),
-    TextColumn("scenario", "scenario", least=16),
-    TextColumn("policy", "policy"),
-    TextColumn("seed", "seed", right=True),
-    TextColumn("accuracy", "accuracy %", right=True, leaves=5),
-    TextColumn("met", "met", right=True, leaves=4),
-    TextColumn("age", "changed", leaves=3),
-    TextColumn("problem", "what is wrong", leaves=1, least=16),
+    TableColumn("mark", " "),
+    TableColumn("state", "state"),
+    TableColumn("round", "round", right=True),
+    TableColumn("progress", "progress", leaves=2),
+    TableColumn("left", "left", right=True, leaves=6),
+    TableColumn("scenario", "scenario", least=16),
+    TableColumn("policy", "policy"),
+    TableColumn("seed", "seed", right=True),
+    TableColumn("accuracy", "accuracy %", right=True, leaves=5),
+    TableColumn("met", "met", right=True, leaves=4),
+    TableColumn("age", "changed", leaves=3),
+    TableColumn("problem", "what is wrong", leaves=1, least=16),
 )
 BAR = 12
 AGES = 10  # seconds for which ages are right enough

@@ -9,24 +9,24 @@ from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.compared_runs import ServiceRow
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import plain
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.table_view import TableView
 
 DELTA = "Δ "  # stands before the key of a difference's column
 
 COLUMNS = (
-    TextColumn("sign", "#"),
-    TextColumn("run", "run", least=20),
-    TextColumn("service", "service", least=16),
-    TextColumn("policy", "policy", leaves=1),
-    TextColumn("final accuracy", "accuracy %", right=True),
-    TextColumn(DELTA + "final accuracy", "Δ", right=True),
-    TextColumn("rounds to target", "target met in", right=True),
-    TextColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
-    TextColumn("spent", "spent", right=True, leaves=6),
-    TextColumn(DELTA + "spent", "Δ", right=True, leaves=4),
-    TextColumn("served", "served", right=True, leaves=3),
-    TextColumn("refused", "refused", right=True, leaves=2),
+    TableColumn("sign", "#"),
+    TableColumn("run", "run", least=20),
+    TableColumn("service", "service", least=16),
+    TableColumn("policy", "policy", leaves=1),
+    TableColumn("final accuracy", "accuracy %", right=True),
+    TableColumn(DELTA + "final accuracy", "Δ", right=True),
+    TableColumn("rounds to target", "target met in", right=True),
+    TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
+    TableColumn("spent", "spent", right=True, leaves=6),
+    TableColumn(DELTA + "spent", "Δ", right=True, leaves=4),
+    TableColumn("served", "served", right=True, leaves=3),
+    TableColumn("refused", "refused", right=True, leaves=2),
 )
 
 

@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from tui.style.chosen_row import barred
-from tui.style.text_layout import TextColumn, fit, laid_out, wrapped
+from tui.style.text_layout import TableColumn, fit, laid_out, wrapped
 
 SECTIONS = {
     "open": "Open now",
@@ -29,20 +29,20 @@ SECTIONS = {
 
 LEAST = 16  # cells for a name, if it has as many, before other columns are left out
 RUN = (
-    TextColumn("name", ""),
-    TextColumn("policy", ""),
-    TextColumn("seed", ""),
-    TextColumn("sign", ""),
-    TextColumn("state", "", leaves=2),
-    TextColumn("age", ""),
-    TextColumn("result", "", leaves=1),
+    TableColumn("name", ""),
+    TableColumn("policy", ""),
+    TableColumn("seed", ""),
+    TableColumn("sign", ""),
+    TableColumn("state", "", leaves=2),
+    TableColumn("age", ""),
+    TableColumn("result", "", leaves=1),
 )
 OTHER = (
-    TextColumn("name", ""),
-    TextColumn("sign", ""),
-    TextColumn("state", ""),
-    TextColumn("age", ""),
-    TextColumn("about", "", least=1),
+    TableColumn("name", ""),
+    TableColumn("sign", ""),
+    TableColumn("state", ""),
+    TableColumn("age", ""),
+    TableColumn("about", "", least=1),
 )
 """The columns of what is no run."""
 FAINT = {"age", "result", "about"}
@@ -182,7 +182,7 @@ def _kind(found: Cells) -> tuple[bool, bool]:
     return run, not run and bool(found.get("age"))
 
 
-def _widths(listed: Sequence[Cells], columns: Sequence[TextColumn], room: int) -> dict[str, int]:
+def _widths(listed: Sequence[Cells], columns: Sequence[TableColumn], room: int) -> dict[str, int]:
     wanted = {
         column.key: max((cell_len(found.get(column.key, "")) for found in listed), default=0) for column in columns
     }

@@ -8,7 +8,7 @@ from textual import events
 from textual.message import Message
 
 from tui.style.formats import plain, shortened
-from tui.style.text_layout import GAP, TextColumn, laid_out
+from tui.style.text_layout import GAP, TableColumn, laid_out
 from tui.widgets.line_view import GUTTER, LineView
 
 BARS = re.compile("[━┄┃│]+")  # what is drawn is of no use to other programs
@@ -34,7 +34,7 @@ class TableView(LineView):
             super().__init__()
             self.key = key
 
-    def __init__(self, columns: Sequence[TextColumn], *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, columns: Sequence[TableColumn], *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.columns = tuple(columns)
         self._made: dict[int, Sequence[Text]] = {}

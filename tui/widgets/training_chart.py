@@ -12,7 +12,7 @@ from tui.state.training_log import EvaluatedService, TrainingFeed, TrainingPoint
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import blocks, per_second, plain
 from tui.style.run_states import signed, state_style
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 
@@ -76,14 +76,14 @@ class TrainingTable(TableView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         columns = (
-            TextColumn("sign", "#"),
-            TextColumn("name", "agent"),
-            TextColumn("state", "state"),
-            TextColumn("episode", "episode", True),
-            TextColumn("rate", "episodes/s", True, leaves=1),
-            TextColumn("left", "left", True),
-            TextColumn("auc", "AUC", True),
-            TextColumn("what", "what is trained"),
+            TableColumn("sign", "#"),
+            TableColumn("name", "agent"),
+            TableColumn("state", "state"),
+            TableColumn("episode", "episode", True),
+            TableColumn("rate", "episodes/s", True, leaves=1),
+            TableColumn("left", "left", True),
+            TableColumn("auc", "AUC", True),
+            TableColumn("what", "what is trained"),
         )
         super().__init__(columns, id=id)
         self._feeds: Sequence[TrainingFeed] = ()
@@ -112,12 +112,12 @@ class PreferenceTable(TableView):
     """An agent's behaviour in its last evaluation, service by service, next to that in its first."""
 
     COLUMNS = (
-        TextColumn("service", "service"),
-        TextColumn("offers", "clients a round", True),
-        TextColumn("served", "served %", True),
-        TextColumn("markup", "markup %", True, 2),
-        TextColumn("bids", "bids: low to high"),
-        TextColumn("dqis", "DQI: low to high"),
+        TableColumn("service", "service"),
+        TableColumn("offers", "clients a round", True),
+        TableColumn("served", "served %", True),
+        TableColumn("markup", "markup %", True, 2),
+        TableColumn("bids", "bids: low to high"),
+        TableColumn("dqis", "DQI: low to high"),
     )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -129,7 +129,7 @@ class PreferenceTable(TableView):
         newest = max((found.episode for found in feed.preferences), default=0)
         first = {found.service: found for found in reversed(feed.preferences)}
         oldest = min((found.episode for found in feed.preferences), default=0)
-        before = TextColumn("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
+        before = TableColumn("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
         self.columns = (*self.COLUMNS, before)
         self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
         self.rows(len(self._found))

@@ -494,7 +494,7 @@ async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus
         await until(pilot, lambda: screen.query(FieldRow))
         for found in screen.query("#tab-market FieldRow").results(FieldRow):
             await pilot.press("tab")
-            assert app.focused in found.query("Input, Choice")
+            assert app.focused in found.query("Input, ChoiceField")
             await pilot.pause()
             assert painted(app).splitlines()[found.region.y][found.region.x] == "▌"
         screen.query_one("#form", TabbedContent).active = "tab-services"

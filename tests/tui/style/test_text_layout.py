@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui.panels.services import COLUMNS
-from tui.style.text_layout import GAP, TextColumn, fit, laid_out, wrapped
+from tui.style.text_layout import GAP, TableColumn, fit, laid_out, wrapped
 
 WIDTHS = st.lists(st.tuples(st.integers(1, 64), st.integers(0, 20)), min_size=1, max_size=12)
 SERVICES = {"service": 9, "status": 10, "accuracy": 21, "spent": 19, "served": 6, "refused": 7, "markup": 7}
@@ -21,7 +21,7 @@ def test_columns_fit_and_leave_in_the_written_order(
     sizes: list[tuple[int, int]], room: int, data: st.DataObject
 ) -> None:
     turns = data.draw(st.permutations(range(len(sizes))))  # 0 is the column that always stays
-    columns = [TextColumn(str(i), "", leaves=turns[i], least=least) for i, (_, least) in enumerate(sizes)]
+    columns = [TableColumn(str(i), "", leaves=turns[i], least=least) for i, (_, least) in enumerate(sizes)]
     wanted = {str(i): width for i, (width, _) in enumerate(sizes)}
     widths = laid_out(columns, wanted, room)
     assert total(widths) <= max(room, 1)
