@@ -122,7 +122,11 @@ def judged_twice(script: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path
             verdict = verify.verify(RunDirectory(path))
         except InputError as error:
             return str(error)
-        return sorted(verdict.problems), verdict.unchecked, verdict.offers, verdict.paid
+        return sorted(map(told, verdict.problems)), verdict.unchecked, verdict.offers, verdict.paid
+
+    def told(problem: str) -> str:
+        """At the edge of a block there is no next event to name: the line alone is the same."""
+        return problem.partition(": is ")[0] if re.match(r"events\.csv.*, but should be ", problem) else problem
 
     def is_found(path: Path) -> bool:
         whole = findings(path, 50_000)
