@@ -21,7 +21,7 @@ from textual.widgets import DataTable, Footer, Input
 
 from tui.style.colors import series_color
 from tui.style.contrast import with_legible_text
-from tui.style.text_layout import TextColumn
+from tui.style.text_layout import TableColumn
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
@@ -35,7 +35,7 @@ class Own(TableView):
     """Numbers that change with every redraw."""
 
     def __init__(self) -> None:
-        super().__init__([TextColumn(f"c{i}", f"column {i}", right=True) for i in range(COLUMNS)])
+        super().__init__([TableColumn(f"c{i}", f"column {i}", right=True) for i in range(COLUMNS)])
         self.step = 0
 
     def cells(self, index: int) -> list[Text]:
