@@ -115,7 +115,7 @@ def test_gradient_equals_autograd(kernel: str, arch: Architecture, n: int, seed:
     pixels, labels = draw(arch, n, seed)
     model.double()
     x = inputs(pixels, **SCALING)
-    assume(kink_distance(model, x) > 1e-7)  # at a kink either side's derivative is right
+    assume(kink_distance(model, x) > 3e-7)  # nearer, single precision may be on the other side, with its derivative
     expected, expected_loss = autograd(model, x, labels)
 
     gradient, loss = fused.gradient(arch, parameters, pixels, labels, **SCALING, kernel=kernel)
