@@ -23,7 +23,7 @@ from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, visiting_order
 from fl.training.trainers import Engine, KernelError, require_device
-from flmarket.core.cores import usable_cores
+from flmarket.core.installation import usable_cores
 
 COUNTS = (1, 5, 20, 100)
 """Clients of a round."""

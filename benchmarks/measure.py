@@ -31,7 +31,7 @@ import torch
 from scipy.stats import quantile_test
 
 from fl.training import fused
-from flmarket.core.cores import usable_cores
+from flmarket.core.installation import usable_cores
 
 RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
 DOCS = Path(__file__).parents[1] / "docs"

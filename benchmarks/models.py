@@ -34,7 +34,7 @@ from fl.training.jobs import TrainingJob
 from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import Task
-from flmarket.core.cores import usable_cores
+from flmarket.core.installation import usable_cores
 from scenarios.running.processes import ENVIRONMENT
 
 SAMPLES, TESTED, BATCH, RATE, LABELS = 160, 500, 32, 0.05, 10

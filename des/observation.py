@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from fl.arithmetic.streams import generator
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 
 
 @dataclass(frozen=True, slots=True)

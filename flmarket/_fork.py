@@ -11,7 +11,7 @@ from annotated_doc import Doc
 from flmarket.api import require_no_plugin_file
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
-from flmarket.core.user_paths import expanded
+from flmarket.core.files import expanded
 from learning.policy import POLICIES
 from scenarios.running.run_options import Place, PlayOptions
 

@@ -14,9 +14,9 @@ from annotated_doc import Doc
 
 from flmarket.core.declared import told_by
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
+from flmarket.core.files import expanded
+from flmarket.core.installation import require_extra
 from flmarket.core.names import unknown
-from flmarket.core.user_paths import expanded
 from learning.policy import POLICIES
 from scenarios.build import Shelf, backend_of, market_factory, observed_bounds, policy_options, require_one_point
 from scenarios.file.schema import Scenario

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
+from flmarket.core.files import expanded
+from flmarket.core.installation import require_extra
 from flmarket.core.names import unknown
 from flmarket.core.plugin_errors import describe
-from flmarket.core.user_paths import expanded
 from scenarios.file.differences import flattened
 from scenarios.logs.outside import require_folder_place
 from scenarios.running.batch_run import Run

@@ -19,9 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from flmarket.core.definitions import recorded
+from flmarket.core.definitions import imported, modules, package_digest, recorded
 from flmarket.core.errors import InputError
-from flmarket.core.imports import imported, modules, package_digest
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration
 from scenarios.file.interventions import new_players, services_over_time

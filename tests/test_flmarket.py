@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import flmarket
-from flmarket.core.extras import install_command
+from flmarket.core.installation import install_command
 
 OWN = " (for one of your own, load its plug-in file)"
 

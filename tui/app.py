@@ -24,7 +24,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.screens.dialog import QuitDialog
 from tui.screens.home import HomeScreen
 from tui.screens.search_line import Listing, SearchLine, place, seek

@@ -18,7 +18,7 @@ import numpy as np
 from fl.arrays import AnyArray, Labels, Pixels
 from fl.data import torchvision_files as vision
 from fl.data.dataset import Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
-from flmarket.core.user_paths import expanded, home
+from flmarket.core.files import expanded, home
 
 VARIABLE = "FLMARKET_DATA"
 

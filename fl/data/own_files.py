@@ -22,8 +22,7 @@ from fl.data import image_folder
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Source
 from fl.data.own_dataset import KEPT, NAMES, GivenArrays, channels_of, dataset_of, unused_of
 from flmarket.core.errors import InputError
-from flmarket.core.files import version
-from flmarket.core.user_paths import expanded
+from flmarket.core.files import expanded, version
 
 _ARRAYS = ("pixels", "labels", "split")  # of an .npz
 _PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"  # paths stand in tables and logs, as names do

@@ -24,8 +24,8 @@ import numpy as np
 
 from fl.arrays import AnyArray
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
 from flmarket.core.files import replacing_text
+from flmarket.core.installation import require_extra
 
 RECEIPT = "flmarket.sha256"  # holds the SHA-256 of the downloaded files next to it, in the format of ``sha256sum``
 

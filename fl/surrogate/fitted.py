@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 from fl.training.regime import Regime
 from flmarket.core.errors import InputError
-from flmarket.core.files import asked_for, read_regular, require_folder, version
-from flmarket.core.user_paths import expanded, home
+from flmarket.core.files import asked_for, expanded, home, read_regular, require_folder, version
 
 Kind = Literal["dqi", "surrogate"]
 

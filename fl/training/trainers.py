@@ -20,7 +20,7 @@ from fl.training.models import HIDDEN, MODELS
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Trainer, Traits, Use
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
+from flmarket.core.installation import require_extra
 
 if TYPE_CHECKING:
     from torch import nn

@@ -15,7 +15,7 @@ from flmarket.analysis.results.export import identities, with_identity
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 
 LINE = 120

@@ -15,8 +15,8 @@ import pandas as pd
 
 from des.money import MICRO
 from fl.arrays import AnyArray
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, shortened
+from flmarket.core.text import counted
 from scenarios.logs.columns import ALL_TABLES, CLIENTS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import Column, Table

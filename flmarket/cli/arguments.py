@@ -13,7 +13,7 @@ import typer
 
 from flmarket.core.declared import Declared, declared
 from flmarket.core.errors import InputError
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 from flmarket.core.tracking import hide
 from scenarios.builtin import builtin_names
 from scenarios.file.overrides import AddressError, parse_assignment

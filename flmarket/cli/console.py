@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from flmarket.core.printable import printable_lines
+from flmarket.core.text import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

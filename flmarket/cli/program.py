@@ -16,11 +16,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from flmarket.cli.console import program, result
-from flmarket.core.counting import counted
 from flmarket.core.crash import BAD_INPUT, INTERRUPTED
 from flmarket.core.errors import InputError
 from flmarket.core.installation import require_one_place, version
-from flmarket.core.printable import printable_lines
+from flmarket.core.text import counted, printable_lines
 from flmarket.core.tracking import shown
 from scenarios.builtin import builtin_names
 from scenarios.running.run_options import RunOptions

@@ -12,7 +12,7 @@ from contextlib import suppress
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import version
 from flmarket.core.plugin_errors import describe, place
-from flmarket.core.printable import printable_lines
+from flmarket.core.text import printable_lines
 
 FAILED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 70, 130
 

@@ -3,19 +3,25 @@
 Another definition has another digest. What cannot be read has none: whether it is the same as before, nobody can tell.
 """
 
+import ast
 import hashlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import distribution, packages_distributions
+from importlib.util import find_spec, resolve_name
 from itertools import chain
+from pathlib import Path
+from textwrap import dedent
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from flmarket.core.imports import imported, modules
+from flmarket.core.installation import PACKAGES
 from flmarket.core.plugin_errors import describe, is_own
 
 _PLAIN = int | float | complex | str | bytes | None
@@ -43,7 +49,7 @@ def digest(*things: object) -> str:
     * Of the user's own classes and functions: their source text, and what they use from around them.
     * Of networks of torch: their structure and all tensors of their state.
     * Of modules, and of what is imported inside of functions: the text of those that are the user's own; see
-      ``flmarket.core.imports``.
+      ``modules``.
     * Of what a package defines: its name. Of arrays, numbers and words: their values. Of other objects: what a pickle
       of them would hold, whatever the order of sets.
 
@@ -176,3 +182,86 @@ def _around(function: FunctionType) -> dict[str, Any]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         found[name] = cell.cell_contents
     return dict(sorted(found.items()))
+
+
+RECORDED = frozenset({"numpy", "simpy", "torch", "scikit-learn"})
+"""Packages whose versions every run records."""
+
+
+def imported(source: str, package: str = "") -> dict[str, str]:
+    """Return what a text imports; see ``modules``. ``package`` is that of its relative imports."""
+    return modules(_names(source, package))
+
+
+def modules(names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of modules, and of what they import in turn, by name: those that are the user's own code.
+
+    Of an installed package, the digest is that of its version and files. Python's own modules, flmarket and what every
+    run records the version of are left out. Nothing is imported.
+    """
+    found: dict[str, str] = {}
+    todo = list(dict.fromkeys(names))
+    for name in todo:
+        top = name.partition(".")[0]
+        if name in found or top in PACKAGES or top in sys.stdlib_module_names or (spec := _spec(name)) is None:
+            continue
+        if spec.origin is None:  # a folder without __init__.py
+            continue
+        if not is_own(spec.origin):
+            found |= {f"package {it}": package_digest(it) for it in _providers(top) if it not in RECORDED}
+            continue
+        content = Path(spec.origin).read_bytes()
+        found[name] = hashlib.sha256(content).hexdigest()
+        if spec.origin.endswith(".py"):
+            todo += _names(content.decode(errors="replace"), spec.parent or "")
+    return dict(sorted(found.items()))
+
+
+@cache  # as it was when it was first looked at, which is when it was loaded
+def package_digest(name: str) -> str:
+    """Return the SHA-256 of an installed package's version and its files' digests, wherever it is."""
+    package = distribution(name)
+    files = (package.read_text("RECORD") or "").splitlines()
+    own = [line for line in files if "sha256=" in line and ".dist-info/" not in line and not line.startswith("..")]
+    return hashlib.sha256("\n".join([package.version, *sorted(own)]).encode()).hexdigest()
+
+
+@cache
+def _providers(top: str) -> list[str]:
+    return packages_distributions().get(top, [])
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    top, *rest = name.split(".")
+    with suppress(ImportError, ValueError, AttributeError):
+        spec = find_spec(top)
+        for part in rest:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            spec = PathFinder.find_spec(f"{spec.name}.{part}", spec.submodule_search_locations)
+        return spec
+    return None
+
+
+def _names(source: str, package: str) -> Iterator[str]:
+    """Yield the names of what may be modules that a text imports, each after the packages that it is in."""
+    try:
+        tree = ast.parse(dedent(source))
+    except SyntaxError:  # the line of a lambda
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found = [it.name for it in names]
+            case ast.ImportFrom(module=module, names=names, level=level):
+                base = module or ""
+                with suppress(ImportError):  # a relative import outside of a package, which fails
+                    base = resolve_name("." * level + base, package)
+                found = [f"{base}.{it.name}" for it in names]
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(name))]):
+                found = [name] if called in ("import_module", "__import__") else []
+            case _:
+                continue
+        for name in found:
+            parts = name.split(".")
+            yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))

@@ -1,10 +1,13 @@
 """Files that are whole or as they were: a crash, a full disk or a power cut loses nothing that was there.
 
 What is written in one piece is written to a file of its own, put onto the disk, and renamed. Logs are appended to.
+Locks of files and folders show other processes what a process is writing. They end with the process that holds them,
+however it ends; on a file system without locks, no process waits.
 """
 
 import csv
 import errno
+import fcntl
 import io
 import os
 import re
@@ -12,8 +15,9 @@ import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
+from os import PathLike
 from pathlib import Path
 from typing import IO
 
@@ -254,3 +258,62 @@ def _identity(folder: Path) -> tuple[int, int]:
 def find_below(folder: Path, name: str) -> list[Path]:
     """Return the files of a name in a folder and at any depth below it, in the order of their paths; see ``walk``."""
     return sorted(here / name for here, _, files in walk([folder], lambda _: None) if name in files)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; whether that is so. A file system without locks grants all of them."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file or folder. Where the file system has no locks, none seems to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for a folder. Where the file system has no locks, do not wait."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}; choose another folder") from error
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def expanded(path: str | PathLike[str]) -> Path:
+    """Return a path with a home folder in place of a tilde at its beginning."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{path}: the home folder that '~' stands for is not known; write it out") from None
+
+
+def home() -> Path:
+    """Return the user's home folder."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise InputError("this user has no home folder; set HOME to a folder that flmarket may write to") from None

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from flmarket.core.printable import printable_lines
+from flmarket.core.text import printable_lines
 
 
 class SafeConsole(Console):

@@ -8,7 +8,7 @@ from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from flmarket.core.counting import duration
+from flmarket.core.text import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -16,7 +16,7 @@ import numpy as np
 from des.money import to_micro
 from des.observation import Observation, Offer
 from fl.arrays import BoolArray, Float32Array, FloatArray
-from flmarket.core.extras import require_extra
+from flmarket.core.installation import require_extra
 from learning.environments.projection import ActionError, checked, project
 from learning.policy import Bounds
 from learning.seats import own_first

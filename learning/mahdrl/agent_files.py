@@ -27,9 +27,8 @@ from safetensors.numpy import save
 from des.observation import Offer
 from fl.arrays import FloatArray
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
-from flmarket.core.files import is_full, read_regular, remove_unfinished, replacing
-from flmarket.core.locks import lock
+from flmarket.core.files import is_full, lock, read_regular, remove_unfinished, replacing
+from flmarket.core.installation import require_extra
 from learning.mahdrl.stacked_networks import Tensors
 from learning.policy import LARGEST_AGENT
 

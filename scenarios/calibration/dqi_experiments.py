@@ -13,9 +13,9 @@ from fl.data.emd import largest_emd
 from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, add, own_folder
 from fl.training.regime import Regime
-from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import WriteError, asked_for
+from flmarket.core.installation import usable_cores
 from flmarket.core.tracking import tracked
 from scenarios.build import Shelf, datasets_of
 from scenarios.calibration.figures import draw_dqi, figure_name

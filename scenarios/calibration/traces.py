@@ -17,9 +17,9 @@ from fl.arithmetic.ordered_sums import standardised
 from fl.arithmetic.streams import stream
 from fl.backends import REAL
 from fl.calibration.curve_fit import RecordedRun, Recorder
-from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError
 from flmarket.core.files import require_folder, write_durably
+from flmarket.core.installation import usable_cores
 from flmarket.core.tracking import counting
 from learning.client_selection.selection import fill_budget
 from learning.episode import play

@@ -14,9 +14,8 @@ import numpy as np
 
 from des.availability import Availability, Presence
 from flmarket.core.errors import InputError
-from flmarket.core.files import read_regular
-from flmarket.core.printable import printable
-from flmarket.core.user_paths import expanded
+from flmarket.core.files import expanded, read_regular
+from flmarket.core.text import printable
 from scenarios.file.number_table import decoded, rows
 from scenarios.file.partition import without_images
 from scenarios.file.problems import number

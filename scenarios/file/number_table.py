@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from flmarket.core.errors import InputError
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 
 
 def decoded(path: str, content: bytes) -> str:

@@ -8,7 +8,7 @@ from datetime import date, time
 from typing import Any
 
 from flmarket.core.names import unknown
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 from scenarios.file.problems import Path, Problem, quoted
 
 Overrides = Sequence[str] | Mapping[str, Any]

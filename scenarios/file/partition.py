@@ -17,11 +17,9 @@ from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shards
 from fl.data.registry import info
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
-from flmarket.core.files import read_regular
-from flmarket.core.printable import printable
-from flmarket.core.user_paths import expanded
+from flmarket.core.files import expanded, read_regular
+from flmarket.core.text import counted, printable
 from scenarios.file.number_table import decoded, rows, whole
 from scenarios.file.problems import number
 from scenarios.file.schema import Scenario

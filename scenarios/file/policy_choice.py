@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flmarket.core.errors import InputError
-from flmarket.core.user_paths import expanded
+from flmarket.core.files import expanded
 from learning.policy import AS_CONFIGURED, POLICIES, agent_digest
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.file.schema import Scenario, Service

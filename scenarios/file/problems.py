@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flmarket.core.errors import InputError
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 
 Path = tuple[str | int, ...]
 """The place of a value in a scenario's data: ``("services", 1, "budget")``."""

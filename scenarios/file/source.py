@@ -14,7 +14,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from flmarket.core.files import read_regular
 from flmarket.core.names import did_you_mean, suggest
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 from scenarios.file.positions import Positions
 from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, is_full, read_regular, write_durably, write_synced
-from flmarket.core.locks import is_locked, lock
+from flmarket.core.files import WriteError, is_full, is_locked, lock, read_regular, write_durably, write_synced
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, misshapen, records, seal, unseal

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import walk
+from flmarket.core.text import counted
 from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState

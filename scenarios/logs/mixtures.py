@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fl.backends import BACKENDS, REAL
-from flmarket.core.counting import counted
 from flmarket.core.installation import version
+from flmarket.core.text import counted
 
 Metas = Sequence[tuple[str, Mapping[str, Any]]]  # of each run its scenario's name and its meta.json
 

@@ -10,8 +10,8 @@ from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused
 from fl.training.models import MODELS
-from flmarket.core.counting import counted
 from flmarket.core.errors import RunError
+from flmarket.core.text import counted
 from scenarios.build import Shelf, backend_of, datasets_of, images_of
 from scenarios.file.partition import without_images
 from scenarios.file.schema import Scenario

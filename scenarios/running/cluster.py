@@ -25,8 +25,7 @@ from typing import Any, Self
 
 from fl.training import fused
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.extras import require_extra
-from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError, version
+from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError, require_extra, version
 from flmarket.core.plugin_errors import describe
 from scenarios.build import Shelf
 from scenarios.loader import dumps, settled

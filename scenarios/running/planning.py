@@ -8,10 +8,10 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.files import expanded
 from flmarket.core.plugins import PluginError
-from flmarket.core.user_paths import expanded
+from flmarket.core.text import counted
 from learning.policy import ALL, AS_CONFIGURED, POLICIES
 from scenarios.build import Shelf, agents_of, inputs_of
 from scenarios.file.differences import ScenarioName, ScenarioValues, names_among

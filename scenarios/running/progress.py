@@ -11,10 +11,10 @@ from typing import Self
 from rich.console import Console
 
 from des.money import MICRO
-from flmarket.core.counting import counted, duration, spans
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.rich_console import SafeConsole
+from flmarket.core.text import counted, duration, spans
 from flmarket.core.tracking import Step, counting, shown
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import META, RunDirectory, RunDirectoryError

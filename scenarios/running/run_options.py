@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_doc import Doc
 
-from flmarket.core.cores import usable_cores
 from flmarket.core.declared import Limits, check
 from flmarket.core.errors import InputError
+from flmarket.core.installation import usable_cores
 
 if TYPE_CHECKING:
     from scenarios.logs.directory import Fresh

@@ -37,10 +37,9 @@ from pathlib import Path
 from typing import Any
 
 from fl.data.registry import Dataset, load
-from flmarket.core.cores import usable_cores
 from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.installation import end_with_parent
+from flmarket.core.installation import end_with_parent, usable_cores
 from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario

@@ -13,8 +13,8 @@ from des.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
 from flmarket.analysis.verification.rerun import rerun
+from flmarket.core.definitions import package_digest
 from flmarket.core.errors import InputError
-from flmarket.core.imports import package_digest
 from flmarket.core.plugins import PluginError
 from learning.policy import POLICIES
 from scenarios.build import Shelf

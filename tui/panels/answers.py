@@ -14,7 +14,7 @@ from textual.binding import Binding
 
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible
 from flmarket.analysis.what_if.reasons import cash
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, winning
 from tui.panels.panel import Panel
 from tui.panels.price_bars import REFUSED, SERVED

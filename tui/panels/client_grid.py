@@ -15,7 +15,7 @@ from textual.reactive import reactive
 
 from des.log_records import Kind
 from flmarket.analysis.what_if.reasons import cash
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
 from tui.state.bid_verdicts import ORDER, BidVerdict

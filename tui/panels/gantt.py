@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from des.clock import Microseconds
 from des.log_records import Kind, OfferReport, Outcome
 from des.money import MICRO
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint

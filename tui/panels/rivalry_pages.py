@@ -18,7 +18,7 @@ from flmarket.analysis.results.measures import MARKET, MEASURES, gini, values
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.analysis.what_if.reasons import cash
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.state.compared_runs import result_at
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session

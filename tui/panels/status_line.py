@@ -8,7 +8,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from des.money import MICRO
-from flmarket.core.counting import counted, duration
+from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.panels.before_first_round import NOW
 from tui.state.moment import Moment

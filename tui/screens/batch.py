@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.widgets import Static
 
-from flmarket.core.counting import counted, duration
+from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
 from tui.state.batch_folder import ORDERS, Look, Place, RunGroup, RunLine, RunsFolder, grouped, leagues, ordered

@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog

@@ -15,9 +15,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList, Static, Tab, TabbedContent, TabPane
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
+from flmarket.core.text import counted
 from scenarios.file.checks import installed
 from scenarios.file.keys import keys
 from scenarios.file.problems import Path as KeyPath

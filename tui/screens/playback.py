@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Input, Static
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.screens.dialog import Box, Dialog

@@ -13,10 +13,10 @@ from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
-from flmarket.core.cores import usable_cores
-from flmarket.core.counting import counted
 from flmarket.core.declared import declared
 from flmarket.core.errors import InputError
+from flmarket.core.installation import usable_cores
+from flmarket.core.text import counted
 from learning.policy import AS_CONFIGURED
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import Static
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
 from tui.state.training_log import METRICS, TrainingFeed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flmarket.analysis.results.measures import final_accuracy
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import RunReader
 from scenarios.logs.run_state import RunState

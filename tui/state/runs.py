@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from flmarket.core.cores import usable_cores
 from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import usable_cores
 from learning.policy import AS_CONFIGURED
 from scenarios.build import images_of
 from scenarios.file.policy_choice import PolicyChoice, policy_again

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flmarket.core.errors import InputError
-from flmarket.core.locks import is_locked
+from flmarket.core.files import is_locked
 from scenarios.logs.run_state import RunState
 from tui.state.rounds_per_second import Pace
 from tui.state.run_standing import QUIET

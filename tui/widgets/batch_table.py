@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from flmarket.core.counting import counted, duration
+from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import RunGroup, RunLine
 from tui.state.catalogue import age

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from tui.style.chosen_row import BAR, bar, over, selection
 from tui.textual_internals import set_virtual_size
 

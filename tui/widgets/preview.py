@@ -12,8 +12,8 @@ from rich.text import Text
 from textual.app import App
 from textual.geometry import Size
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from scenarios.file.checks import played as catalogue
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, load, parse

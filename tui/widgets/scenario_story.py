@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from scenarios.build import population_spec
 from scenarios.file.keys import departures
 from scenarios.file.problems import Path

@@ -6,7 +6,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from flmarket.core.counting import duration
+from flmarket.core.text import duration
 from scenarios.logs.run_state import RunState
 from tui.state.training_log import EvaluatedService, TrainingFeed, TrainingPoint
 from tui.style.colors import series_color, sign, tint

@@ -18,8 +18,8 @@ from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, sty
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
 from flmarket.analysis.results.setting import RunSetting
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
 from scenarios.file.differences import values_text

@@ -19,9 +19,9 @@ from flmarket.analysis.figures.report_figures import (
 )
 from flmarket.analysis.figures.styles import numbered
 from flmarket.analysis.results.run_results import RunResult, by_setting, services_of
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
+from flmarket.core.text import counted
 
 QUANTITIES = {
     "accuracy": "accuracy, %",

@@ -12,8 +12,8 @@ import pandas as pd
 from flmarket.analysis.log_frames import BadTableError, TableName, having, in_units, read_table, write_frame, written
 from flmarket.analysis.results.setting import settings_of
 from flmarket.core.errors import InputError
-from flmarket.core.extras import require_extra
 from flmarket.core.files import asked_for, replacing
+from flmarket.core.installation import require_extra
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import META, RunDirectory

@@ -13,7 +13,7 @@ from des.money import text as money
 from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.results.measures import MEASURES, values
 from flmarket.analysis.results.run_results import RunResult
-from flmarket.core.counting import counted, spans
+from flmarket.core.text import counted, spans
 
 COLUMNS = ("kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")
 """Of the table of differences; ``rounds`` lists all rounds that differ, such as ``31-33, 40``."""

@@ -15,7 +15,7 @@ import pandas as pd
 from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.results.report import Estimate, Report
 from flmarket.analysis.results.report_tables import Part, introduction, tables
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 from flmarket.core.text_table import html_document, markdown_literal
 from scenarios.file.differences import values_text
 

@@ -9,8 +9,8 @@ from flmarket.analysis.results.policy_sentences import effect_sentences, ranked,
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.setting import RunSetting
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable
 from learning.policy import POLICIES
 from learning.statistics.intervals import FEWEST

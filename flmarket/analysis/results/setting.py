@@ -11,7 +11,7 @@ import numpy as np
 
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
-from flmarket.core.printable import printable
+from flmarket.core.text import printable
 from scenarios.file.differences import ScenarioValues, covers, names_among, values_text, without_policies
 from scenarios.file.interventions import CORES, in_order
 from scenarios.file.overrides import COUNT

@@ -20,9 +20,9 @@ from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.possible import Possible, possible, under_changes, worth
 from flmarket.analysis.what_if.reasons import holders, not_served
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
+from flmarket.core.text import counted
 
 
 class Explanation:

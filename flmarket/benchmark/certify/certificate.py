@@ -9,7 +9,7 @@ from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side
 from flmarket.benchmark.certify.sampling import IMAGES, Dice, Sizes, sample
 from flmarket.benchmark.certify.search import Gain, attack
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from flmarket.core.tracking import tracked
 
 

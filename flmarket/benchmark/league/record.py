@@ -15,8 +15,7 @@ from pathlib import Path
 from flmarket.benchmark.league.league import Game, League
 from flmarket.benchmark.league.standing import Standing
 from flmarket.core.errors import InputError
-from flmarket.core.files import asked_for, write_rows
-from flmarket.core.locks import alone_in
+from flmarket.core.files import alone_in, asked_for, write_rows
 from learning.evaluation import evaluate
 from scenarios.build import Shelf
 from scenarios.logs.outside import require_folder_place

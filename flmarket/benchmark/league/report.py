@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from flmarket.benchmark.league.standing import Standing
-from flmarket.core.counting import counted
 from flmarket.core.files import asked_for
+from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable
 from learning.statistics.intervals import Interval
 

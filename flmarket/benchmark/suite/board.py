@@ -4,8 +4,7 @@ import html
 from collections.abc import Sequence
 
 from flmarket.benchmark.suite.scoring import SuiteStanding, against_zero
-from flmarket.core.counting import counted
-from flmarket.core.printable import printable
+from flmarket.core.text import counted, printable
 from flmarket.core.text_table import TextTable, html_document
 from learning.statistics.intervals import FEWEST, Interval
 from scenarios.suite.frozen import MODES, RESIDENT, VISITOR, Suite

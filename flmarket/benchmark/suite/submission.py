@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import asked_for
-from flmarket.core.locks import alone_in
+from flmarket.core.files import alone_in, asked_for
 from scenarios.plugin_files import Records
 from scenarios.suite.frozen import Suite, SuiteRun
 

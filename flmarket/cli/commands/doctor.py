@@ -12,9 +12,8 @@ from typing import Literal, NamedTuple
 import typer
 
 from flmarket.cli.console import result, stdout
-from flmarket.core.cores import usable_cores
-from flmarket.core.counting import counted
-from flmarket.core.extras import EXTRAS, install_command
+from flmarket.core.installation import EXTRAS, install_command, usable_cores
+from flmarket.core.text import counted
 
 LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with its archive
 _STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}

@@ -10,8 +10,8 @@ from flmarket.analysis.results.export import export as export_csv
 from flmarket.analysis.results.export import export_parquet
 from flmarket.cli.arguments import Runs
 from flmarket.cli.console import missing, note, result
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from flmarket.core.tracking import hide
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 

@@ -8,8 +8,8 @@ import typer
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import result
 from flmarket.cli.launch import require_round, run_directory, start
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
+from flmarket.core.text import counted
 from scenarios.logs.outside import require_place
 
 

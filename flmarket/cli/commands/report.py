@@ -18,9 +18,9 @@ from flmarket.analysis.results.run_results import RunResult, by_policy, by_setti
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import draw, missing, note, result, silenced, stdout
 from flmarket.cli.launch import on_the_screen
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 from scenarios.logs.mixtures import played_by
 from scenarios.logs.outside import require_folder_place, require_place

@@ -25,7 +25,7 @@ from flmarket.cli.arguments import (
 )
 from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.extras import require_extra
+from flmarket.core.installation import require_extra
 from flmarket.core.tracking import counting, shown
 from scenarios.build import Shelf
 from scenarios.logs.outside import require_outside_runs

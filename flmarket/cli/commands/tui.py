@@ -8,7 +8,7 @@ import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.launch import resolve, start
-from flmarket.core.extras import require_extra
+from flmarket.core.installation import require_extra
 
 
 def tui(

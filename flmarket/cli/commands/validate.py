@@ -6,7 +6,7 @@ from functools import partial
 from fl.data.registry import load
 from flmarket.cli.arguments import Assignments, Plugins, Sources, load_all, load_plugins
 from flmarket.cli.console import note, result
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.build import Shelf, recorded_of
 from scenarios.file.checks import installed
 from scenarios.loader import points, regimes_of

@@ -10,9 +10,9 @@ from flmarket.analysis.verification.rerun import rerun as run_again
 from flmarket.analysis.verification.verify import verify as verdict_of
 from flmarket.cli.arguments import Plugins, Runs, load_plugins
 from flmarket.cli.console import note, result
-from flmarket.core.cores import usable_cores
-from flmarket.core.counting import counted
 from flmarket.core.errors import InputError, RunError
+from flmarket.core.installation import usable_cores
+from flmarket.core.text import counted
 from scenarios.build import Shelf
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_runs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl.training import fused
-from flmarket.core.extras import install_command
+from flmarket.core.installation import install_command
 from support.tiers import slow
 
 ROOT = Path(__file__).parents[3]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flmarket.core.counting import counted, duration, spans
+from flmarket.core.text import counted, duration, spans
 
 
 def test_a_noun_has_its_plural_but_for_one() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from flmarket.core.errors import InputError
-from flmarket.core.user_paths import home
+from flmarket.core.files import home
 
 
 def test_who_has_no_home_folder_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flmarket.core.locks import is_locked, lock
+from flmarket.core.files import is_locked, lock
 
 
 def test_a_file_is_locked_by_one_until_it_is_closed(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.table import Table
 
-from flmarket.core.printable import printable, printable_lines
 from flmarket.core.rich_console import SafeConsole
+from flmarket.core.text import printable, printable_lines
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from flmarket.core.counting import counted
+from flmarket.core.text import counted
 from scenarios.logs.run_state import RunState
 from support.screens import hold, until, watching
 from tui.app import MarketApp

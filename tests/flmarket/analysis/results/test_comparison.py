@@ -10,7 +10,7 @@ import pytest
 from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import RunSetting
-from flmarket.core.counting import spans
+from flmarket.core.text import spans
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory

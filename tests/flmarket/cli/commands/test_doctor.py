@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.cli.commands import doctor
-from flmarket.core.extras import EXTRAS, install_command
+from flmarket.core.installation import EXTRAS, install_command
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).resolve().parents[4]

@@ -1,4 +1,4 @@
-"""Counts and times in words: one round, two rounds, rounds 3-5, 2 h 5 min."""
+"""Text for people: counts and times in words, and foreign text made fit for a terminal, which would act on it."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -23,3 +23,19 @@ def duration(amount: float) -> str:
         return f"{ceil(amount)} s"
     hours, minutes = divmod(ceil(amount / 60), 60)
     return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, with an escape (``\x1b``) for each character that is not shown as itself.
+
+    These are control and format characters (among them those that override the writing direction), line ends, halves of
+    surrogate pairs, and blanks other than the space.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text as ``printable`` does, but leave its line ends."""
+    return "\n".join(map(printable, text.split("\n")))
