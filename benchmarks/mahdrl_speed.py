@@ -15,11 +15,11 @@ import torch
 
 from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError
-from learning.mahdrl import agent_files
 from learning.mahdrl.paper import PaperLearner, PaperSettings
-from learning.mahdrl.training import MarketShape, Plan
 from learning.policy import POLICIES
 from learning.seats import context
+from learning.training import agent_files
+from learning.training.loop import MarketShape, Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
 from scenarios.train import AgentTraining, run

@@ -3,11 +3,12 @@
 Each run is a run there: its rounds are steps, its numbers those of rounds.csv, by service. Money is in units.
 """
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded
@@ -19,6 +20,9 @@ from scenarios.logs.outside import require_folder_place
 from scenarios.running.batch_run import Run
 from scenarios.running.progress import Tracker
 from scenarios.running.run_options import Place
+
+if TYPE_CHECKING:
+    from learning.training.records import Row
 
 
 class TensorBoard(Tracker):
@@ -46,6 +50,40 @@ class TensorBoard(Tracker):
     def end(self, run: Run, error: Exception | None) -> None:
         """Close a run's file."""
         self._writers.pop(run.directory.path).close()
+
+
+class TrainingBoard:
+    """Writes every row of the log of a training to a folder for TensorBoard (extra ``tensorboard``).
+
+    A resumed training plays the episodes after its last state again, so TensorBoard's earlier records of them are
+    dropped.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Write to a folder for this training alone; TensorBoard shows it by its path."""
+        require_extra("tensorboard", "a log for TensorBoard", "TensorBoard", "tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
+        self._folder, self._kind = folder, SummaryWriter
+        self._writer: Any = None
+
+    def __call__(self, row: "Row") -> None:
+        """Add one row: a point to the curve of each number. Training episodes and evaluations have separate curves."""
+        if self._writer is None:
+            self._writer = self._kind(str(self._folder), purge_step=row.episode)
+        for name, value in row.values().items():
+            if isinstance(value, float) and math.isfinite(value):
+                self._writer.add_scalar(f"{row.phase}/{name}", value, row.episode)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
 
 
 class MLflow(Tracker):

@@ -24,8 +24,8 @@ from des.observation import Observation, Offer
 from learning.client_selection.selection import fill_budget
 from learning.evaluation import Entrant, evaluate, everywhere
 from learning.mahdrl import paper
-from learning.mahdrl.training import Plan
 from learning.policy import Policy
+from learning.training.loop import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.running.run_options import TrainOptions

@@ -26,9 +26,7 @@ from des.observation import Feedback, Observation, Offer, Status
 from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from learning.mahdrl import agent_files
 from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
-from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper import (
     ActorCritic,
     Batch,
@@ -42,9 +40,10 @@ from learning.mahdrl.paper import (
     serial_selection,
     soft_update,
 )
-from learning.mahdrl.stacked_networks import Adam, Mlp, Replay
-from learning.mahdrl.training import MarketShape, Plan, SeatedMarket, train
+from learning.mahdrl.stacked_networks import Adam, Mlp, Reasons, Replay
 from learning.policy import Policy, PolicyContext
+from learning.training import agent_files
+from learning.training.loop import MarketShape, Plan, SeatedMarket, train
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import load

@@ -18,11 +18,11 @@ from algorithm1 import PRIMARY, TRIAL
 from experiment import SURROGATE, command_line, fill
 
 from learning.evaluation import evaluate, everywhere
-from learning.mahdrl import agent_files
-from learning.mahdrl.agent_files import Row
 from learning.mahdrl.paper import PaperSettings
-from learning.mahdrl.training import Learner, Plan
-from learning.mahdrl.training import train as train_agent
+from learning.training import agent_files
+from learning.training.loop import Learner, Plan
+from learning.training.loop import train as train_agent
+from learning.training.records import Row
 from scenarios.build import Shelf, market_factory
 from scenarios.loader import load
 from scenarios.train import AgentTraining, open_table, shape_of

@@ -17,9 +17,9 @@ from des.observation import Observation, Offer
 from fl.arithmetic.ordered_sums import standardised
 from fl.arrays import Float32Array
 from learning.mahdrl.agent import Brain
-from learning.mahdrl.agent_files import load
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import CONTEXT, RunMemory, context, knowledge
+from learning.training.agent_files import load
 from scenarios.build import Shelf, build_federation, build_market
 
 ROUNDS = range(1, 41)

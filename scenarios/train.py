@@ -27,11 +27,12 @@ from flmarket.core.tracking import tracked
 from learning.environments.limits import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import paper
-from learning.mahdrl.agent_files import DESCRIPTION, TENSORS, Row
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.training import Learner, MarketShape, OpenTable, Plan, SeatedMarket, mean_row, play_episode, train
 from learning.policy import Policy, PolicyContext, agent_digest
+from learning.training.agent_files import DESCRIPTION, TENSORS
+from learning.training.loop import Learner, MarketShape, OpenTable, Plan, SeatedMarket, mean_row, play_episode, train
+from learning.training.records import Row
 from scenarios.build import (
     Shelf,
     agents_of,
@@ -158,7 +159,7 @@ def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
 def run(
     training: AgentTraining,  # what to train on what
     seed: int,  # the training's seed
-    out: Path,  # file of the agent; see ``learning.mahdrl.training.train``
+    out: Path,  # file of the agent; see ``learning.training.loop.train``
     shelf: Shelf,  # gives the data sets
     *,
     resume: bool = False,  # continue a training that was interrupted

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flmarket.core import installation, plugins, tracking
-from learning.mahdrl import agent_files
-from learning.mahdrl.agent_files import shipped
+from learning.training import agent_files
+from learning.training.agent_files import shipped
 from scenarios.file.schema import REGISTRIES
 from support import leftovers
 from support.leftovers import no_process_is_left, pytest_runtest_call, pytest_unconfigure  # noqa: F401

@@ -4,19 +4,17 @@ The paper's reward Omega^accuracy shows how far training has come, not what one 
 with the rounds. Here a decision is credited by ``advantages``, or, in trainings on learning curves, in ``Usual``.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from des.log_records import Outcome, RoundReport
-from des.market import Market
 from fl.arrays import FloatArray, IntArray
-from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
+from fl.surrogate.learning_curves import Curve, Trained, added
 from learning.mahdrl.hyper_parameters import MahdrlSettings
-from learning.mahdrl.stacked_networks import Tensors
+from learning.training.agent_files import Tensors
+from learning.training.loop import Lived
 
 SMALLEST_ERROR = 1e-4
 """Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""
@@ -96,29 +94,6 @@ class Baseline:
 
     def state(self) -> Tensors:
         return {"baseline.mean": self.mean, "baseline.episodes": self.episodes}
-
-
-@dataclass(slots=True)
-class Lived:
-    """The record of an episode, as a training has it at the end."""
-
-    curves: Mapping[str, Curve]  # the learning curve of each service
-    # by service, what it trained on in each round in which it took part; None where it had no clients
-    rounds: dict[str, list[Trained | None]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, market: Market) -> Self | None:
-        """Return what is known of a market before its first round; None if its services train models."""
-        return cls(market.federation.curves) if isinstance(market.federation, SurrogateFederation) else None
-
-    def add(self, report: RoundReport) -> None:
-        images: dict[str, list[tuple[int, int, float]]] = {name: [] for name in report.losses}
-        for place, offer in enumerate(report.offers):
-            if offer.outcome is Outcome.SERVED:
-                held = offer if report.clients is None else report.clients[place]  # the truth, whatever was reported
-                images[offer.service].append((held.data_size, offer.data_size, held.emd))
-        for name, own in images.items():
-            self.rounds.setdefault(name, []).append(Trained.on(own) if own else None)
 
 
 class Usual:

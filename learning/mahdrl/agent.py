@@ -14,8 +14,6 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import sigmoid
 from fl.arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from learning.client_selection.selection import fill_budget
-from learning.mahdrl import agent_files
-from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.hyper_parameters import DEFAULTS, MahdrlSettings, Payments
 from learning.mahdrl.market_model import (
     CLIENT_FEATURES,
@@ -36,8 +34,9 @@ from learning.mahdrl.market_model import (
     rivals_kept,
 )
 from learning.mahdrl.planner import CountValue, plan, price_levels
-from learning.mahdrl.stacked_networks import Mlp
+from learning.mahdrl.stacked_networks import Mlp, Reasons
 from learning.policy import Policy, PolicyContext
+from learning.training import agent_files
 
 NAME, SINGLE = "mahdrl", "mahdrl-single"
 

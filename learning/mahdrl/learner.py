@@ -18,8 +18,7 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
 from flmarket.core.errors import RunError
-from learning.mahdrl import training
-from learning.mahdrl.advantages import Credits, Lived
+from learning.mahdrl.advantages import Credits
 from learning.mahdrl.agent import Brain, Networks, Player, networks_of, random_offer, see
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import (
@@ -32,9 +31,10 @@ from learning.mahdrl.market_model import (
     rival_features,
     rivals_kept,
 )
-from learning.mahdrl.stacked_networks import Adam, Replay, Tensors, fill
-from learning.mahdrl.training import MarketShape
+from learning.mahdrl.stacked_networks import Adam, Replay, fill
 from learning.policy import PolicyContext
+from learning.training.agent_files import Tensors
+from learning.training.loop import Learner, Lived, MarketShape
 
 WITHOUT_CURVE = 0.25
 """The share of exploring services that know no learning curve, so that an agent can play without one."""
@@ -52,7 +52,7 @@ class _Episode:
     accuracies: list[float] = field(default_factory=list)
 
 
-class MahdrlLearner(training.Learner):
+class MahdrlLearner(Learner):
     """Learns for the services of one market, or of several, all at the same time."""
 
     def __init__(

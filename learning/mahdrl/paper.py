@@ -1,17 +1,17 @@
 """Our reading of Algorithm 1 of the paper, line by line: one independent agent for each service (`mahdrl-paper`).
 
     1   initialise actor and critic, and their target networks        PaperLearner
-    2   initialise learning parameters and the replay buffer B        PaperSettings, PaperLearner, training.Plan
+    2   initialise learning parameters and the replay buffer B        PaperSettings, PaperLearner, loop.Plan
     3   for each agent                                                all agents step together
     4     obtain an initial state                                     line 8 obtains it, too
-    5     for each episode                                            training.train
+    5     for each episode                                            loop.train
     6       generate a random process xi; total reward R = 0          PaperLearner.begin
-    7       for each training step                                    training.play_episode
+    7       for each training step                                    loop.play_episode
     8         obtain the state; a_c = mu(s) + xi                      PaperLearner.act
     9         a_d by a preset policy, e.g. epsilon-greedy             PaperLearner.act
     10        execute (a_d, a_c); obtain reward and next state        the market; PaperLearner.observe
     11        store the tuple in B                                    PaperLearner.observe
-    12        R += r                                                  training.play_episode
+    12        R += r                                                  loop.play_episode
     13        sample a mini-batch                                     PaperLearner.update
     14        update the actor by (9), the critic by (10) and (11)    PaperLearner.update
     15        update the target networks by (12)                      PaperLearner.update
@@ -35,14 +35,14 @@ from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
 from learning.client_selection.selection import fill_budget
-from learning.mahdrl import agent_files, training
-from learning.mahdrl.advantages import Baseline, Lived
-from learning.mahdrl.agent_files import Reasons
+from learning.mahdrl.advantages import Baseline
 from learning.mahdrl.hyper_parameters import Count, NotNegative, Part, Positive, Rate
 from learning.mahdrl.market_model import CLIENT_FEATURES, client_features
-from learning.mahdrl.stacked_networks import Adam, Mlp, Replay, Tensors, fill
-from learning.mahdrl.training import MarketShape
+from learning.mahdrl.stacked_networks import Adam, Mlp, Reasons, Replay, fill
 from learning.policy import Policy, PolicyContext
+from learning.training import agent_files
+from learning.training.agent_files import Tensors
+from learning.training.loop import Learner, Lived, MarketShape
 
 NAME = "mahdrl-paper"
 SLOWEST_RATE = 0.03  # rate per episode at which the usual rewards forget once they have seen 33 of them
@@ -251,7 +251,7 @@ def soft_update(target: Weights, own: Weights, soft: float) -> None:
         target.critic.lerp_(own.critic, soft)
 
 
-class PaperLearner(training.Learner):
+class PaperLearner(Learner):
     """The agents of all learning services.
 
     As printed, an agent trains to the end before the next one begins, though each round needs the offers of all. Here

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
+from des.observation import Offer
 from fl.arithmetic.ordered_sums import exact_product
-from fl.arrays import AnyArray, Float32Array, IntArray
+from fl.arrays import Float32Array, FloatArray, IntArray
+from learning.training.agent_files import Tensors
 
 if TYPE_CHECKING:  # an agent that plays needs no torch
     from torch import Tensor
-
-Tensors = Mapping[str, AnyArray]  # named arrays: what agents and saved states hold
 
 
 def fill(arrays: Tensors, state: Tensors) -> None:
@@ -140,3 +140,14 @@ class Replay:
     def restore(self, state: Tensors) -> None:
         self.stored[...] = state["replay.stored"]
         fill(self.state(), state)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """A trained agent's decision and the numbers that it follows from, for explanations afterwards."""
+
+    offer: Offer  # what was decided
+    q: FloatArray  # [C] how the critic rates each client
+    # [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that
+    at_bid: FloatArray | None = None
+    at_offer: FloatArray | None = None  # [k] the same for what it offered

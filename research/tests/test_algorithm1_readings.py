@@ -13,8 +13,8 @@ from torch.backends.cpu import get_cpu_capability
 from des.observation import Observation
 from learning.episode import play
 from learning.mahdrl.paper import PaperSettings
-from learning.mahdrl.training import Plan
 from learning.seats import seat
+from learning.training.loop import Plan
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
 from scenarios.train import shape_of

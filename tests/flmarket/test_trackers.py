@@ -1,6 +1,8 @@
 """Trackers of experiments: told every round of every run, whatever plays it, and harmful to none."""
 
+import csv
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,12 @@ import pandas as pd
 import pytest
 
 import flmarket
+from flmarket.core.errors import InputError
+from flmarket.trackers import TrainingBoard
+from learning.training.loop import Plan
+from learning.training.records import Row
+from scenarios.build import Shelf
+from scenarios.train import AgentTraining, run
 
 NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
 
@@ -119,3 +127,38 @@ def test_weights_and_biases_has_a_run_for_each_run(scenario: flmarket.Scenario, 
     flmarket.run(scenario, "hqfa", 2, out=tmp_path, progress=False, trackers=[tracker])
     wandb.teardown()  # its service, a process
     assert len(list(tmp_path.glob("wandb/offline-run-*/*.wandb"))) == 2
+
+
+def test_tensorboard_shows_the_training_log_also_of_a_resumed_training(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=NO_BOARD)
+    out, folder = tmp_path / "agent.safetensors", tmp_path / "board"
+    scenario = flmarket.load("paper", {"training.backend": "surrogate", "rounds": 4})
+    plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
+    training = AgentTraining((scenario,), "mahdrl", {}, plan)
+    board = TrainingBoard(folder)
+
+    def stopped(row: Row) -> None:
+        board(row)
+        if row.episode == 5:  # after the state of episode 4: TensorBoard has an episode that is played again
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), closing(board):
+        run(training, 0, out, Shelf(), report=stopped)
+    with closing(TrainingBoard(folder)) as resumed:
+        run(training, 0, out, Shelf(), resume=True, report=resumed)
+    events = accumulator.EventAccumulator(str(folder))
+    events.Reload()
+    logged = list(csv.DictReader(out.with_suffix(".csv").read_text().splitlines()))
+    for tag in ("train/auc", "train/markup", "train/critic_loss", "evaluate/reward", "evaluate/auc"):
+        phase, column = tag.split("/")
+        expected = {int(row["episode"]): row[column] for row in logged if row["phase"] == phase and row[column]}
+        shown = {event.step: event.value for event in events.Scalars(tag)}
+        assert shown == pytest.approx({episode: float(value) for episode, value in expected.items()}, abs=1e-5)
+
+
+def test_a_board_that_cannot_be_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason=NO_BOARD)
+    taken = tmp_path / "file"
+    taken.write_text("")
+    with pytest.raises(InputError, match=r"file: cannot be written"):
+        TrainingBoard(taken)

@@ -39,7 +39,7 @@ def test_a_scenario_that_names_the_file_gets_another_directory(
 def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_refused_there(
     agent: Path, write_agent: Callable[..., Path], two_services: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning.mahdrl.agent_files.shipped", lambda name: agent)  # as an update of flmarket would
+    monkeypatch.setattr("learning.training.agent_files.shipped", lambda name: agent)  # as an update of flmarket would
     shelf = Shelf()
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Observer(), RunOptions(workers=0))

@@ -12,8 +12,8 @@ from pettingzoo.test import parallel_api_test
 
 from flmarket.api import parallel_env, service_env
 from flmarket.core.errors import InputError
-from learning.mahdrl.agent_files import CheckpointError
 from learning.seats import bounds_of
+from learning.training.agent_files import CheckpointError
 from scenarios.build import Shelf, market_factory, observed_bounds
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load, points

@@ -9,7 +9,7 @@ from des.money import to_micro
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.agent_view import looked_at
-from learning.mahdrl.training import Plan
+from learning.training.loop import Plan
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load
 from scenarios.logs.directory import RunDirectory

@@ -13,11 +13,11 @@ import pytest
 
 from des.observation import Offer
 from flmarket.core.errors import InputError, RunError
-from learning.mahdrl import agent_files
 from learning.mahdrl import learner as mahdrl
-from learning.mahdrl.agent_files import CheckpointError, shipped
-from learning.mahdrl.training import Learner, Plan, train
 from learning.policy import POLICIES
+from learning.training import agent_files
+from learning.training.agent_files import CheckpointError, shipped
+from learning.training.loop import Learner, Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.random_markets import draw, drawn

@@ -6,7 +6,7 @@ import pytest
 
 from flmarket.cli.arguments import parse_options
 from flmarket.core.errors import InputError
-from learning.mahdrl.training import Plan
+from learning.training.loop import Plan
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.train import AgentTraining, run

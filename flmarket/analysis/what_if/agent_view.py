@@ -16,8 +16,8 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
 from learning.mahdrl.agent import Mahdrl
-from learning.mahdrl.agent_files import Reasons
 from learning.mahdrl.paper import MahdrlPaper
+from learning.mahdrl.stacked_networks import Reasons
 from learning.policy import POLICIES
 from scenarios.build import backend_of, create_policy, known_curve, policy_context
 from scenarios.file.interventions import services_over_time

@@ -35,7 +35,7 @@ from scenarios.running.fanout import as_they_end
 from scenarios.running.run_options import TrainOptions, threads
 
 if TYPE_CHECKING:
-    from learning.mahdrl.agent_files import Row
+    from learning.training.records import Row
     from scenarios.train import AgentTraining
 
 
@@ -85,7 +85,7 @@ def train(
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
-    from learning.mahdrl.agent_files import folder_of, has_state
+    from learning.training.agent_files import folder_of, has_state
     from scenarios.train import place, plan_training
 
     command = shlex.join(["flmarket", *sys.argv[1:]])
@@ -161,7 +161,7 @@ def _train(
     live: bool = True,  # in the command's own process, which shows progress already
 ) -> None:
     """Train one agent, reporting to TensorBoard as well if that is asked for."""
-    from learning.mahdrl.agent_files import Board
+    from flmarket.trackers import TrainingBoard
     from scenarios.train import run
 
     episodes = training.plan.episodes
@@ -169,7 +169,7 @@ def _train(
         if not live and not quiet:
             stack.enter_context(shown(live=False))
         step = stack.enter_context(counting(f"seed {seed}, episodes", episodes))
-        boards = [] if board is None else [stack.enter_context(closing(Board(board / out.stem)))]
+        boards = [] if board is None else [stack.enter_context(closing(TrainingBoard(board / out.stem)))]
 
         def report(row: "Row") -> None:
             for each in boards:

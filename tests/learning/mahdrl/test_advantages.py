@@ -9,7 +9,7 @@ from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
 from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.mahdrl.training import MarketShape
+from learning.training.loop import MarketShape
 from scenarios.build import market_factory
 from scenarios.loader import load
 from support.curves import CURVE

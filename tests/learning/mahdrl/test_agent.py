@@ -8,13 +8,13 @@ import pytest
 
 from fl.arithmetic.streams import stream, stream_key
 from flmarket.core.errors import InputError
-from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Player, networks_of, random_offer
-from learning.mahdrl.agent_files import shipped
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.market_model import STANDING, START, ActiveRivals, RunMemory, knowledge
 from learning.mahdrl.planner import price_levels
 from learning.policy import POLICIES
+from learning.training import agent_files
+from learning.training.agent_files import shipped
 from support.curves import CURVE
 
 PLAIN = networks_of(MahdrlSettings())

@@ -14,8 +14,8 @@ from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import WITHOUT_CURVE, MahdrlLearner, critic_loss, set_values, win_loss
 from learning.mahdrl.market_model import STANDING, ActiveRivals
 from learning.mahdrl.stacked_networks import Adam
-from learning.mahdrl.training import MarketShape
 from learning.policy import POLICIES, PolicyContext
+from learning.training.loop import MarketShape
 from support.curves import CURVE
 
 PLAIN = networks_of(MahdrlSettings())

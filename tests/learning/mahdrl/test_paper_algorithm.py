@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fl.arithmetic.streams import stream
 from learning.mahdrl.paper import SCALE, PaperLearner, PaperSettings, Rewards
-from learning.mahdrl.training import MarketShape
+from learning.training.loop import MarketShape
 
 NAMES = ("s0", "s1", "s2")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from learning.episode import play
-from learning.mahdrl.agent_files import CheckpointError, shipped
 from learning.mahdrl.paper import PaperSettings
 from learning.policy import POLICIES
 from learning.seats import seat
+from learning.training.agent_files import CheckpointError, shipped
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
 

@@ -9,8 +9,8 @@ import pytest
 import scenarios.file.policy_choice
 from flmarket.core.errors import InputError
 from flmarket.core.names import folder_problem
-from learning.mahdrl import agent_files
 from learning.policy import Policy, policy
+from learning.training import agent_files
 from scenarios.build import Shelf
 from scenarios.file.policy_choice import PolicyChoice, policy_again
 from scenarios.file.schema import Scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
-from learning.mahdrl.agent_files import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of, log_row
+from learning.training.records import BASELINE_COLUMNS, LOG_COLUMNS, GrowingTable, Row, log_of
 from tui.state.training_log import TrainingFeed, TrainingPoint, find_logs, logs_at
 
 LONG_AGO = 1_000_000_000
@@ -26,7 +26,7 @@ def row(episode: int, phase: str = "train", auc: float = 0.5) -> Row:
 
 def write(log: Path, rows: list[Row], *, done: int = 0) -> None:
     with log_of(log, done) as writer:
-        writer.write(map(log_row, rows))
+        writer.write(row.values() for row in rows)
 
 
 def plan(log: Path, episodes: int) -> None:
@@ -56,10 +56,10 @@ def test_rows_are_there_as_soon_as_their_episode_is_over(log: Path) -> None:
     with training(log) as writer:
         feed.look()
         assert (feed.state, feed.episodes, feed.problem) == ("running", [], "")
-        writer.write([log_row(row(1))])
+        writer.write([row(1).values()])
         feed.look()
         assert feed.episodes == [TrainingPoint(1, {"auc": 0.5, "reward": 0.25, "reached": 0.0, "markup": 0.125})]
-        writer.write([log_row(row(1, "evaluate", 0.75))])
+        writer.write([row(1, "evaluate", 0.75).values()])
         feed.look()
         assert [point.values["auc"] for point in feed.evaluations] == [0.75]
         assert len(feed.episodes) == 1
@@ -70,9 +70,9 @@ def test_a_killed_training_is_interrupted_and_a_resumed_one_continues_the_curve(
     feed = TrainingFeed(log)
     with training(log) as writer:
         for episode in (1, 2):
-            writer.write([log_row(row(episode))])
-        writer.write([log_row(row(2, "evaluate"))])
-        writer.write([log_row(row(3))])
+            writer.write([row(episode).values()])
+        writer.write([row(2, "evaluate").values()])
+        writer.write([row(3).values()])
         feed.look()
         assert (feed.state, feed.total, len(feed.episodes)) == ("running", 6, 3)
         assert feed.what == "mahdrl on paper (surrogate)"
@@ -82,8 +82,8 @@ def test_a_killed_training_is_interrupted_and_a_resumed_one_continues_the_curve(
         feed.look()
         assert (feed.state, len(feed.episodes), len(feed.evaluations)) == ("running", 2, 1)
         for episode in (3, 4, 5, 6):
-            writer.write([log_row(row(episode))])
-        writer.write([log_row(row(6, "evaluate"))])
+            writer.write([row(episode).values()])
+        writer.write([row(6, "evaluate").values()])
     log.with_suffix(".safetensors").touch()
     feed.look()
     assert [point.episode for point in feed.episodes] == [1, 2, 3, 4, 5, 6]
@@ -167,12 +167,12 @@ def test_episodes_a_second_count_those_that_are_played_while_it_looks(log: Path)
     now = 0.0
     with training(log) as writer:
         for episode in range(1, 6):
-            writer.write([log_row(row(episode))])
+            writer.write([row(episode).values()])
         feed = TrainingFeed(log, clock=lambda: now)
         feed.look()
         for episode in range(6, 11):
             now += 0.5
-            writer.write([log_row(row(episode))])
+            writer.write([row(episode).values()])
             feed.look()
         assert feed.pace.rate() == 2.0
         assert feed.left == 5.0
@@ -196,7 +196,7 @@ def test_a_training_is_found_by_any_of_its_names(tmp_path: Path) -> None:
 
 
 def test_what_is_read_is_what_train_writes() -> None:
-    from learning.mahdrl.agent_files import FIFTHS
+    from learning.training.records import FIFTHS
     from tui.state import training_log as training
 
     assert set(training.NEEDED) <= set(LOG_COLUMNS)

@@ -7,7 +7,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from learning.mahdrl.agent_files import Row, log_of, log_row
+from learning.training.records import Row, log_of
 from support.screens import until, watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -102,7 +102,7 @@ async def test_both_plots_of_a_comparison_show_the_same_rounds(app: MarketApp, p
 async def test_a_training_is_zoomed_too(tmp_path: Path) -> None:
     log = tmp_path / "mine.csv"
     with log_of(log, 0) as writer:
-        writer.write(log_row(Row(n, "train", 0.1, 0.25, 0.5, 0.0, 0.125, {"critic_loss": 0.5})) for n in range(1, 41))
+        writer.write(Row(n, "train", 0.1, 0.25, 0.5, 0.0, 0.125, {"critic_loss": 0.5}).values() for n in range(1, 41))
     app = MarketApp(trainings=[log], out=tmp_path / "runs", folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TrainingScreen) and app.screen.feeds[0].episodes, "episodes")

@@ -11,9 +11,9 @@ from fl.surrogate.fitted import Fit, add, surrogate_fit
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.explain import Explanation
-from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.hyper_parameters import MahdrlSettings
+from learning.training import agent_files
 from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory

@@ -1,22 +1,15 @@
-"""The files of an agent: it, the states of its training to resume from, and the training's log.
+"""The files of an agent, and the states of its training to resume from.
 
 ``NAME.safetensors``, ``.json``  the agent: named arrays, and everything else
-``NAME.csv``                     the log: a row for each episode and for each evaluation
-``NAME.training/``               the last states; ``record/`` is for those who watch. No times: a resume gives the bytes
+``NAME.training/``               the last states of its training. No times: a resume gives the bytes
 """
 
-import csv
 import hashlib
-import io
 import json
-import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -24,12 +17,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save
 
-from des.observation import Offer
-from fl.arrays import FloatArray
+from fl.arrays import AnyArray
 from flmarket.core.errors import InputError
-from flmarket.core.files import is_full, lock, read_regular, remove_unfinished, replacing
-from flmarket.core.installation import require_extra
-from learning.mahdrl.stacked_networks import Tensors
+from flmarket.core.files import read_regular, remove_unfinished, replacing
 from learning.policy import LARGEST_AGENT
 
 VERSION = 2  # version of the format and of what the networks see. An agent of another version is refused.
@@ -45,15 +35,7 @@ KEPT = 2  # states kept: the last one, to resume from, and the one before it, in
 GROWS = ("episodes", "epsilon_episodes")
 """Parts of the plan that may change when a training is resumed. A longer training explores no longer than planned."""
 
-LOG_COLUMNS = (
-    "episode", "phase", "epsilon", "reward", "auc", "reached", "markup", "critic_loss", "actor_loss", "win_loss"
-)  # fmt: skip
-BASELINE_COLUMNS = ("policy", "reward", "auc", "reached", "markup")
-
-FIFTHS = 5  # parts that the clients of a round are cut into, by the order of their bids and again by that of their DQI
-SHARES = tuple(f"{kind}_{part}" for kind in ("bid", "dqi") for part in range(1, FIFTHS + 1))
-PREFERENCE_COLUMNS = ("episode", "service", "offers", "served", "markup", *SHARES)
-
+Tensors = Mapping[str, AnyArray]  # named arrays: what agents and saved states hold
 
 S = TypeVar("S")
 
@@ -77,8 +59,8 @@ def write(
     described = {**header, **description}
     if kind == TRAINING:  # an agent's is part of its ``digest``, which whoever plays it records
         described |= {_OWN: _digest(described)}
-    _replace(path, content)
-    _replace(path.with_suffix(DESCRIPTION), _json(described))
+    replace_file(path, content)
+    replace_file(path.with_suffix(DESCRIPTION), as_json(described))
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -119,14 +101,14 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _digest(description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a description as it reads after it was written."""
-    return hashlib.sha256(json.dumps(json.loads(_json(description)), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(json.loads(as_json(description)), sort_keys=True).encode()).hexdigest()
 
 
-def _json(content: Mapping[str, Any]) -> bytes:
+def as_json(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(dict(content), indent=1) + "\n").encode()
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
@@ -189,17 +171,6 @@ def load(
     return settings, tensors
 
 
-@dataclass(frozen=True, slots=True)
-class Reasons:
-    """A trained agent's decision and the numbers that it follows from, for explanations afterwards."""
-
-    offer: Offer  # what was decided
-    q: FloatArray  # [C] how the critic rates each client
-    # [C] the chance to be served that the agent saw in an offer of the bid; None if it does not weigh that
-    at_bid: FloatArray | None = None
-    at_offer: FloatArray | None = None  # [k] the same for what it offered
-
-
 # States of a training, to resume from.
 
 
@@ -255,165 +226,3 @@ def _states(out: Path) -> list[Path]:
     """Return the tensor files of complete states, the last one first: the JSON is written after the tensors."""
     described = sorted(folder_of(out).glob(f"episode-*{DESCRIPTION}"), reverse=True)
     return [path.with_suffix(TENSORS) for path in described]
-
-
-# The log of a training, and its record for those who watch.
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of the training log. All are means over the learners; of an evaluation, also over markets and seats."""
-
-    episode: int  # number of the episode, from 1
-    phase: str  # ``train`` or ``evaluate``
-    epsilon: float  # probability of a random action
-    reward: float  # mean over all rounds of Omega^accuracy / Omega^target, held once the target is met
-    auc: float  # mean accuracy over all rounds, held once the target is met
-    reached: float  # share of services that met their target
-    markup: float  # how much more than the bids was offered, as a part of the bids
-    losses: Mapping[str, float]  # by name; empty for evaluations
-
-
-def log_row(row: Row) -> dict[str, object]:
-    return asdict(row) | dict(row.losses)
-
-
-class GrowingTable:
-    """A CSV file with an episode in its first column, which a resumed training continues. No other process may."""
-
-    def __init__(
-        self,
-        path: Path,
-        columns: Sequence[str],
-        done: int = 0,  # rows of later episodes are dropped, as these are played again; 0: a new table
-    ) -> None:
-        self._path = path
-        with self._writing():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
-            if not lock(self._file.fileno()):
-                self._file.close()
-                raise CheckpointError(
-                    f"{path}: another process is training into it; wait for its end, or choose another file"
-                )
-            self._file.truncate(self._length(done))
-            self._text = io.TextIOWrapper(self._file, encoding="utf-8", newline="")
-            self._rows = csv.DictWriter(self._text, columns, restval="", extrasaction="ignore", lineterminator="\n")
-            if not done:
-                self._rows.writeheader()
-                self._text.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._writing():
-            self._text.close()
-
-    def write(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Add rows, by column."""
-        with self._writing():
-            self._rows.writerows({name: _text(value) for name, value in row.items()} for row in rows)
-            self._text.flush()  # for those who watch
-
-    def sync(self) -> None:
-        """Return once all rows are on the disk."""
-        with self._writing():
-            os.fsync(self._file.fileno())
-
-    def _length(self, done: int) -> int:
-        """Return how many bytes there are of the episodes that are not played again."""
-        length = last = 0
-        self._file.seek(0)
-        for line in self._file if done else ():
-            number = line.partition(b",")[0]
-            if not line.endswith(b"\n") or (number.isdigit() and int(number) > done):
-                break
-            length, last = length + len(line), int(number) if number.isdigit() else 0
-        if last != done:
-            self._file.close()
-            raise CheckpointError(
-                f"{self._path}: has no row of episode {done}, after which the last state was saved; restore it, or "
-                "train into another file"
-            )
-        return length
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            remedy = "; make room, then continue with the option resume" if is_full(error) else ""
-            raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}{remedy}") from error
-
-
-def log_of(out: Path, done: int) -> GrowingTable:
-    """Return the log of the training of an agent, with the rows of the episodes that are not played again."""
-    return GrowingTable(out.with_suffix(".csv"), LOG_COLUMNS, done)
-
-
-def preferences_of(out: Path, done: int) -> GrowingTable:
-    """Return the record of what an agent preferred, with the rows of the episodes that are not played again."""
-    return GrowingTable(_recorded(out, "preferences.csv"), PREFERENCE_COLUMNS, done)
-
-
-def record_plan(out: Path, content: Mapping[str, Any]) -> None:
-    """Record what is trained on what, and for how long."""
-    _replace(_recorded(out, "plan.json"), _json(content))
-
-
-def has_baselines(out: Path) -> bool:
-    return _recorded(out, "baselines.csv").exists()
-
-
-def record_baselines(out: Path, rows: Mapping[str, Row]) -> None:
-    """Record what other policies reach, by their names."""
-    written = io.StringIO()
-    table = csv.writer(written, lineterminator="\n")
-    table.writerow(BASELINE_COLUMNS)
-    for name, row in rows.items():
-        table.writerow([name, *(_text(getattr(row, column)) for column in BASELINE_COLUMNS[1:])])
-    _replace(_recorded(out, "baselines.csv"), written.getvalue().encode())
-
-
-def _recorded(out: Path, name: str) -> Path:
-    return folder_of(out) / "record" / name
-
-
-def _text(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float) else value
-
-
-class Board:
-    """Writes every row of a training log to a TensorBoard folder (extra ``tensorboard``).
-
-    A resumed training plays the episodes after its last state again, so TensorBoard's earlier records of them are
-    dropped.
-    """
-
-    def __init__(
-        self,
-        folder: Path,  # for this training alone; TensorBoard shows it by its path
-    ) -> None:
-        require_extra("tensorboard", "a log for TensorBoard", "TensorBoard", "tensorboard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
-        self._folder, self._kind = folder, SummaryWriter
-        self._writer: Any = None
-
-    def __call__(self, row: Row) -> None:
-        """Add one row: a point to the curve of each number. Training episodes and evaluations have separate curves."""
-        if self._writer is None:
-            self._writer = self._kind(str(self._folder), purge_step=row.episode)
-        for name, value in log_row(row).items():
-            if isinstance(value, float) and math.isfinite(value):
-                self._writer.add_scalar(f"{row.phase}/{name}", value, row.episode)
-        self._writer.flush()
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()

@@ -10,24 +10,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 
+from des.log_records import Outcome, RoundReport
 from des.market import Market
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.streams import stream
-from fl.arrays import BoolArray, FloatArray, IntArray
-from fl.surrogate.learning_curves import Curve
+from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
 from learning.episode import play_round
-from learning.mahdrl import agent_files
-from learning.mahdrl.advantages import Lived
-from learning.mahdrl.agent_files import FIFTHS, SHARES, CheckpointError, Row
-from learning.mahdrl.stacked_networks import Tensors
 from learning.policy import Policy
+from learning.training import agent_files, records
+from learning.training.agent_files import CheckpointError, Tensors
+from learning.training.records import Preferences, Row
 
 EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training
 
@@ -105,8 +104,31 @@ class Plan:
             yield market, seed, seats[turn % len(seats) :][:1] if seats else ()
 
 
+@dataclass(slots=True)
+class Lived:
+    """The record of an episode, as a training has it at the end."""
+
+    curves: Mapping[str, Curve]  # the learning curve of each service
+    # by service, what it trained on in each round in which it took part; None where it had no clients
+    rounds: dict[str, list[Trained | None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, market: Market) -> Self | None:
+        """Return what is known of a market before its first round; None if its services train models."""
+        return cls(market.federation.curves) if isinstance(market.federation, SurrogateFederation) else None
+
+    def add(self, report: RoundReport) -> None:
+        images: dict[str, list[tuple[int, int, float]]] = {name: [] for name in report.losses}
+        for place, offer in enumerate(report.offers):
+            if offer.outcome is Outcome.SERVED:
+                held = offer if report.clients is None else report.clients[place]  # the truth, whatever was reported
+                images[offer.service].append((held.data_size, offer.data_size, held.emd))
+        for name, own in images.items():
+            self.rounds.setdefault(name, []).append(Trained.on(own) if own else None)
+
+
 class Learner(ABC):
-    """The base class of agents that can be trained: ``learner.MahdrlLearner`` and ``paper.PaperLearner``."""
+    """The base class of agents that can be trained: those of ``learning.mahdrl``."""
 
     def begin(self, episode: int, market: int = 0) -> None:  # noqa: B027 - may be empty
         """Start an episode in one of the markets that are learned from."""
@@ -189,16 +211,16 @@ def train(
         raise CheckpointError(
             f"{out}: already exists, but {agent_files.folder_of(out)} has no state to resume from; choose another file"
         )
-    with agent_files.log_of(out, done) as log, agent_files.preferences_of(out, done) as preferences:
-        agent_files.record_plan(out, {**identity, "about": about})
-        if baselines is not None and not (resume and agent_files.has_baselines(out)):
-            agent_files.record_baselines(out, baselines())
+    with records.log_of(out, done) as log, records.preferences_of(out, done) as preferences:
+        records.record_plan(out, {**identity, "about": about})
+        if baselines is not None and not (resume and records.has_baselines(out)):
+            records.record_baselines(out, baselines())
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             seed, seats = plan.market_seed(episode), plan.learners(episode)
             with open_table(plan.market(episode), episode, seed, seats) as table:
                 row = play_episode(learner, table, episode, epsilon, learn=True)
-            log.write([agent_files.log_row(row)])
+            log.write([row.values()])
             report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
@@ -206,7 +228,7 @@ def train(
             noted = Preferences()
             row = _evaluate(learner, open_table, plan, episode, noted)
             preferences.write(noted.rows(episode))
-            log.write([agent_files.log_row(row)])
+            log.write([row.values()])
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
             preferences.sync()
@@ -214,50 +236,6 @@ def train(
             agent_files.write_state(out, learner.state(), identity, episode, curve)
     description = {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
     agent_files.write(out, "agent", learner.agent(), description)
-
-
-class Preferences:
-    """Counts the offers of an evaluation, all its markets and seats together, service by service."""
-
-    def __init__(self) -> None:
-        # by service: rounds, offers, served, the sums of bids and of payments, and the offers to each fifth
-        self._sums: dict[str, FloatArray] = {}
-
-    def add(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        """Count one service's offers of a round."""
-        clients, bids = offer.clients, observation.own_bids
-        parts = [
-            np.bincount(fifths(values, observation.available)[clients], minlength=FIFTHS)
-            for values in (bids, observation.dqi)
-        ]
-        sums = [1, len(clients), np.sum(feedback.served), bids[clients].sum(), offer.payments.sum()]
-        counted = np.concatenate([sums, *parts]).astype(np.float64)
-        self._sums[observation.service] = self._sums.get(observation.service, 0.0) + counted
-
-    def rows(self, episode: int) -> Iterator[Mapping[str, object]]:
-        """Yield a row for each service, by column; what there is no number for is empty."""
-        for name, sums in self._sums.items():
-            rounds, offers, served, bid, offered, *parts = sums.tolist()
-            shares = [part / offers if offers else "" for part in (served, *parts)]
-            yield {
-                "episode": episode,
-                "service": name,
-                "offers": offers / rounds,
-                "markup": offered / bid - 1.0 if bid > 0 else "",
-                **dict(zip(("served", *SHARES), shares, strict=True)),
-            }
-
-
-def fifths(
-    values: FloatArray,  # [C], a bid or a DQI of each client
-    available: BoolArray,  # [C], whether each client can be chosen: only these are ordered; the others are in fifth 0
-) -> IntArray:
-    """Return the fifth of each client [C], from 0, in the order of some values; of equal ones, the first come first."""
-    parts = np.zeros(len(values), np.int64)
-    chosen = np.flatnonzero(available)
-    order = chosen[np.argsort(values[chosen], kind="stable")]
-    parts[order] = np.arange(len(order)) * FIFTHS // max(1, len(order))
-    return parts
 
 
 def play_episode(

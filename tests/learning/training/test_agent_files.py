@@ -1,11 +1,8 @@
-"""Files of agents and of trainings: what comes back, what is refused, the growing log, the record, and TensorBoard."""
+"""Files of agents and states of trainings: what comes back, and what is refused."""
 
-import csv
-import errno
 import hashlib
 import json
 import os
-from contextlib import closing
 from dataclasses import asdict
 
 import numpy as np
@@ -14,15 +11,10 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save
 
 from fl.arithmetic.streams import stream
-from flmarket.core.errors import InputError
-from learning.mahdrl import agent_files
 from learning.mahdrl.agent import Brain, Mahdrl, _loaded, _shapes
-from learning.mahdrl.agent_files import Board, CheckpointError, GrowingTable, Row, load
 from learning.mahdrl.hyper_parameters import MahdrlSettings
-from learning.mahdrl.training import Plan
-from scenarios.build import Shelf
-from scenarios.loader import load as load_scenario
-from scenarios.train import AgentTraining, run
+from learning.training import agent_files
+from learning.training.agent_files import CheckpointError, load
 
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3])}
 NO_BOARD = "TensorBoard is not installed (pip install 'flmarket[tensorboard]')"
@@ -105,77 +97,6 @@ def test_of_several_agents_each_decides_for_the_service_of_its_name(tmp_path):
         settings, networks = load(str(path), "mahdrl", name, MahdrlSettings, lambda _: {"a": (1, 1)})
         assert settings == MahdrlSettings(lots=True)
         assert networks["a"].tolist() == [[value]]
-
-
-@pytest.mark.parametrize("torn", ["", "2", "2,", "2,b\n10,c\n"])
-def test_a_table_is_continued_after_the_last_row_that_is_kept(tmp_path, torn):
-    """Whatever a kill left of the row after it."""
-    path = tmp_path / "table.csv"
-    path.write_text(f"episode,word\n1,a\n1,b\n{torn}")
-    with GrowingTable(path, ("episode", "word"), 1) as table:
-        table.write([{"episode": 2, "word": "z"}])
-    assert path.read_text() == "episode,word\n1,a\n1,b\n2,z\n"
-
-
-def test_plan_and_baselines(tmp_path):
-    out, folder = tmp_path / "new" / "agent.safetensors", tmp_path / "new" / "agent.training" / "record"
-    assert not agent_files.has_baselines(out)
-    agent_files.record_plan(out, {"plan": {"episodes": 4}})
-    agent_files.record_baselines(out, {"hqfa": Row(0, "evaluate", 0.0, 0.5, 0.25, 0.0, 0.125, {})})
-    assert agent_files.has_baselines(out)
-    assert json.loads((folder / "plan.json").read_text()) == {"plan": {"episodes": 4}}
-    assert (folder / "baselines.csv").read_text() == "policy,reward,auc,reached,markup\nhqfa,0.5,0.25,0,0.125\n"
-
-
-def test_tensorboard_shows_the_training_log_also_of_a_resumed_training(tmp_path):
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason=NO_BOARD)
-    out, folder = tmp_path / "agent.safetensors", tmp_path / "board"
-    scenario = load_scenario("paper", ["training.backend=surrogate", "rounds=4"])
-    plan = Plan(episodes=6, epsilon_episodes=3, evaluate_every=2, evaluation_seeds=(900_001,))
-    training = AgentTraining((scenario,), "mahdrl", {}, plan)
-    board = Board(folder)
-
-    def stopped(row):
-        board(row)
-        if row.episode == 5:  # after the state of episode 4: TensorBoard has an episode that is played again
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), closing(board):
-        run(training, 0, out, Shelf(), report=stopped)
-    with closing(Board(folder)) as resumed:
-        run(training, 0, out, Shelf(), resume=True, report=resumed)
-    events = accumulator.EventAccumulator(str(folder))
-    events.Reload()
-    logged = list(csv.DictReader(out.with_suffix(".csv").read_text().splitlines()))
-    for tag in ("train/auc", "train/markup", "train/critic_loss", "evaluate/reward", "evaluate/auc"):
-        phase, column = tag.split("/")
-        expected = {int(row["episode"]): row[column] for row in logged if row["phase"] == phase and row[column]}
-        shown = {event.step: event.value for event in events.Scalars(tag)}
-        assert shown == pytest.approx({episode: float(value) for episode, value in expected.items()}, abs=1e-5)
-
-
-def test_a_board_that_cannot_be_written(tmp_path):
-    pytest.importorskip("tensorboard", reason=NO_BOARD)
-    taken = tmp_path / "file"
-    taken.write_text("")
-    with pytest.raises(InputError, match=r"file: cannot be written"):
-        Board(taken)
-
-
-def test_only_a_full_disk_asks_for_room(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("no folder")
-    with pytest.raises(InputError, match=r"file/log\.csv: cannot be written: Not a directory$|: File exists$"):
-        GrowingTable(tmp_path / "file" / "log.csv", ["episode"])
-
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with GrowingTable(tmp_path / "log.csv", ["episode"]) as log:
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(
-            InputError, match=r"No space left on device; make room, then continue with the option resume$"
-        ):
-            log.sync()
 
 
 def forge(path, change_arrays=lambda arrays: arrays, **changes):
