@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
     from fl.training.models import model
-    from flmarket._fork import fork
     from flmarket.analysis.dataframes import Results
     from flmarket.analysis.what_if.fork import Fork
-    from flmarket.api import load, parallel_env, read, run, service_env, spaces, train, vector_env
+    from flmarket.api import load
     from flmarket.core.errors import InputError, RunError
     from flmarket.core.plugins import PluginError
+    from flmarket.learn import parallel_env, service_env, spaces, train, vector_env
+    from flmarket.play import fork, read, run
     from flmarket.trackers import MLflow, TensorBoard, WandB
     from learning.client_selection.selection import fill_budget
     from learning.environments.agent_policy import policy_from
@@ -88,12 +89,13 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
     "fl.data.registry": ("dataset",),
     "fl.training.models": ("model",),
-    "flmarket._fork": ("fork",),
     "flmarket.analysis.dataframes": ("Results",),
     "flmarket.analysis.what_if.fork": ("Fork",),
-    "flmarket.api": ("load", "parallel_env", "read", "run", "service_env", "spaces", "train", "vector_env"),
+    "flmarket.api": ("load",),
     "flmarket.core.errors": ("InputError", "RunError"),
     "flmarket.core.plugins": ("PluginError",),
+    "flmarket.learn": ("parallel_env", "service_env", "spaces", "train", "vector_env"),
+    "flmarket.play": ("fork", "read", "run"),
     "flmarket.trackers": ("MLflow", "TensorBoard", "WandB"),
     "learning.client_selection.selection": ("fill_budget",),
     "learning.environments.agent_policy": ("policy_from",),

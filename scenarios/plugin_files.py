@@ -119,9 +119,13 @@ def loaded() -> list[PluginFile]:
     return list(dict.fromkeys(origin for origin in origins if isinstance(origin, PluginFile)))
 
 
-def is_loading() -> bool:
-    """Return whether a plug-in file is being loaded."""
-    return any(registry.loading for registry in REGISTRIES)
+def require_no_plugin_file(what: str) -> None:
+    """Refuse to play while a plug-in file is loaded: every process that plays its runs would play them again."""
+    if any(registry.loading for registry in REGISTRIES):
+        raise InputError(
+            f"a plug-in file must not call flmarket.{what} when it is loaded; put the call below "
+            '`if __name__ == "__main__":`'
+        )
 
 
 def packed(scenario: Scenario | None = None) -> list[dict[str, Any]]:

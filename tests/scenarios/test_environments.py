@@ -10,8 +10,8 @@ pytest.importorskip("pettingzoo")
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
-from flmarket.api import parallel_env, service_env
 from flmarket.core.errors import InputError
+from flmarket.learn import parallel_env, service_env
 from learning.seats import bounds_of
 from learning.training.agent_files import CheckpointError
 from scenarios.build import Shelf, market_factory, observed_bounds

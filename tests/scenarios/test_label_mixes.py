@@ -46,7 +46,7 @@ def test_impossible_worlds_are_refused(before: str, after: str, problem: str) ->
 
 def test_environments_hold_every_observation() -> None:
     pytest.importorskip("pettingzoo")
-    from flmarket.api import parallel_env
+    from flmarket.learn import parallel_env
 
     env = parallel_env(WORLDS["mixed"].load())
     observations, _ = env.reset(seed=1)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from flmarket.analysis.verification.verify import verify
-from flmarket.api import parallel_env
 from flmarket.core.errors import InputError
+from flmarket.learn import parallel_env
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, parse
 from scenarios.logs.directory import RunDirectory

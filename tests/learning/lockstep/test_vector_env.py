@@ -11,7 +11,7 @@ pytest.importorskip("pettingzoo")
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import NormalizeObservation, NormalizeReward, RecordEpisodeStatistics
 
-from flmarket.api import vector_env
+from flmarket.learn import vector_env
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.projection import ActionError
 from learning.lockstep.market_kinds import LockstepError
