@@ -25,8 +25,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
 from des.observation import Observation, Offer
 from des.participation import PublicView, bids_shown, funded
-from des.round import Round
-from des.round_report import round_report
+from des.round import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Journal, Shift, Timeline

@@ -1,17 +1,19 @@
-"""A round as plain data: its conditions, and what is collected until its report is made."""
+"""A round: its conditions, what is collected while it runs, and its report, the rows of the logs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice, repeat
+from typing import Any
 
 import numpy as np
 
 from des.clients.population import Qualities
 from des.clock import Microseconds
-from des.log_records import Outcome
+from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
 from des.schedule import Conditions
-from des.service import ServiceSpec
+from des.service import ServiceSpec, ServiceState, reward
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray
 from fl.training.jobs import TrainingOutcome
@@ -56,3 +58,83 @@ class Round:
             mask[offer.clients] = True
         mask.setflags(write=False)
         return mask
+
+
+_NO_LOSSES = np.empty(0)
+
+
+def round_report(
+    current: Round,  # the round
+    states: Sequence[ServiceState],  # the states of all services, as the round left them
+    *,
+    end: Microseconds,  # simulated time at which the slot ended
+    last: bool,  # whether no further round follows
+    truthful: bool,  # whether clients tell the truth, so that what they know stands in their offers already
+) -> RoundReport:
+    """Return everything that happened in a round that was played to its end."""
+    rows = iter(_offer_reports(current))
+    offers = {m: list(islice(rows, len(jobs))) for m, jobs in current.jobs.items()}
+    names = [spec.name for spec in current.services]
+    trained = {names[m]: current.trained.get(names[m]) for m in current.active}
+    return RoundReport(
+        round=current.number,
+        start=current.start,
+        end=end,
+        services=tuple(
+            ServiceReport.of(spec, state, reward(spec, state), offers.get(m, ()))
+            for m, (spec, state) in enumerate(zip(current.services, states, strict=True))
+        ),
+        offers=tuple(chain.from_iterable(offers.values())),
+        events=tuple(current.journal.events),
+        losses={name: _NO_LOSSES if outcome is None else outcome.losses for name, outcome in trained.items()},
+        last=last,
+        clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
+    )
+
+
+def _offer_reports(current: Round) -> list[OfferReport]:
+    """Return the rows of offers.csv, service by service, in the order in which each service chose."""
+    book = current.book
+    if book is None or not len(book.clients):
+        return []
+    own, names = current.world.some(book.services, book.clients), [spec.name for spec in current.services]
+    fate: list[list[Any]] = [[it] * len(book.clients) for it in (None, Outcome.OUTBID, None, None, None)]
+    paid, outcome, core, start, end = fate
+    for at, job in enumerate(chain.from_iterable(current.jobs.values())):
+        if job is not None:
+            paid[at] = job.price if job.outcome is Outcome.SERVED else None
+            outcome[at], core[at], start[at], end[at] = job.outcome, job.core, job.start, job.end
+    columns = (
+        repeat(current.number),
+        [names[m] for m in book.services.tolist()],
+        book.clients.tolist(),
+        own.data_size.tolist(),
+        own.emd.tolist(),
+        own.dqi.tolist(),
+        book.bids.tolist(),
+        book.payments.tolist(),
+        *fate,
+    )
+    return list(map(tuple.__new__, repeat(OfferReport), zip(*columns, strict=False)))  # _make, without its Python code
+
+
+def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
+    """Yield each service's rows of clients.csv, given all rows of offers.csv by service."""
+    held = current.world.held
+    for m, own in offers.items():
+        yield [
+            ClientReport(
+                offer.round,
+                offer.service,
+                offer.client,
+                int(held.data_size[m, offer.client]),
+                offer.data_size,
+                float(held.emd[m, offer.client]),
+                offer.emd,
+                int(held.cost[m, offer.client]),
+                offer.bid,
+                offer.paid,
+                None if offer.paid is None else offer.paid - int(held.cost[m, offer.client]),
+            )
+            for offer in own
+        ]

@@ -1,11 +1,34 @@
-"""The conditions of a round, and how interventions change them in the middle of a run."""
+"""The conditions of a round: budgets, K, who is offline; how a trace and interventions change them in a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from des.availability import Availability
+import numpy as np
+
 from des.money import Micro
+
+
+class Presence(NamedTuple):
+    """Rounds in which a client is there, both ends included."""
+
+    client: int
+    first: int
+    last: int
+
+
+class Availability:
+    """Says who is offline in a round: all for whom no interval says otherwise."""
+
+    def __init__(self, clients: int, intervals: Sequence[Presence]) -> None:
+        self._all = np.arange(clients)
+        self._client, self._first, self._last = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
+
+    def offline(self, round_: int) -> frozenset[int]:
+        """Return the clients that cannot be selected in a round."""
+        there = self._client[(self._first <= round_) & (round_ <= self._last)]
+        return frozenset(np.setdiff1d(self._all, there).tolist())
+
 
 Rules = tuple[str, Mapping[str, Any]]  # A mechanism by name, and its options
 

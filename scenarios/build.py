@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.clients.data_tables import Group, PopulationSpec
+from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.disclosure import Disclosure
-from des.clients.holdings import Lasting
 from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism

@@ -14,7 +14,6 @@ import numpy as np
 from des.behaviour import Behaviour, reported
 from des.behaviours.truthful import Truthful
 from des.clients.disclosure import Disclosure
-from des.clients.holdings import Lasting
 from des.money import MicroArray, to_micro
 from fl.arithmetic.elementary import rounded
 from fl.arrays import AnyArray, FloatArray, IntArray
@@ -43,6 +42,14 @@ class Group:
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs. All
     # groups have one, or none has.
     concentration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    # the probability that a round keeps a client's lasting pair for a service, rather than draw another one for that
+    # round alone; 0 as in the paper
+    persistence: float = 0.0
+    drift: float = 0.0  # in each round, the probability that a client's lasting pairs are drawn again, and stay
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ import numpy as np
 
 from des.behaviour import BehaviourError, Outcomes, Setting, asked, misreporting
 from des.behaviours.truthful import Truthful
-from des.clients.data_sources import DataSource, data_source
+from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import Lens, Moods
-from des.clients.holdings import Choices, Holdings
 from des.money import Micro, MicroArray
 from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from des.clients.holdings import draw_pairs
+from des.clients.data_sources import draw_pairs
 from des.money import MicroArray
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from des.availability import Availability, Presence
+from des.schedule import Availability, Presence
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded, read_regular
 from flmarket.core.text import printable

@@ -1,6 +1,6 @@
 """Clients that are there in some rounds only."""
 
-from des.availability import Availability
+from des.schedule import Availability
 
 
 def test_a_client_is_there_from_the_first_to_the_last_round_of_each_interval() -> None:

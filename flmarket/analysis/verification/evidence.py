@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from des.allocation import tie_order_of
-from des.availability import Presence
 from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
@@ -21,6 +20,7 @@ from des.log_records import Outcome
 from des.mechanism import DEFAULT, Mechanism
 from des.money import Micro, MicroArray, to_micro
 from des.observation import Status
+from des.schedule import Presence
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import PUBLISHED, DQIParameters

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
-from des.clients.holdings import draw_pairs
+from des.clients.data_sources import draw_pairs
 from des.mechanism import MECHANISMS
 from des.money import MICRO, Micro, MicroArray, text
 from fl.arithmetic.draws import draw_key

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.clients.data_tables import Group, PopulationSpec
-from des.clients.holdings import Lasting
+from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.population import Population
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from des.clients.data_tables import PopulationSpec
-from des.clients.holdings import FRESH, STRETCH, Choices, Holdings, Lasting
+from des.clients.data_sources import FRESH, STRETCH, Choices, Holdings
+from des.clients.data_tables import Lasting, PopulationSpec
 from des.clients.population import Population
 from fl.data.dqi import PUBLISHED
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.behaviour import BEHAVIOURS
-from des.clients.data_tables import Group, PopulationSpec
-from des.clients.holdings import Lasting
+from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.population import Population
 from des.market import Market
 from des.money import MICRO

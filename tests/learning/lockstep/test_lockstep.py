@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.clients.data_tables import Lasting
 from des.clients.disclosure import Disclosure
-from des.clients.holdings import Lasting
 from des.log_records import Outcome, RoundReport
 from des.market import Market
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism

@@ -6,12 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from des.availability import Availability, Presence
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import MECHANISMS
-from des.schedule import Conditions, Intervention, Schedule
+from des.schedule import Availability, Conditions, Intervention, Presence, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
 from fl.data.dqi import PUBLISHED

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from des.availability import Availability
+from des.schedule import Availability
 from flmarket.core.errors import InputError
 from scenarios.file.availability import read_trace
 
