@@ -8,17 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
+from fl.surrogate.learning_curves import Curve, SurrogateFederation
 from fl.training.jobs import Federation
 from fl.training.regime import Device, Kernel, Regime
 from fl.training.tasks import Task
 from fl.training.trainers import Engine, require_device
-
-if TYPE_CHECKING:
-    from fl.surrogate.learning_curves import Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Backend(ABC):
         """Return the fits that it follows for a data set in a training regime."""
         return ()
 
-    def known(self, dataset: str, regime: Regime) -> "Curve | None":
+    def known(self, dataset: str, regime: Regime) -> Curve | None:
         """Return how a data set is learned in a regime, as far as that is known beforehand; None if it is not."""
         fit = shipped_curve(dataset, regime)
         return None if fit is None else _curve(fit)
@@ -126,15 +124,13 @@ class FittedCurves(Backend):
         _curve(fit)
         return (fit,)
 
-    def known(self, dataset: str, regime: Regime) -> "Curve":
+    def known(self, dataset: str, regime: Regime) -> Curve:
         return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
-        from fl.surrogate.learning_curves import SurrogateFederation
-
         return SurrogateFederation(self.curves(spec), spec.seed)
 
-    def curves(self, spec: FederationSpec) -> "dict[str, Curve]":
+    def curves(self, spec: FederationSpec) -> dict[str, Curve]:
         return {it.service: self.known(it.dataset, it.regime) for it in spec.tasks}
 
 
@@ -149,7 +145,7 @@ class NoiselessCurves(FittedCurves):
         "reported (docs/surrogate.md)"
     )
 
-    def known(self, dataset: str, regime: Regime) -> "Curve":
+    def known(self, dataset: str, regime: Regime) -> Curve:
         return super().known(dataset, regime).noiseless()
 
 
@@ -160,9 +156,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
 """All backends; the first is the default."""
 
 
-def _curve(fit: Fit) -> "Curve":
-    from fl.surrogate.learning_curves import Curve
-
+def _curve(fit: Fit) -> Curve:
     try:
         return Curve.of(fit.parameters)
     except KeyError as error:

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from des.mechanism import Book, Clearing, Mechanism, by_service, choose
+from des.mechanism import Book, Clearing, Mechanism, beginnings, by_service, choose
 from des.money import Micro, MicroArray
-from fl.arithmetic.sorting import beginnings
 from fl.arrays import BoolArray
 
 __all__ = ["ProportionalShare"]

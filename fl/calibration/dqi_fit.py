@@ -15,8 +15,7 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray
 from fl.data.dqi import DQIParameters, alpha, dqi
-from fl.data.emd import largest_count, largest_emd, realised_emd
-from fl.data.label_counts import draw_images, label_counts
+from fl.data.emd import draw_images, label_counts, largest_count, largest_emd, realised_emd
 from fl.data.registry import Dataset
 from fl.training.regime import Kernel, Regime
 from fl.training.tasks import visiting_order

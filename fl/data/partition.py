@@ -17,7 +17,7 @@ from fl.arithmetic.draws import draw_key, uniforms
 from fl.arrays import IntArray, UInt32Array
 from fl.data.dataset import Source
 from fl.data.dirichlet import label_mixes
-from fl.data.label_counts import apportioned
+from fl.data.emd import apportioned
 from fl.data.registry import data_root, info, source
 from fl.data.validation_split import held_out, split
 

@@ -16,9 +16,8 @@ import numpy as np
 from fl.arithmetic.draws import draw_key, subsets
 from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
-from fl.data.label_counts import draw_images, label_counts
+from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
-from fl.training.fedavg import fedavg
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
 from fl.training.regime import Kernel
@@ -29,6 +28,23 @@ from flmarket.core.plugin_errors import blame
 
 MOST_HELD = 2**28
 """Bytes of trained models that may wait to be averaged, beyond those of one client for each worker."""
+
+
+def fedavg(models: Iterable[Float32Array], sizes: Sequence[int]) -> Float32Array:
+    """Return the mean of clients' models [P], weighted by the data sizes D they were trained on (McMahan et al., 2017).
+
+    Summed one after another in double precision, so that the result has the same bits on any number of threads. Of
+    models that come one at a time, none is kept. Models that have diverged give a mean that is not finite, without a
+    warning: the caller checks.
+    """
+    total = float(sum(sizes))
+    if total <= 0:
+        raise ValueError("FedAvg needs clients that hold data")
+    mean = np.zeros(1)
+    for model, size in zip(models, sizes, strict=True):
+        with np.errstate(invalid="ignore"):  # inf - inf
+            mean = mean + (size / total) * model
+    return mean.astype(np.float32)
 
 
 class _Learner:

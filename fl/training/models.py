@@ -66,7 +66,7 @@ MODELS: "Registry[Callable[..., Module]]" = Registry(
         "cnn": "fl.training.networks:cnn",
         "logistic": "fl.training.networks:logistic",
         "mlp": "fl.training.networks:mlp",
-        "resnet8": "fl.training.resnet:resnet8",
+        "resnet8": "fl.training.networks:resnet8",
     },
     _problem,
 )

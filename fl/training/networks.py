@@ -4,11 +4,14 @@ A user's own model is a function registered by ``flmarket.model``, or by an entr
 group ``flmarket.models``.
 """
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from itertools import pairwise
+from threading import RLock
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -17,7 +20,6 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream_key
 from fl.arrays import Float32Array
 from fl.data.dataset import Shape
-from fl.training.generators import seeded
 from fl.training.models import HIDDEN, MODELS, initial_values, require_fit
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
@@ -82,6 +84,55 @@ def _dense(hidden: Sequence[int], labels: int, shape: Shape) -> nn.Module:
     for inputs, outputs in pairwise((shape.channels * shape.height * shape.width, *hidden, labels)):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
+
+
+# Batch normalisation fails where clients hold different labels, and its running means do not travel with parameters;
+# federated learning uses group normalisation in its place (Hsieh et al. 2020, "The Non-IID Data Quagmire of
+# Decentralized Machine Learning"), here with two groups.
+GROUPS = 2
+WIDTHS = (16, 32, 64)
+
+
+def resnet8(labels: int, shape: Shape) -> nn.Module:
+    """ResNet-8: a convolution, three residual blocks of two convolutions each, and one fully connected layer.
+
+    The second and third block halve height and width. The mean over what is left goes into the last layer, so that
+    images of any size fit, and the number of parameters does not depend on it: 78,042 for ten labels and three
+    channels.
+    """
+    first, *rest = WIDTHS
+    layers: list[nn.Module] = [_convolution(shape.channels, first), nn.GroupNorm(GROUPS, first), nn.ReLU()]
+    layers.append(Block(first, first, 1))
+    width = first
+    for wider in rest:
+        layers.append(Block(width, wider, 2))
+        width = wider
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, labels))
+
+
+class Block(nn.Module):
+    """Two 3 x 3 convolutions, and a shortcut around them: a 1 x 1 convolution where the sizes change."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(
+            _convolution(inputs, outputs, stride), nn.GroupNorm(GROUPS, outputs), nn.ReLU(),
+            _convolution(outputs, outputs), nn.GroupNorm(GROUPS, outputs),
+        )  # fmt: skip
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            convolution = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+            self.shortcut = nn.Sequential(convolution, nn.GroupNorm(GROUPS, outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return maps [n, outputs, height / stride, width / stride]."""
+        summed: Tensor = self.inner(x) + self.shortcut(x)
+        return summed.relu()
+
+
+def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
+    """Without a bias, which the normalisation behind it would take away."""
+    return nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
 
 
 def hidden_widths(module: nn.Module) -> tuple[int, ...] | None:
@@ -220,3 +271,42 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
             raise PluginError(f"returns a {type(logits).__name__}; it must return logits [n, labels]")
         if (given := tuple(logits.shape)) != (2, labels):
             raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")
+
+
+# Models draw from generators that a process has one of each, torch's, NumPy's and Python's: their initial parameters,
+# dropout, augmentation. Who else in the process draws from them must not matter, nor be able to tell that a model did.
+_BORROWED = RLock()
+"""Held while the generators are lent: two threads at once would draw from each other's seed."""
+
+
+@contextmanager
+def seeded(key: bytes) -> Iterator[Callable[[], bool]]:
+    """Seed the generators from a keyed stream (``fl.arithmetic.streams.stream_key``), and put them back as they were.
+
+    Lent to one thread at a time. What is yielded tells, once and at the end, whether any number was drawn.
+    """
+    number = int.from_bytes(key[:8], "little") >> 1
+    with _BORROWED:
+        of_torch = [torch.default_generator, *torch.cuda.default_generators]
+        before = [generator.get_state() for generator in of_torch], random.getstate(), np.random.get_state()  # noqa: NPY002
+
+        def seed() -> None:
+            for generator in of_torch:
+                generator.manual_seed(number)
+            random.seed(number)
+            np.random.seed(number % 2**32)  # noqa: NPY002
+
+        try:
+            seed()
+            first = _draw()
+            seed()
+            yield lambda: _draw() != first
+        finally:
+            for generator, state in zip(of_torch, before[0], strict=True):
+                generator.set_state(state)
+            random.setstate(before[1])
+            np.random.set_state(before[2])  # noqa: NPY002
+
+
+def _draw() -> tuple[int, int, int]:
+    return int(torch.randint(2**62, ())), random.getrandbits(62), int(np.random.randint(2**62))  # noqa: NPY002

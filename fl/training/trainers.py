@@ -23,9 +23,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.installation import require_extra
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from fl.training.batched import BatchedTrainer
+    from fl.training.local import BatchedTrainer, TorchModel
     from fl.training.trial import Trial
 
 
@@ -139,38 +137,29 @@ class Engine:
     def trainer(self, seed: int = 0, *purpose: str | int, device: str = "cpu") -> Trainer:
         """Return a new trainer, for one thread; what a model has besides parameters is that of (seed, purpose)."""
         if self.kernel == "reference" or device != "cpu":
-            from fl.training.local import ReferenceTrainer
-
-            module = self._module(seed, *purpose)
-            return ReferenceTrainer(module, self.dataset.info.shape, self.dataset.scale, self.dataset.offset, device)
+            return self._in_torch.reference(device, seed, *purpose)
         return FusedTrainer(self._architecture, self.dataset.scale, self.dataset.offset)
 
     def batched(self, device: str, seed: int = 0, *purpose: str | int) -> "BatchedTrainer | None":
         """Return a trainer of all clients of a service together on ``device``; None if each would get another model."""
-        from fl.training.batched import BatchedTrainer
-
         require_device(device)
         labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if not MODELS.is_builtin(self.regime.model) and (
             self.traits.draws or not _trial(self.regime, labels, shape, self.service).stacks
         ):
             return None
-        return BatchedTrainer(self._module(seed, *purpose), device, self.dataset.scale, self.dataset.offset)
+        return self._in_torch.batched(device, seed, *purpose)
 
     def drawing(self, use: Use, seed: int, *purpose: str | int) -> AbstractContextManager[object]:
         """Return a context in which the model is trained or evaluated, and what it draws is that of (seed, purpose)."""
         if use not in self.traits.draws:
             return nullcontext()
-        from fl.training.generators import seeded
-
-        return seeded(stream_key(seed, "draws", use, *purpose))
+        return self._in_torch.drawing(stream_key(seed, "draws", use, *purpose))
 
     def initial_parameters(self, seed: int, *purpose: str | int) -> Float32Array:
         """Return the parameters [P] of a new global model, which depend on (seed, purpose) alone."""
         if self.kernel == "reference" or not MODELS.is_builtin(self.regime.model):
-            from fl.training.networks import vector
-
-            return vector(self._module(seed, *purpose).parameters())
+            return self._in_torch.initial_parameters(seed, *purpose)
         return fused.initial_parameters(self._architecture, seed, *purpose)
 
     @cached_property
@@ -180,7 +169,8 @@ class Engine:
             return fused.Architecture("cnn", labels, shape=shape)
         return fused.Architecture("mlp", labels, self.traits.hidden or (), shape)
 
-    def _module(self, seed: int, *purpose: str | int) -> "nn.Module":
-        from fl.training.networks import build
+    @cached_property
+    def _in_torch(self) -> "TorchModel":
+        from fl.training.local import TorchModel
 
-        return build(self.regime.model, self.dataset.info.labels, self.dataset.info.shape, seed, *purpose)
+        return TorchModel(self.dataset, self.regime.model)

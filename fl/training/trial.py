@@ -17,10 +17,8 @@ from torch.utils._pytree import tree_leaves
 from fl.arithmetic.streams import stream, stream_key
 from fl.arrays import Float32Array, Pixels
 from fl.data.dataset import Shape
-from fl.training.batched import BatchedTrainer
-from fl.training.generators import seeded
-from fl.training.local import ReferenceTrainer
-from fl.training.networks import build, faults_of, hidden_widths, is_untouched
+from fl.training.local import BatchedTrainer, ReferenceTrainer
+from fl.training.networks import build, faults_of, hidden_widths, is_untouched, seeded
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, Traits, Use
 from flmarket.core.definitions import recorded
@@ -77,7 +75,7 @@ class Trial:
 
     @cached_property
     def stacks(self) -> bool:
-        """Whether clients that are trained together (``fl.training.batched``) get what each gets alone."""
+        """Whether clients that are trained together (``fl.training.local``) get what each gets alone."""
         module, alone = self._build(), self._trainer(self._build())
         if not is_untouched(module):
             return False

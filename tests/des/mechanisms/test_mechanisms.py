@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import des.mechanism
 from des.allocation import NO_CORE
 from des.log_records import Kind, Outcome
 from des.mechanism import MECHANISMS, Asks, Clearing, ClearingError, Mechanism, checked_asks, checked_clearing
@@ -13,7 +14,6 @@ from des.mechanisms.proportional_share import procure
 from des.mechanisms.vcg import VCG, shared
 from des.money import MICRO
 from des.observation import Offer
-from fl.arithmetic import sorting
 from flmarket.core.plugin_options import OptionsError
 from flmarket.testing import check_mechanism
 from support.books import book_of, prices_paid
@@ -151,7 +151,7 @@ def test_looking_at_the_best_offers_first_changes_nothing(mechanism, rows, budge
     with pytest.MonkeyPatch.context() as patch:
         found = []
         for first in (1, 1000):
-            patch.setattr(sorting, "FIRST", first)
+            patch.setattr(des.mechanism, "FIRST", first)
             found.append(prices_paid(MECHANISMS.create(mechanism), book))
     assert found[0] == found[1]
 

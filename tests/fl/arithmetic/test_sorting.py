@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fl.arithmetic.sorting import FIRST, beginnings
+from des.mechanism import FIRST, beginnings
 
 
 @pytest.mark.parametrize("size", [0, 1, FIRST, FIRST + 1, 10_000])

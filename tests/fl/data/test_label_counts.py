@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl.arithmetic.draws import draw_key, uniforms
-from fl.data.emd import largest_count, largest_emd, realised_emd
-from fl.data.label_counts import draw_images, label_counts
+from fl.data.emd import draw_images, label_counts, largest_count, largest_emd, realised_emd
 from support.emd import emd
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fl.data import image_folder
+from fl.data import own_files
 from fl.data.dataset import Shape
 from fl.data.own_dataset import NAMES
 from fl.data.partition import Iid, Partition
@@ -230,7 +230,7 @@ def test_what_is_wrong_with_a_folder_is_said_with_its_name(
 
 
 def test_pictures_that_no_memory_holds_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_folder, "MOST_BYTES", 16 * 60 - 1)
+    monkeypatch.setattr(own_files, "MOST_BYTES", 16 * 60 - 1)
     with pytest.raises(DatasetError, match="its 16 images of 3 x 4 x 5 take more than 8 GiB"):
         load(str(split_of(tmp_path / "pets")))
 

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from fl.data import digits, strokes
+from fl.data import embedded, strokes
 from fl.data.embedded import OFFICIAL
 
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
@@ -37,10 +37,10 @@ def test_the_first_images_do_not_depend_on_how_many_are_drawn(monkeypatch: pytes
     np.testing.assert_array_equal(strokes.draw("strokes")[0][:2_000], few[0])
 
 
-@pytest.mark.parametrize("table", [digits.TABLE, "elsewhere.csv"], ids=["read", "through scikit-learn"])
+@pytest.mark.parametrize("table", [embedded.TABLE, "elsewhere.csv"], ids=["read", "through scikit-learn"])
 def test_the_real_digits_have_the_same_bytes_everywhere(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digits, "TABLE", table)
-    arrays = digits.digits()
+    monkeypatch.setattr(embedded, "TABLE", table)
+    arrays = embedded.digits()
     assert {key: hashlib.sha256(a.tobytes()).hexdigest() for key, a in zip(NAMES, arrays, strict=True)} == (
         OFFICIAL["digits"]
     )

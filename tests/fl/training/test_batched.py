@@ -8,8 +8,7 @@ import torch
 
 from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
-from fl.training.batched import BatchedTrainer
-from fl.training.local import ReferenceTrainer
+from fl.training.local import BatchedTrainer, ReferenceTrainer
 from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, visiting_order

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.training.fedavg import fedavg
+from fl.training.federation import fedavg
 
 
 def floats(*values: float) -> np.ndarray:

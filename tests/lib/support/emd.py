@@ -1,4 +1,4 @@
-"""Equation (1), for one data set: the reference of ``fl.data.dirichlet`` and ``fl.data.label_counts``."""
+"""Equation (1), for one data set: the reference of ``fl.data.dirichlet`` and ``fl.data.emd``."""
 
 from collections.abc import Sequence
 
