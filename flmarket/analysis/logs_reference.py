@@ -9,7 +9,7 @@ from functools import partial
 from textwrap import fill
 
 from flmarket.analysis.results.measures import MEASURES
-from flmarket.analysis.verification.rules import RULES
+from flmarket.analysis.verification.verify import RULES
 from flmarket.core.crash import guarded
 from scenarios.file.reference import renew_named
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, EVENTS, FREE, RERUN

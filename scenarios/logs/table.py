@@ -43,7 +43,7 @@ class Column:
     name: str  # in the header
     type: Type  # of its values
     meaning: str  # one sentence
-    rule: str  # the rule of ``flmarket.analysis.verification.rules`` that re-derives it, or ``RERUN``
+    rule: str  # the rule of ``flmarket.analysis.verification.verify`` that re-derives it, or ``RERUN``
     unit: str = ""  # of its values
     # when there is no value; the text is empty then, and the value None. By default there is always one.
     empty: str = ""

@@ -1,25 +1,38 @@
 """``flmarket verify``: does a run's log keep every constraint, and does its money add up?
 
-The rules are in ``flmarket.analysis.verification.rules``. What cannot be derived from the logs is checked by
-``flmarket verify --rerun``.
+Every run's logs obey ``RULES``: constraints, sums, and agreement between the tables. The clients' data and bids are
+drawn again, and offers are cleared again, by what defines them in ``des``; sums, statuses and the timeline are worked
+out from the logs. What cannot be derived from the logs is checked by ``flmarket verify --rerun``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 
 from des.money import Micro
 from flmarket.analysis.log_frames import BadTableError, text_of
-from flmarket.analysis.verification.clearing_rules import not_cleared
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding
-from flmarket.analysis.verification.rules import RULES, Rule
+from flmarket.analysis.verification.offer_rules import cores, interests, not_cleared, payments, world
+from flmarket.analysis.verification.row_rules import accuracies, progress, scenario, shape, totals
+from flmarket.analysis.verification.time_rules import timeline
 from flmarket.core.errors import InputError
 from scenarios.logs.columns import ALL_TABLES, ROUNDS, tables_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.identity import contradictions
 from scenarios.logs.run_state import RunState
+
+Rule = Callable[[Logs], Iterator[Finding]]
+
+RULES: Mapping[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        shape, scenario, world, interests, payments, cores, totals, progress, accuracies, timeline
+    )
+}  # fmt: skip
+"""All rules, by the name by which columns refer to them; docs/logs.md has each docstring. Where ``shape`` finds
+something, the others are not asked."""
 
 BLOCK = 50_000  # lines of a table that are read at a time
 _LONGEST = 200  # characters of a line in a message

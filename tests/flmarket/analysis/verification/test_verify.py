@@ -15,8 +15,7 @@ from des.behaviour import BEHAVIOURS, Behaviour
 from des.mechanism import MECHANISMS, Book, Clearing, Mechanism
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rerun import rerun
-from flmarket.analysis.verification.rules import RULES
-from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.verification.verify import RULES, verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
@@ -459,7 +458,7 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
     def info(name: str) -> None:
         raise InputError(f"unknown data set {name!r}")
 
-    monkeypatch.setattr("flmarket.analysis.verification.known_data.info", info)
+    monkeypatch.setattr("flmarket.analysis.verification.evidence.info", info)
     assert verify(RunDirectory(run)).problems == []
     change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
     assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
