@@ -16,8 +16,7 @@ from typing import Any
 import pandas as pd
 from experiment import by_entrant, command_line, interval_text, matrix
 
-from flmarket.analysis.figures.drawing import Figure, images
-from flmarket.analysis.figures.styles import style
+from flmarket.analysis.figures.drawing import Figure, images, style
 from flmarket.analysis.results.run_results import RunResult, read
 from learning.statistics.intervals import Interval, holm, mean_band, mean_interval, paired_interval
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from flmarket.analysis.figures.results_plot import curves
+from flmarket.analysis.figures.report_figures import curves
 from flmarket.analysis.log_frames import TableName, having, in_units, read_table
 from flmarket.analysis.results.export import identities, with_identity
 from flmarket.analysis.results.measures import MEASURES

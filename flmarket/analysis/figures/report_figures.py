@@ -1,10 +1,12 @@
-"""Figures of a report."""
+"""Figures of a report, and that of ``Results.plot``."""
 
+import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
+from operator import itemgetter
 from textwrap import fill
 from typing import Any
 
@@ -13,12 +15,12 @@ import pandas as pd
 
 from des.money import MICRO
 from fl.arrays import FloatArray
-from flmarket.analysis.figures.drawing import Figure, images
-from flmarket.analysis.figures.styles import Styles, colour, mark, numbered, style
+from flmarket.analysis.figures.drawing import SETTINGS, Figure, Styles, colour, images, mark, numbered, style
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
 from flmarket.core.text import counted
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
@@ -28,7 +30,7 @@ _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; m
 
 _COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have them: figures are printed as they are
 _PER_ROW = 4  # panels
-PANEL = 30  # letters that fit above a panel, or below it
+_PANEL = 30  # letters that fit above a panel, or below it
 
 _AUC = next(it for it in MEASURES if it.name == "AUC")
 
@@ -78,7 +80,7 @@ def svgs(
     return {it.name: (it.caption, images(it, ["svg"])[0].decode()) for it in drawn}
 
 
-def new_panels(
+def _new_panels(
     count: int, *, sharey: bool = True, height: float = 2.1, below: float = 0.5, canvas: Any = None
 ) -> tuple[Any, list[Any]]:
     """Return a figure and its panels: one as wide as a column of a journal, several as wide as its page.
@@ -99,7 +101,7 @@ def new_panels(
     return figure, flat[:count]
 
 
-def add_legend(figure: Any, styles: Styles) -> None:
+def _add_legend(figure: Any, styles: Styles) -> None:
     """Put the policies that stand out below the panels, where they cover nothing, and the number of the others."""
     handles: dict[str, Any] = {}
     for panel in figure.axes:
@@ -116,7 +118,7 @@ def _whole_ticks(axes: Any) -> None:
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def draw_service(
+def _draw_service(
     axes: Any,
     service: str,
     runs: Sequence[RunResult],
@@ -134,14 +136,14 @@ def _having(service: str, runs: Sequence[RunResult]) -> list[RunResult]:
     return [run for run in runs if service in run.setting.services]
 
 
-def draw_accuracy(axes: Any, service: str, runs: Sequence[RunResult], styles: Styles) -> None:
+def _draw_accuracy(axes: Any, service: str, runs: Sequence[RunResult], styles: Styles) -> None:
     """Draw the accuracy of a service in %, and a line at its target."""
-    draw_service(axes, service, runs, lambda run: 100 * run["test_accuracy"], styles, _PERCENT)
+    _draw_service(axes, service, runs, lambda run: 100 * run["test_accuracy"], styles, _PERCENT)
     first = _having(service, runs)[0]
     axes.axhline(100 * first.setting.targets[first.place(service)], color="0.4", linewidth=0.8, linestyle=(0, (1, 3)))
 
 
-def accuracy_label(setting: RunSetting) -> str:
+def _accuracy_label(setting: RunSetting) -> str:
     """Return what an axis of a scenario's accuracies is called."""
     return f"{setting.backend.accuracy}, %"
 
@@ -164,26 +166,26 @@ def _curves(
 
 def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
     services = services_of(runs)
-    figure, panels = new_panels(len(services))
+    figure, panels = _new_panels(len(services))
     for axes, service in zip(panels, services, strict=True):
-        draw_accuracy(axes, service, runs, styles)
-    panels[0].set_ylabel(accuracy_label(runs[0].setting))
-    add_legend(figure, styles)
+        _draw_accuracy(axes, service, runs, styles)
+    panels[0].set_ylabel(_accuracy_label(runs[0].setting))
+    _add_legend(figure, styles)
     return figure
 
 
 def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
-    figure, [axes] = new_panels(1, height=2.3)
+    figure, [axes] = _new_panels(1, height=2.3)
     for policy, own in by_policy(runs).items():
         _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in own]))
     axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
-    add_legend(figure, styles)
+    _add_legend(figure, styles)
     return figure
 
 
 def _payments(runs: Sequence[RunResult]) -> Any:
     groups = by_policy(runs)
-    figure, panels = new_panels(len(groups))
+    figure, panels = _new_panels(len(groups))
     for axes, (policy, own) in zip(panels, groups.items(), strict=True):
         offers = pd.concat(run.offers for run in own)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
@@ -198,7 +200,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
                 rasterized=True,  # tens of thousands of marks, of 150 bytes each as SVG
             )  # fmt: skip
         axes.axline((0, 0), slope=1, color="0.4", linewidth=0.8)
-        axes.set(title=fill(policy, PANEL), xlabel="bid, money")
+        axes.set(title=fill(policy, _PANEL), xlabel="bid, money")
     panels[0].set_ylabel("payment, money")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
@@ -206,7 +208,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
 
 def _allocation(runs: Sequence[RunResult]) -> Any:
     groups, services = by_policy(runs), services_of(runs)
-    figure, panels = new_panels(len(groups), sharey=False, height=0.75 + 0.15 * len(services), below=0.2)
+    figure, panels = _new_panels(len(groups), sharey=False, height=0.75 + 0.15 * len(services), below=0.2)
     counts = [_served(own) for own in groups.values()]
     image = None
     for axes, policy, count in zip(panels, groups, counts, strict=True):
@@ -215,7 +217,7 @@ def _allocation(runs: Sequence[RunResult]) -> Any:
         axes.grid(visible=False)
         _whole_ticks(axes)
         names = groups[policy][0].setting.services
-        axes.set(title=fill(policy, PANEL), xlabel="client", yticks=range(len(names)), yticklabels=names)
+        axes.set(title=fill(policy, _PANEL), xlabel="client", yticks=range(len(names)), yticklabels=names)
     figure.colorbar(image, ax=panels, label="times served")
     return figure
 
@@ -231,7 +233,7 @@ def _served(runs: Sequence[RunResult]) -> FloatArray:
 
 def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
     services = services_of(runs)
-    figure, panels = new_panels(len(services))
+    figure, panels = _new_panels(len(services))
     for axes, service in zip(panels, services, strict=True):
         for policy, own in by_policy(_having(service, runs)).items():
             index = styles[policy]
@@ -246,7 +248,7 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
             )
         axes.set(title=service, xlabel="spent, money")
     panels[0].set_ylabel("final accuracy, %")
-    add_legend(figure, styles)
+    _add_legend(figure, styles)
     return figure
 
 
@@ -288,7 +290,7 @@ def _crossed(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
 
 
 def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
-    figure, panels = new_panels(len(runs))
+    figure, panels = _new_panels(len(runs))
     for axes, key in zip(panels, runs, strict=True):
         places: dict[str, int] = {}  # of the key's values, which are as far apart as they are many
         for policy, own in by_policy(runs[key]).items():
@@ -305,17 +307,17 @@ def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
         axes.set(
             xticks=list(places.values()),
             xticklabels=list(places),
-            xlabel=key if len(key) <= PANEL else key.replace(".", ".\n"),
+            xlabel=key if len(key) <= _PANEL else key.replace(".", ".\n"),
         )
-        if sum(map(len, places)) > PANEL:  # labels that would run into each other
+        if sum(map(len, places)) > _PANEL:  # labels that would run into each other
             axes.set_xticks(list(places.values()), list(places), rotation=30, ha="right")
     panels[0].set_ylabel("AUC, %")
-    add_legend(figure, styles)
+    _add_legend(figure, styles)
     return figure
 
 
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
-    figure, [axes] = new_panels(1, height=2.3)
+    figure, [axes] = _new_panels(1, height=2.3)
     for policy in dict.fromkeys(run.policy for runs in points for run in runs):
         index, found = styles[policy], []
         for runs in points:
@@ -329,5 +331,58 @@ def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
     if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
         _whole_ticks(axes)
     axes.set(title="mean over services and rounds", xlabel=key, ylabel="reward / Omega^target")
-    add_legend(figure, styles)
+    _add_legend(figure, styles)
+    return figure
+
+
+QUANTITIES = {
+    "accuracy": "accuracy, %",
+    "reward": "reward (Omega^accuracy)",
+    "spent": "money spent",
+    "wanted": "offers made",
+    "served": "offers served",
+    "refused": "offers refused",
+}
+"""The quantities that can be plotted, and the labels of their axes; that of accuracies also says what they come
+from."""
+
+
+def curves(runs: Sequence[RunResult], what: str, axes: Any = None) -> Any:
+    """Return a figure of a quantity by round: a panel for each service of each scenario.
+
+    The figure is not one of pyplot's: it leaves the caller's backend alone, is shown once by a notebook, and is saved
+    with ``savefig``. Given ``axes``, one for each panel, are drawn on as they are, with neither our style nor a legend.
+    """
+    if what not in QUANTITIES:
+        raise InputError(unknown("quantity", what, QUANTITIES))
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """Shows itself in notebooks, without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            target = io.BytesIO()
+            self.savefig(target, format="png", dpi=100)
+            return target.getvalue()
+
+    settings, styles = by_setting(runs), numbered(runs)
+    shown = [(own, service) for own in settings.values() for service in services_of(own)]
+    given = [] if axes is None else list(np.ravel(axes))
+    if given and len(given) != len(shown):
+        names = ", ".join(service for _, service in shown)
+        raise InputError(f"ax: {counted(len(shown), 'panel')} ({names}) need as many axes, not {len(given)}")
+    with mpl.rc_context({} if given else SETTINGS):
+        figure, panels = (given[0].figure, given) if given else _new_panels(len(shown), sharey=False, canvas=Picture)
+        for panel, (own, service) in zip(panels, shown, strict=True):
+            setting = own[0].setting
+            if what == "accuracy":
+                _draw_accuracy(panel, service, own, styles)
+            else:
+                _draw_service(panel, service, own, itemgetter(what), styles)
+            if len(settings) > 1:
+                panel.set_title(f"{fill(setting.label, _PANEL)}\n{service}")
+            panel.set_ylabel(_accuracy_label(setting) if what == "accuracy" else QUANTITIES[what])
+        if not given:
+            _add_legend(figure, styles)
     return figure

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from flmarket.analysis.figures.drawing import images
-from flmarket.analysis.figures.report_figures import figures
-from flmarket.analysis.figures.results_plot import curves
+from flmarket.analysis.figures.report_figures import curves, figures
 from flmarket.analysis.results.measures import gini, jain
 from flmarket.analysis.results.policy_sentences import sentences
 from flmarket.analysis.results.report import make_report
