@@ -12,8 +12,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from flmarket.benchmark.league.league import Game, League
-from flmarket.benchmark.league.standing import Standing
+from flmarket.benchmark.league.league import Game, League, Standing
 from flmarket.core.errors import InputError
 from flmarket.core.files import alone_in, asked_for, write_rows
 from learning.evaluation import evaluate

@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from flmarket.benchmark.league.league import League
-from flmarket.benchmark.league.picture import picture
 from flmarket.benchmark.league.record import play_league
-from flmarket.benchmark.league.report import gains_table, ratings_table, sentences, title, write
+from flmarket.benchmark.league.report import gains_table, picture, ratings_table, sentences, title, write
 from flmarket.cli.arguments import (
     Assignments,
     Figures,

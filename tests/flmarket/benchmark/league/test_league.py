@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from flmarket.benchmark.league import record
-from flmarket.benchmark.league.league import Game, League
+from flmarket.benchmark.league.league import Game, League, Standing
 from flmarket.benchmark.league.record import play_league
-from flmarket.benchmark.league.standing import Standing
 from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere, lineup
 from learning.statistics.intervals import mean_interval

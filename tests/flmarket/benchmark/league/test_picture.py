@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from flmarket.analysis.figures.drawing import FORMATS, images, save
-from flmarket.benchmark.league.league import League
-from flmarket.benchmark.league.picture import picture
+from flmarket.benchmark.league.league import Cell, League, Standing
 from flmarket.benchmark.league.ratings import Rating
-from flmarket.benchmark.league.report import gains_table
-from flmarket.benchmark.league.standing import Cell, Standing
+from flmarket.benchmark.league.report import gains_table, picture
 from learning.statistics.intervals import Interval
 
 MakeStanding = Callable[..., Standing]
