@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from flmarket.benchmark.suite.playing import entry, play
-from flmarket.benchmark.suite.submission import Submission, continued
+from flmarket.benchmark.suite.submission import Submission, continued, entry, play
 from scenarios.suite.frozen import CONTENTS, FLOOR, FOLDER, MANIFEST, PRIVILEGED, REFERENCES, Suite, unfrozen
 
 GAP = 0.01

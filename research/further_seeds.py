@@ -13,9 +13,8 @@ import numpy as np
 from experiment import command_line
 
 from flmarket.benchmark.suite.board import leaderboard
-from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.scoring import SuiteStanding, standings
-from flmarket.benchmark.suite.submission import continued, keep, read_all
+from flmarket.benchmark.suite.submission import continued, entry, keep, play, read_all
 from flmarket.core.text_table import TextTable
 from scenarios.suite.frozen import FLOOR, MODES, PRIVILEGED, RESIDENT, Suite
 from scenarios.suite.frozen import read as frozen

@@ -6,8 +6,7 @@ from pathlib import Path
 import further_seeds as further
 import pytest
 
-from flmarket.benchmark.suite.playing import play
-from flmarket.benchmark.suite.submission import read, read_all
+from flmarket.benchmark.suite.submission import play, read, read_all
 from flmarket.core.errors import InputError
 from scenarios.suite.frozen import Suite
 from scenarios.suite.frozen import read as frozen

@@ -11,9 +11,8 @@ import pytest
 import suite_pairs as pairs
 
 from flmarket.benchmark.suite.board import leaderboard
-from flmarket.benchmark.suite.playing import play
 from flmarket.benchmark.suite.scoring import standings
-from flmarket.benchmark.suite.submission import read_all
+from flmarket.benchmark.suite.submission import play, read_all
 from learning.policy import agent_digest
 from scenarios.suite.frozen import Suite, read
 from support.pages import commands

@@ -11,9 +11,8 @@ import typer
 
 from flmarket.benchmark.suite.board import details, introduction, leaderboard, tables
 from flmarket.benchmark.suite.board import page as page_of
-from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.scoring import by_method, standings
-from flmarket.benchmark.suite.submission import Submission, continued, keep, read_all
+from flmarket.benchmark.suite.submission import Submission, continued, entry, keep, play, read_all
 from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, policy_names, seeds_of, seeds_option
 from flmarket.cli.console import draw, note, result, stdout
 from flmarket.core.errors import InputError

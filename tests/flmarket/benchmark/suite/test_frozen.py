@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.benchmark.suite.playing import play
-from flmarket.benchmark.suite.submission import read_all
+from flmarket.benchmark.suite.submission import play, read_all
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.interventions import new_players

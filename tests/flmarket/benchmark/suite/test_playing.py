@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from des.observation import Observation, Offer
-from flmarket.benchmark.suite.playing import entry, play
-from flmarket.benchmark.suite.submission import Submission
+from flmarket.benchmark.suite.submission import Submission, entry, play
 from flmarket.core.errors import InputError, RunError
 from learning.environments.agent_policy import policy_from
 from learning.environments.spaces import FlatCodec

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from flmarket.benchmark.suite.board import details, introduction, leaderboard, page, tables
-from flmarket.benchmark.suite.playing import entry, play
 from flmarket.benchmark.suite.scoring import standings
-from flmarket.benchmark.suite.submission import Submission
+from flmarket.benchmark.suite.submission import Submission, entry, play
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import paired_interval
 from scenarios.suite.frozen import RESIDENT, VISITOR, Suite

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.benchmark.suite.playing import entry
-from flmarket.benchmark.suite.submission import Submission, continued, keep, read, read_all
+from flmarket.benchmark.suite.submission import Submission, continued, entry, keep, read, read_all
 from flmarket.core.errors import InputError
 from scenarios.suite.frozen import RESIDENT, Suite
 
