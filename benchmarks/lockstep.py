@@ -14,7 +14,7 @@ from measure import Report
 
 from learning.environments.parallel_env import MarketEnv
 from learning.lockstep.lockstep import Lockstep
-from learning.lockstep.offers import by_payment
+from learning.lockstep.offers import Offers
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from scenarios.build import market_factory
@@ -38,7 +38,7 @@ def engine(factory: MarketFactory, markets: int, rounds: int) -> Callable[[], in
             view = played.open()
             wanted = view.available & (rng.random(view.bids.shape, dtype=np.float32) < 0.5)
             payment = 1.0 + 0.2 * rng.random(view.bids.shape, dtype=np.float32)
-            played.play(by_payment(wanted, payment, view.bids, view.budget))
+            played.play(Offers.by_payment(wanted, payment, view.bids, view.budget))
             over = played.finished.nonzero()[0].tolist()
             played.reset(over, [markets * (step + 2) + b for b in over])
         return steps * markets

@@ -28,7 +28,7 @@ import flmarket
 from learning.environments.spaces import FlatCodec
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.vector_env import VectorMarketEnv
-from learning.statistics.area_under_curve import area_under_curve
+from learning.statistics import area_under_curve
 from learning.statistics.intervals import paired_interval
 from scenarios.build import market_factory
 from scenarios.file.schema import Scenario

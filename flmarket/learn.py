@@ -13,7 +13,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import expanded
 from flmarket.core.installation import require_extra
 from flmarket.core.names import unknown
-from learning.environments.limits import require_in_range
+from learning.environments.actions import require_in_range
 from learning.environments.spaces import DictCodec, FlatCodec
 from learning.lockstep.market_kinds import TRAINS, LockstepError
 from scenarios.build import Shelf, backend_of, market_factory, observed_bounds, policy_options, require_one_point

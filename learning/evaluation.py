@@ -18,8 +18,7 @@ from fl.arrays import FloatArray, IntArray
 from learning.episode import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
-from learning.statistics.area_under_curve import area_under_curve
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget, area_under_curve
 
 Entrant = Callable[[Market], Mapping[str, Policy]]
 """Seats its policies in a market that has not begun, and returns the policy of every service."""

@@ -16,7 +16,7 @@ from experiment import growing, interval_text, markdown, surrogate_market
 
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray
-from learning.client_selection.preference import Preference
+from learning.client_selection.selection import Preference
 from learning.evaluation import evaluate
 from learning.policy import POLICIES, Policy, PolicyContext
 from learning.seats import seat

@@ -13,7 +13,7 @@ from experiment import command_line
 
 from des.market import Market
 from learning.episode import play
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load
 

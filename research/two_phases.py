@@ -14,7 +14,7 @@ from experiment import fill, gain, growing, interval_text, markdown, starred, su
 
 from des.observation import Observation
 from fl.arrays import FloatArray
-from learning.client_selection.preference import Preference
+from learning.client_selection.selection import Preference
 from learning.evaluation import evaluate, everywhere
 from learning.policy import POLICIES, PolicyContext
 

@@ -24,7 +24,7 @@ from fl.backends import BACKENDS
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
-from learning.environments.limits import more_than_one_offer
+from learning.environments.actions import more_than_one_offer
 from learning.episode import decide
 from learning.mahdrl import paper
 from learning.mahdrl.hyper_parameters import MahdrlSettings

@@ -44,7 +44,7 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
         "learning/mahdrl/paper.py",
     } < found
     assert {
-        "learning/statistics/area_under_curve.py",
+        "learning/statistics/__init__.py",
         "flmarket/analysis/results/measures.py",
         "flmarket/analysis/verification/offer_rules.py",
     } < found

@@ -46,7 +46,7 @@ PyObject *decode(PyObject *, PyObject *args);
 // and those of the others, as float32; those of services that are not present are 0.
 PyObject *observe(PyObject *, PyObject *args);
 
-// Serial selection, see learning/environments/projection.py.
+// Serial selection, see learning/environments/actions.py.
 // (B, M, wanted, payment, bids, budget, market, service, client, price): bool [B, M, C], double and int64 [B, M, C], int64
 // [B, M]; results int64 [B M C] four times, of which the first are filled; returns how many.
 PyObject *choose(PyObject *, PyObject *args);

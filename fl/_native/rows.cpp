@@ -1,4 +1,4 @@
-// The rows of observations and actions that learners take: see learning/lockstep/flat_codec.py.
+// The rows of observations and actions that learners take: see learning/lockstep/vector_env.py.
 #include <cstring>
 
 #include "lanes.h"

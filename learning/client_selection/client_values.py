@@ -16,7 +16,7 @@ from fl.arithmetic.elementary import exp, log
 from fl.arithmetic.ordered_sums import column_sums, inverse, mean, product
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.price_levels import contexts
+from learning.client_selection.pricing import contexts
 
 LARGEST_ACCURACY: Final = 1 - 1e-6  # accuracies are cut to this, so that their errors have logarithms
 

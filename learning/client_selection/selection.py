@@ -1,6 +1,7 @@
 """Serial selection: one client at a time until the budget is used (section "MAHDRL-based solution" of the paper)."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ from des.money import to_micro
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import permutation
 from fl.arrays import BoolArray, FloatArray, IntArray
+from learning.policy import Policy
 
 _FIRST = 32  # clients that are looked up at once, then eight times as many, and so on
 
@@ -72,3 +74,16 @@ def _in_order(order: IntArray, payments: FloatArray, available: BoolArray) -> It
         clients = clients[available[clients]]
         yield from zip(clients.tolist(), to_micro(payments[clients]).tolist(), strict=True)
         start, end = end, 8 * end
+
+
+class Preference(Policy):
+    """Ranks clients, fills the budget in that order and pays each exactly its bid; equal clients in a random order."""
+
+    def act(self, observation: Observation) -> Offer:
+        """Offer their bids to the best clients; those that do not fit are skipped until none does."""
+        order = ranked(observation, *self.keys(observation))
+        return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
+
+    @abstractmethod
+    def keys(self, observation: Observation) -> tuple[FloatArray | IntArray, ...]:
+        """Return sort keys [C], the most important first; smaller is better. Without keys, the order is random."""

@@ -10,7 +10,7 @@ from des.observation import Observation, Offer
 from flmarket.core.definitions import recorded
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import PluginFailed, describe, place
-from learning.environments.projection import ActionError
+from learning.environments.actions import ActionError
 from learning.environments.spaces import Codec
 from learning.policy import POLICIES, Policy, PolicyContext
 

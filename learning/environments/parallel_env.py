@@ -1,6 +1,6 @@
 """The market as a PettingZoo environment: every service an agent, all acting together in each round.
 
-Spaces are described in ``learning.environments.spaces``, over-budget actions in ``learning.environments.projection``.
+Spaces are described in ``learning.environments.spaces``, over-budget actions in ``learning.environments.actions``.
 Needs the extra ``rl``.
 """
 
@@ -18,8 +18,7 @@ from des.money import MICRO
 from des.observation import Observation, Offer, Status
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
-from learning.environments.limits import require_in_range, require_one_offer
-from learning.environments.projection import ActionError
+from learning.environments.actions import ActionError, require_in_range, require_one_offer
 from learning.environments.spaces import Codec, DictCodec, FlatCodec
 from learning.seats import MarketFactory, bounds_of, memory
 

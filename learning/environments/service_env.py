@@ -13,8 +13,8 @@ import gymnasium
 from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
+from learning.environments.actions import ActionError
 from learning.environments.parallel_env import MarketEnv, Step
-from learning.environments.projection import ActionError
 from learning.episode import decide, learn
 from learning.policy import Policy
 from learning.seats import MarketFactory, memory, seat

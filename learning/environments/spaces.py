@@ -17,7 +17,7 @@ from des.money import to_micro
 from des.observation import Observation, Offer
 from fl.arrays import BoolArray, Float32Array, FloatArray
 from flmarket.core.installation import require_extra
-from learning.environments.projection import ActionError, checked, project
+from learning.environments.actions import ActionError, checked, project
 from learning.policy import Bounds
 from learning.seats import own_first
 
@@ -46,7 +46,7 @@ class Codec(ABC):
         """Return what the agent sees of an observation, in single precision."""
 
     def decode(self, action: Any, observation: Observation) -> Offer:
-        """Return the offer that an action makes, cut to the budget (``learning.environments.projection``).
+        """Return the offer that an action makes, cut to the budget (``learning.environments.actions``).
 
         Raises:
             ActionError: the action is not in its space.

@@ -11,15 +11,15 @@ from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import column_sums, inverse, product
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
-from learning.client_selection.price_levels import (
+from learning.client_selection.pricing import (
     affordable,
     best_levels,
     by_return,
     in_money,
     level_prices,
     level_rows,
+    limit,
     moved,
     offer_rows,
 )
@@ -35,7 +35,7 @@ CHANCE: Final = np.array([0.85, 0.3, 0.0, 0.0])
 class ContextualKnapsack(Policy):
     """Linear upper confidence bounds under a budget, with a price of money.
 
-    An arm is a client at a price (``learning.client_selection.price_levels``), and its context is what is known of
+    An arm is a client at a price (``learning.client_selection.pricing``), and its context is what is known of
     both: DQI, bid, and the price relative to the bid. Two things are learned: whether an offer is accepted, linear in
     the context, by ridge regression; and what the client is worth (``learning.client_selection.client_values``), where
     the feedback is one number for all that served. The index of an arm is optimistic about both what it brings and what

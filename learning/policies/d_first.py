@@ -2,7 +2,7 @@
 
 from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
-from learning.client_selection.preference import Preference
+from learning.client_selection.selection import Preference
 
 __all__ = ["DataFirst"]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
-from learning.client_selection.preference import Preference
+from learning.client_selection.selection import Preference
 
 __all__ = ["QualityPerCost"]
 

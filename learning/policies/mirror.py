@@ -9,15 +9,15 @@ from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
-from learning.client_selection.price_levels import (
+from learning.client_selection.pricing import (
     MARKUPS,
     affordable,
     best_levels,
     by_return,
     in_money,
     level_prices,
+    limit,
     markups,
     moved,
 )
@@ -53,14 +53,14 @@ class Mirror(Policy):
     likelihood estimate of a distribution seen in this way is the isotonic regression of the shares of wins (Ayer,
     Brunk, Ewing, Reid and Silverman, "An empirical distribution function for sampling with incomplete information",
     Annals of Mathematical Statistics 26, 1955). It is kept over the markups of
-    ``learning.client_selection.price_levels``, as a part of the bid, with a prior, and forgets.
+    ``learning.client_selection.pricing``, as a part of the bid, with a prior, and forgets.
 
     What is adapted, and ours:
 
     * The sources charge what is paid. Offers are binding here, so money in a refused offer is lost for the round too,
       and ``mu`` charges every offer. With a budget that lapses, the share of a round is all of it: what is paced is
       then not the run, but which clients and markups are worth a round's money, at the price that earlier rounds found.
-      With a budget for the whole run it is ``learning.client_selection.budget_spreading``'s.
+      With a budget for the whole run it is ``learning.client_selection.pricing``'s.
     * Values are those of ``learning.client_selection.client_values``, in money: a client of mean value is worth the
     mean bid. They only
       matter relative to ``mu``.

@@ -11,10 +11,9 @@ from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.ordered_sums import column_sums, product
 from fl.arrays import AnyArray, FloatArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.budget_spreading import limit
 from learning.client_selection.client_values import Gains
 from learning.client_selection.knapsack import best_set
-from learning.client_selection.price_levels import affordable, best_levels, level_prices, level_rows, offer_rows
+from learning.client_selection.pricing import affordable, best_levels, level_prices, level_rows, limit, offer_rows
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Resolving"]
@@ -41,7 +40,7 @@ class Resolving(Policy):
       and the set is the exact 0/1 knapsack at these prices (the relaxation's choice of a multiple-choice knapsack:
       Sinha and Zoltners, "The multiple-choice knapsack problem", Operations Research 27, 1979).
     * Where the service has a budget for the whole run, what is left of it is spread over the rounds left
-      (``learning.client_selection.budget_spreading``), by what is expected to be paid: refused offers cost nothing.
+      (``learning.client_selection.pricing``), by what is expected to be paid: refused offers cost nothing.
       Solving the relaxation of the remaining run again in every round loses little on knowing the future: Jasin and
       Kumar, "A re-solving heuristic with bounded revenue loss for network revenue management with customer choice",
       Mathematics of Operations Research 37, 2012; Balseiro, Besbes and Pizarro, "Survey of dynamic resource-constrained

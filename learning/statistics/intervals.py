@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from learning.statistics.area_under_curve import SAME, differences, finite
+from learning.statistics import SAME, differences, finite
 
 FEWEST = 3  # seeds from which on there is an interval: two say next to nothing about how much they vary
 

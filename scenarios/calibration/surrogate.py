@@ -11,7 +11,7 @@ from fl.calibration.curve_fit import EARLY_ROUNDS, RecordedRun, fit, follow
 from fl.surrogate.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.files import asked_for
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget
 from scenarios.build import Shelf
 from scenarios.calibration.figures import draw_surrogate, figure_name
 from scenarios.calibration.traces import EXPLORER, stripped, traces
@@ -40,7 +40,7 @@ class HeldOutPolicy(NamedTuple):
     real: float  # mean accuracy over the rounds (AUC) of real training
     surrogate: float  # the same of the surrogate, over noisy runs on the same selections
     error: float  # mean absolute difference between a real run and the noise-free curve, after round 10
-    # restricted mean of the rounds to the scenario's target (``learning.statistics.time_to_target``), on either side
+    # restricted mean of the rounds to the scenario's target (``learning.statistics``), on either side
     real_rounds: float
     surrogate_rounds: float
     real_curve: FloatArray  # [rounds] mean accuracies of real training

@@ -18,7 +18,7 @@ from flmarket.analysis.results.run_results import RunResult, by_policy
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing
 from flmarket.core.tracking import tracked
-from learning.statistics.area_under_curve import area_under_curve
+from learning.statistics import area_under_curve
 
 FORMATS = ("svg", "png", "pdf")
 

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fl.arrays import FloatArray
-from learning.statistics.area_under_curve import area_under_curve
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget, area_under_curve
 
 if TYPE_CHECKING:  # the list of a folder's runs needs no more than this module
     from flmarket.analysis.results.run_results import RunResult
@@ -135,7 +134,7 @@ ROUNDS_TO_TARGET = averaged(
     lambda run: run.to_target.rounds.astype(np.float64),
     digits=1,
 )
-"""Tables show ``learning.statistics.time_to_target.RoundsToTarget.text``, which marks a lower bound."""
+"""Tables show ``learning.statistics.RoundsToTarget.text``, which marks a lower bound."""
 
 MEASURES = (
     averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),

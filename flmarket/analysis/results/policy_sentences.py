@@ -7,8 +7,8 @@ from itertools import groupby
 from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.setting import RunSetting
+from learning.statistics import RoundsToTarget
 from learning.statistics.intervals import Interval
-from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import values_text
 
 AUC = "AUC"

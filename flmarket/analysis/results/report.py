@@ -17,9 +17,8 @@ from flmarket.analysis.results.measures import MARKET, MEASURES, ROUNDS_TO_TARGE
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, compared_by
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
-from learning.statistics.area_under_curve import probability_of_improvement
+from learning.statistics import RoundsToTarget, probability_of_improvement
 from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
-from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.file.differences import values_text
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.directory import RunDirectory

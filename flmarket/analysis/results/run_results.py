@@ -21,7 +21,7 @@ from flmarket.analysis.results.setting import RunSetting, rest_of, settings_of, 
 from flmarket.core.errors import InputError
 from flmarket.core.names import did_you_mean
 from flmarket.core.tracking import tracked
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget
 from scenarios.file.differences import ScenarioValues, covers, flattened, values_text
 from scenarios.file.interventions import market_of
 from scenarios.logs.directory import RunDirectory

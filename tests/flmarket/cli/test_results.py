@@ -14,8 +14,8 @@ from flmarket.analysis.results.setting import RunSetting
 from flmarket.cli.console import draw
 from flmarket.cli.results import explained, results_table
 from flmarket.core.text_table import TextTable
+from learning.statistics import RoundsToTarget
 from learning.statistics.intervals import mean_interval
-from learning.statistics.time_to_target import RoundsToTarget
 from scenarios.loader import parse
 
 Flmarket = Callable[..., subprocess.CompletedProcess[str]]

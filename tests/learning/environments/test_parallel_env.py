@@ -12,7 +12,7 @@ from des.mechanism import MECHANISMS
 from des.observation import Offer
 from des.offer_checks import OfferError
 from fl.arithmetic.streams import stream
-from learning.environments.projection import ActionError
+from learning.environments.actions import ActionError
 
 pytest.importorskip("pettingzoo")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from des.money import MICRO, to_micro
 from des.offer_checks import check_offer
-from learning.environments.projection import project
+from learning.environments.actions import project
 
 BIDS = np.array([2.0, 3.0, 4.0, 0.0])
 

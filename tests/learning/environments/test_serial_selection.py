@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learning.environments import projection as selection
+from learning.environments import actions as selection
 from support.implementations import vectors
 
 MICRO = 1_000_000

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from des import allocation
 from fl.arithmetic import draws, elementary
 from fl.arrays import AnyArray
-from learning.environments import projection as selection
-from learning.lockstep import flat_codec as rows
-from learning.lockstep import learning_curves as curves
+from learning.environments import actions as selection
+from learning.lockstep import lockstep as curves
+from learning.lockstep import vector_env as rows
 from learning.lockstep.lockstep import Lockstep
-from learning.lockstep.offers import by_payment
+from learning.lockstep.offers import Offers
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory
 from scenarios.build import market_factory
@@ -36,7 +36,7 @@ def played(factories: list[MarketFactory], seeds: list[int], draws: int) -> Iter
     while not markets.finished.all():
         view = markets.open()
         wanted = view.available & (rng.random(view.bids.shape) < 0.6)
-        made = by_payment(wanted, 1.0 + rng.integers(0, 3, view.bids.shape) / 2, view.bids, view.budget)
+        made = Offers.by_payment(wanted, 1.0 + rng.integers(0, 3, view.bids.shape) / 2, view.bids, view.budget)
         yield from (view.bids, view.dqi, made.market, made.service, made.client)
         closed = markets.close(made)
         yield from (closed.reward, closed.status, closed.served, closed.spent)

@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import NormalizeObservation, NormalizeReward, RecordEpisodeStatistics
 
 from flmarket.learn import vector_env
+from learning.environments.actions import ActionError
 from learning.environments.parallel_env import MarketEnv
-from learning.environments.projection import ActionError
 from learning.lockstep.market_kinds import LockstepError
 from learning.lockstep.vector_env import VectorMarketEnv
 from learning.seats import MarketFactory

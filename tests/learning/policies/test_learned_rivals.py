@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.observation import Offer
-from learning.client_selection.budget_spreading import share_of_rounds_left
 from learning.client_selection.client_values import Gains, contexts
-from learning.client_selection.price_levels import MARKUPS, best_levels, level_rows, markups, moved, offer_rows
+from learning.client_selection.pricing import (
+    MARKUPS,
+    best_levels,
+    level_rows,
+    markups,
+    moved,
+    offer_rows,
+    share_of_rounds_left,
+)
 from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere
 from learning.policies.bwk import ContextualKnapsack

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning.statistics.area_under_curve import area_under_curve, probability_of_improvement
+from learning.statistics import area_under_curve, probability_of_improvement
 
 # ---- probability of improvement
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from learning.statistics.time_to_target import RoundsToTarget
+from learning.statistics import RoundsToTarget
 
 
 def test_rounds_to_target_counts_from_one_and_censors_at_the_last_round():

@@ -551,7 +551,7 @@ def test_a_cell_that_no_run_writes_is_named(column: str, cell: str, problem: str
 
 
 def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> None:
-    """As in the closing table of `flmarket run`: `learning.statistics.time_to_target` has the one rule."""
+    """As in the closing table of `flmarket run`: `learning.statistics` has the one rule."""
     report = make_report(read([out]))
     parts = [[dict(zip(part.table.header, row, strict=True)) for row in part.table.rows] for part in tables(report)]
     market, a, b = (row["rounds to target"] for rows in parts for row in rows if row["policy"] == "one")

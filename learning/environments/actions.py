@@ -1,4 +1,4 @@
-"""The one place where an RL action that costs too much becomes an offer within the budget.
+"""Actions of RL agents: the markets that they can play, and how one that costs too much becomes an affordable offer.
 
 Policies' offers never come here: the market refuses those that break the budget. But nearly every random action of an
 exploring agent is over it. Ours is the paper's serial selection: no payment is ever changed, an action within the
@@ -8,6 +8,8 @@ budget passes unchanged, and payments also express which clients the agent wants
 import numpy as np
 import numpy.typing as npt
 
+from des.market import Market
+from des.mechanism import Mechanism
 from des.money import MICRO, to_micro
 from des.observation import Offer
 from fl.arithmetic.native import extension
@@ -95,3 +97,26 @@ def checked(
     if ((paid < 1) | (paid > payment_limit)).any():
         raise ActionError(f"payment must lie between 1 and {payment_limit} bids")
     return wanted.astype(np.bool_), paid
+
+
+def require_in_range(gamma: float, payment_limit: float) -> None:
+    """Refuse a discount factor or a highest payment that no environment can have."""
+    if not 0 < gamma <= 1:
+        raise ValueError(f"gamma must be in (0, 1], not {gamma}")
+    if not 1 < payment_limit < float("inf"):
+        raise ValueError(f"payment_limit must be a finite number above 1, not {payment_limit}")
+
+
+def require_one_offer(market: Market) -> None:
+    """Refuse a market whose rounds an environment cannot play: a service has one action, which may pay the bid."""
+    mechanism = market.mechanism
+    if reason := more_than_one_offer(mechanism):
+        plays = "an environment plays one a round" if mechanism.steps > 1 else "the environments know bids only"
+        raise ValueError(f"mechanism {type(mechanism).__name__} {reason}; {plays}")
+
+
+def more_than_one_offer(mechanism: Mechanism) -> str:
+    """Return what a mechanism does that one action a round, priced from the bids, cannot play; empty if nothing."""
+    if mechanism.steps > 1:
+        return f"takes offers in {mechanism.steps} steps"
+    return "posts prices of its own" if type(mechanism).ask is not Mechanism.ask else ""
