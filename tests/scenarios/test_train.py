@@ -440,30 +440,10 @@ def test_an_agent_of_several_markets_plays_any_other(tmp_path):
         assert len(result.complete) == 1
 
 
-def test_what_several_markets_cannot_be_trained_with_is_refused(tmp_path):
+def test_mahdrl_paper_is_trained_in_one_market():
     several = markets().scenarios
     with pytest.raises(InputError, match="policy 'mahdrl-paper' can only be trained in one market; with several"):
         plan_training(several, TrainOptions(policy="mahdrl-paper"))
-    for words, problem in (
-        (["--draw", "2", "--set", "rounds=3"], "--set changes the scenarios that are named; markets drawn with --draw"),
-        (["paper", "--draw-seed", "3"], "--draw-seed 3: says which markets are drawn; add --draw N"),
-        (
-            ["--draw", "2", "--backend", "real"],
-            "backend 'real': drawn markets have learning curves; choose surrogate or",
-        ),
-        (
-            ["--draw", "2", "--backend", "noisless"],
-            "backend 'noisless': drawn markets have learning curves; choose surrogate or",
-        ),
-    ):
-        refused = flmarket("train", *words, "--out", str(tmp_path / "agent"))
-        assert refused.returncode == 2
-        assert refused.stderr.startswith(problem)
-    nothing = flmarket("train", "--out", str(tmp_path / "agent"))
-    assert (nothing.returncode, nothing.stderr) == (
-        2,
-        "nothing to train in: name a scenario, or draw markets with --draw N\n",
-    )
 
 
 def test_the_agents_that_were_met_are_part_of_what_was_trained_on():

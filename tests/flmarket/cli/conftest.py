@@ -3,44 +3,29 @@
 Each command has a test with the fixture ``command``, which runs it in a process of its own, too, in the slow tier.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support import shell
-from support.shell import Done
+from support.shell import Command, Done, flmarket, process
 from support.tiers import slow
 
 
-@pytest.fixture(scope="session")
-def flmarket() -> Callable[..., Done]:
-    """Runs the command with some arguments, in a folder."""
-    return shell.flmarket
-
-
-@pytest.fixture(scope="session")
-def process() -> Callable[..., Done]:
-    """Runs the command with some arguments, in a folder, in a process of its own."""
-    return shell.process
-
-
-@pytest.fixture(params=[shell.flmarket, *slow(shell.process)], ids=["here", "process"])
-def command(request: pytest.FixtureRequest) -> Callable[..., Done]:
+@pytest.fixture(params=[flmarket, *slow(process)], ids=["here", "process"])
+def command(request: pytest.FixtureRequest) -> Command:
     """Runs the command with some arguments, in a folder: once here, and once in a process of its own."""
-    run: Callable[..., Done] = request.param
-    return run
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def quick_run(flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """Three rounds of the quickstart scenario: the folder of its run, and what the command printed."""
     out = tmp_path_factory.mktemp("runs")
     return out, flmarket("run", "quickstart", "--rounds", "3", "--out", str(out))
 
 
 @pytest.fixture(scope="session")
-def batch(one_service: str, flmarket: Callable[..., Done], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def batch(one_service: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scenario shell.toml and its runs under two policies and two seeds."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / "shell.toml").write_text(one_service)

@@ -1,8 +1,6 @@
 """Runs of one scenario that were trained in different arithmetic: whoever looks at them together is told."""
 
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
@@ -10,9 +8,8 @@ import flmarket
 from fl.training import fused
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.mixtures import mixed_arithmetic
+from support import shell
 from support.scenarios import SMALL
-
-Flmarket = Callable[..., CompletedProcess[str]]
 
 SCENARIO = f"{SMALL}[training]\neval_samples = 50\n"
 
@@ -42,22 +39,22 @@ def line(runs: Path) -> str:
     return TOLD.format(f"{kernel} (1 run)")
 
 
-def test_reports_tell(mixed: Path, flmarket: Flmarket) -> None:
+def test_reports_tell(mixed: Path) -> None:
     told = line(mixed)
-    assert told in flmarket("report", str(mixed), "--format", "md").stdout
-    as_csv = flmarket("report", str(mixed), "--format", "csv")
+    assert told in shell.flmarket("report", str(mixed), "--format", "md").stdout
+    as_csv = shell.flmarket("report", str(mixed), "--format", "csv")
     assert told not in as_csv.stdout
     assert told in as_csv.stderr
 
 
-def test_a_batch_that_skips_such_runs_tells(mixed: Path, flmarket: Flmarket) -> None:
-    done = flmarket("run", str(mixed.parent / "small.toml"), "--seeds", "2", "--out", str(mixed))
+def test_a_batch_that_skips_such_runs_tells(mixed: Path) -> None:
+    done = shell.flmarket("run", str(mixed.parent / "small.toml"), "--seeds", "2", "--out", str(mixed))
     assert done.returncode == 0, done.stderr
     assert line(mixed) in done.stderr
 
 
-def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path, flmarket: Flmarket) -> None:
-    done = flmarket("verify", str(mixed), "--rerun")
+def test_verify_plays_nothing_again_in_another_arithmetic(mixed: Path) -> None:
+    done = shell.flmarket("verify", str(mixed), "--rerun")
     assert done.returncode == 2, done.stdout
     assert done.stdout.count("valid: ") == 2
     [obstacle] = [told for told in done.stdout.splitlines() if "not played again" in told]

@@ -3,20 +3,18 @@
 import ast
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.runs import reseal
+from support.shell import Done, flmarket
 from support.tiers import slow
 
 ROOT = Path(__file__).parents[3]
 HOSTILE = "\x1b[31m\x1b]0;owned\x07\u202e[bold][/]<script>alert(1)</script>"
 NAMED = json.dumps(HOSTILE)
-
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 PRINTERS = {"flmarket/core/rich_console.py", "flmarket/core/crash.py", "flmarket/cli/console.py"}
 """Where printing is at home."""
@@ -44,7 +42,7 @@ def test_nothing_prints_but_the_console(package: str) -> None:
                     assert "markup=False" in ast.unparse(node) or "{" not in ast.unparse(node), f"{name}:{node.lineno}"
 
 
-def require_harmless(done: subprocess.CompletedProcess[str]) -> None:
+def require_harmless(done: Done) -> None:
     for line in (done.stdout + done.stderr).split("\n"):
         assert line.isprintable(), line
     assert "Traceback" not in done.stderr
@@ -95,16 +93,14 @@ def folder(tmp_path: Path, one_service: str) -> Path:
         (HOSTILE,),
     ],
 )
-def test_hostile_arguments_and_scenarios_are_shown_as_text(
-    arguments: tuple[str, ...], folder: Path, flmarket: Flmarket
-) -> None:
+def test_hostile_arguments_and_scenarios_are_shown_as_text(arguments: tuple[str, ...], folder: Path) -> None:
     require_harmless(flmarket(*arguments, cwd=folder))
 
 
 @pytest.mark.parametrize("group", ["policies", *slow("models", "datasets", "mechanisms")])
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "../../x", "\x1b[31mx", "/etc/x", "-x"])
 def test_entry_points_of_any_name_are_listed_as_text_and_cannot_be_used(
-    group: str, name: str, install_package: Callable[..., None], flmarket: Flmarket, folder: Path
+    group: str, name: str, install_package: Callable[..., None], folder: Path
 ) -> None:
     install_package("acme", f'"""{HOSTILE}"""', f"flmarket.{group}", entries=f"{name} = acme:Thing")
     listed = flmarket("plugins", cwd=folder)
@@ -151,7 +147,7 @@ CRAFTED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new"), CRAFTED)
 def test_crafted_logs_are_refused_or_shown_as_text(
-    file: str, old: str, new: str, crafted: Callable[[str, str, str], Path], flmarket: Flmarket
+    file: str, old: str, new: str, crafted: Callable[[str, str, str], Path]
 ) -> None:
     out = str(crafted(file, old, new))
     for command in (
@@ -167,7 +163,7 @@ def test_crafted_logs_are_refused_or_shown_as_text(
 
 
 def test_the_values_of_a_sweep_that_scenario_toml_does_not_have_are_no_run_s(
-    crafted: Callable[[str, str, str], Path], flmarket: Flmarket
+    crafted: Callable[[str, str, str], Path],
 ) -> None:
     out = str(crafted("meta.json", '"sweep": {}', '"sweep": {"a": "<script>x</script>[b](javascript:y)"}'))
     done = flmarket("report", out, "--format", "html")

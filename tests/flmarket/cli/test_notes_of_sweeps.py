@@ -1,13 +1,12 @@
 """The notes of ``flmarket run`` on a sweep concern the points that are played, not the scenario without its sweep."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fl.data import torchvision_files as vision
 from support.scenarios import SMALL
-from support.shell import Done
+from support.shell import flmarket
 
 SCENARIO = f"""\
 {SMALL.replace('"digits"', '"mnist"')}
@@ -20,7 +19,7 @@ services.one.dataset = ["digits", "strokes"]
 
 @pytest.mark.slow
 def test_a_data_set_that_no_point_uses_is_neither_noted_nor_loaded(
-    tmp_path: Path, flmarket: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def download(*_: object) -> None:
         raise vision.DownloadError("there is no network here")

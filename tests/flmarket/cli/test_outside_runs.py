@@ -1,12 +1,11 @@
 """Results that a command is asked to write never go where a run keeps its own."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.shell import Done
+from support.shell import Done, flmarket
 
 TRAIN = ["train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1"]
 
@@ -30,7 +29,7 @@ TRAIN = ["train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--epi
     ],
 )
 def test_nothing_is_written_into_the_directory_of_a_run(
-    command: list[str], quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Callable[..., Done]
+    command: list[str], quick_run: tuple[Path, Done], tmp_path: Path
 ) -> None:
     shutil.copytree(quick_run[0], tmp_path / "runs")
     (run,) = (path.parent for path in (tmp_path / "runs").rglob("meta.json"))

@@ -1,14 +1,12 @@
 """Whatever takes long says how far it is, and --quiet takes that away."""
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from flmarket.core import tracking
+from support.shell import flmarket
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 LEAGUE = ("league", "quickstart", "--policy", "hqfa", "--policy", "lcfa", "--seed", "7", "--rounds", "2")
 SURROGATE = ("--set", "training.backend=surrogate")
 
@@ -40,7 +38,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda it: " ".join(it)[:40],
 )
 def test_what_takes_long_says_how_far_it_is(
-    words: tuple[str, ...], told: list[str], batch: Path, tmp_path: Path, flmarket: Flmarket
+    words: tuple[str, ...], told: list[str], batch: Path, tmp_path: Path
 ) -> None:
     run = next((batch / "runs").glob("*/lcfa/seed-0000")).relative_to(batch / "runs")
     filled = [word.format(tmp_path, run=run) for word in words]
@@ -62,6 +60,6 @@ def test_what_takes_long_says_how_far_it_is(
     ],
     ids=lambda it: it[0],
 )
-def test_quiet_means_quiet(words: tuple[str, ...], tmp_path: Path, flmarket: Flmarket) -> None:
+def test_quiet_means_quiet(words: tuple[str, ...], tmp_path: Path) -> None:
     done = flmarket(*words, "--out", str(tmp_path / "out"), "--quiet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

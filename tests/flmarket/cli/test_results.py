@@ -1,8 +1,6 @@
 """The closing table of `flmarket run`."""
 
 import io
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,7 @@ from flmarket.core.text_table import TextTable
 from learning.statistics import RoundsToTarget
 from learning.statistics.intervals import mean_interval
 from scenarios.loader import parse
-
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+from support.shell import flmarket
 
 MARKET = """
 name = "market"
@@ -88,9 +85,7 @@ def test_no_terminal_is_too_narrow_for_a_number(width: int) -> None:
             assert " ".join(" ".join(parts).split()) == " ".join(cells).strip()
 
 
-def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(
-    flmarket: Flmarket, tmp_path: Path
-) -> None:
+def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(tmp_path: Path) -> None:
     market = [
         "quickstart",
         "--set",

@@ -11,7 +11,7 @@ from fl.training import fused
 from scenarios.loader import load
 from scenarios.running.batch import play_batch
 from scenarios.running.run_options import RunOptions
-from support.shell import Done, flmarket, process
+from support.shell import Command, Done, flmarket, process
 
 SMALL = ["--rounds", "2", "--set", "clients.count=6", "--set", "training.eval_samples=100"]
 NOTE = "the fused kernel was not built"
@@ -31,7 +31,7 @@ class Tiny(nn.Module):
 """
 
 
-def run(*arguments: str, out: Path, shell: Callable[..., Done] = flmarket) -> Done:
+def run(*arguments: str, out: Path, shell: Command = flmarket) -> Done:
     return shell("run", "quickstart", *SMALL, *arguments, "--out", str(out))
 
 

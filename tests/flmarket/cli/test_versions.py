@@ -1,18 +1,15 @@
 """Complete runs of another version of flmarket: whoever skips them, or looks at them beside others, tells."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 import flmarket
 from flmarket.core.installation import version
+from support import shell
 from support.runs import reseal
 from support.scenarios import SMALL
-
-Flmarket = Callable[..., CompletedProcess[str]]
 
 SCENARIO = f'{SMALL}[training]\nbackend = "surrogate"\n'
 
@@ -40,16 +37,16 @@ def old(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_batch_that_skips_such_runs_tells_once(old: Path, flmarket: Flmarket) -> None:
+def test_a_batch_that_skips_such_runs_tells_once(old: Path) -> None:
     command = ["run", str(old / "small.toml"), "--out", str(old / "runs"), "--seeds"]
-    alone = flmarket(*command, "1")
+    alone = shell.flmarket(*command, "1")
     assert alone.returncode == 0, alone.stderr
     assert alone.stderr.count(SKIPPED) == 1
-    beside = flmarket(*command, "2")
+    beside = shell.flmarket(*command, "2")
     assert beside.stderr.count("another version of flmarket") == beside.stderr.count(SKIPPED) == 1
-    assert SKIPPED not in flmarket(*command, "1", "--quiet").stderr
-    assert SKIPPED not in flmarket(*command, "2", "--fresh").stderr
-    assert "version" not in flmarket(*command, "2").stderr
+    assert SKIPPED not in shell.flmarket(*command, "1", "--quiet").stderr
+    assert SKIPPED not in shell.flmarket(*command, "2", "--fresh").stderr
+    assert "version" not in shell.flmarket(*command, "2").stderr
 
 
 @pytest.fixture
@@ -60,19 +57,19 @@ def mixed(old: Path) -> Path:
     return old
 
 
-def test_reports_tell_where_versions_meet(mixed: Path, flmarket: Flmarket) -> None:
-    assert "version" not in flmarket("report", *map(str, mixed.rglob("seed-0000")), "--format", "md").stdout
-    assert flmarket("report", str(mixed), "--format", "md").stdout.count(MIXED) == 1
-    as_csv = flmarket("report", str(mixed), "--format", "csv")
+def test_reports_tell_where_versions_meet(mixed: Path) -> None:
+    assert "version" not in shell.flmarket("report", *map(str, mixed.rglob("seed-0000")), "--format", "md").stdout
+    assert shell.flmarket("report", str(mixed), "--format", "md").stdout.count(MIXED) == 1
+    as_csv = shell.flmarket("report", str(mixed), "--format", "csv")
     assert MIXED not in as_csv.stdout
     assert as_csv.stderr.count(MIXED) == 1
 
 
-def test_verify_names_the_version_of_a_run_with_problems(old: Path, flmarket: Flmarket) -> None:
-    assert OTHER not in flmarket("verify", str(old)).stdout
+def test_verify_names_the_version_of_a_run_with_problems(old: Path) -> None:
+    assert OTHER not in shell.flmarket("verify", str(old)).stdout
     [offers] = old.rglob("offers.csv")
     offers.write_text(offers.read_text().replace(",20,", ",21,", 1))
     reseal(offers.parent)
-    done = flmarket("verify", str(old))
+    done = shell.flmarket("verify", str(old))
     assert done.returncode == 1
     assert f"{offers.parent}: {OTHER}" in done.stdout

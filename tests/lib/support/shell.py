@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
@@ -17,6 +17,8 @@ CLI = [sys.executable, "-P", "-m", "flmarket.cli.main"]
 """The command of a real process."""
 
 Done = subprocess.CompletedProcess[str]
+Command = Callable[..., Done]
+"""One of the two below."""
 
 
 def flmarket(*arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:

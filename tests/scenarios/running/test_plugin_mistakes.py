@@ -266,15 +266,6 @@ def test_code_that_takes_long_is_reported_once(monkeypatch: pytest.MonkeyPatch) 
     assert line.endswith(", in test_code_that_takes_long_is_reported_once, has not returned for 0.1 s")
 
 
-def test_ray_refuses_the_decision_timeout(folder: Path) -> None:
-    done = shell.flmarket("run", "market.toml", "--engine", "ray", "--decision-timeout", "5", cwd=folder)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "the engine ray takes no decision timeout: a task cannot end a policy that hangs; play here, or "
-        "cancel the task\n"
-    )
-
-
 def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_it(folder: Path) -> None:
     """Ray's workers would try it again and again; this machine's own worker has tried it before."""
     (folder / "mine.py").write_text(DEFINITION.replace("IN_INIT", "os._exit(0)").replace("AT_IMPORT", ""))

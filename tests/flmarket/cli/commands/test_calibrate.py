@@ -3,12 +3,11 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.shell import CLI, Done, flmarket, process
+from support.shell import CLI, Command, Done, flmarket, process
 
 SMALL = """
 name = "small"
@@ -37,7 +36,7 @@ policy = "random"
 """
 
 
-def calibrate(folder: Path, *arguments: str, run: Callable[..., Done] = flmarket) -> Done:
+def calibrate(folder: Path, *arguments: str, run: Command = flmarket) -> Done:
     return run(*arguments, cwd=folder, env={"FLMARKET_FITS": str(folder / "own")})
 
 

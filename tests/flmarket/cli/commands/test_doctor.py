@@ -1,10 +1,8 @@
 """`flmarket doctor`: what runs here, and on machines that lack something."""
 
 import re
-import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -12,8 +10,8 @@ import pytest
 
 from flmarket.cli.commands import doctor
 from flmarket.core.installation import EXTRAS, install_command
+from support.shell import flmarket, process
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).resolve().parents[4]
 
 
@@ -23,7 +21,7 @@ def found(subject: str) -> tuple[str, str, str]:
     return state, text, remedy
 
 
-def test_a_healthy_machine_gets_a_table_and_status_0(flmarket: Flmarket) -> None:
+def test_a_healthy_machine_gets_a_table_and_status_0() -> None:
     done = flmarket("doctor")
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == "flmarket works here."
@@ -33,7 +31,7 @@ def test_a_healthy_machine_gets_a_table_and_status_0(flmarket: Flmarket) -> None
 
 
 @pytest.mark.slow
-def test_a_problem_is_named_with_its_remedy_and_gives_status_1(process: Flmarket) -> None:
+def test_a_problem_is_named_with_its_remedy_and_gives_status_1() -> None:
     done = process("doctor", env={"FLMARKET_KERNEL": "abacus"})
     assert done.returncode == 1
     assert "FLMARKET_KERNEL=abacus: this machine can run " in done.stdout

@@ -1,17 +1,15 @@
 """`flmarket explain`: words on stdout, a table in a file, and one line for whatever is wrong."""
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+from support.shell import flmarket
 
 
 @pytest.mark.slow
-def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Path) -> None:
     run = next((batch / "runs").rglob("rounds.csv")).parent
     service = pd.read_csv(run / "rounds.csv").service[0]
     table = tmp_path / "clients.csv"
@@ -25,26 +23,3 @@ def test_a_round_is_explained_in_words_and_as_a_table(batch: Path, tmp_path: Pat
     told = rows.dropna(subset=["payment"]).set_index("client")
     assert told.payment.to_dict() == mine.payment.to_dict()
     assert told.outcome.to_dict() == mine.outcome.to_dict()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("nowhere", "--round", "1", "--service", "x"), "nowhere: no such directory"),
-        (("RUN", "--round", "99", "--service", "SERVICE"), "unknown round 99; the run has rounds 1 to 4"),
-        (("RUN", "--round", "1", "--service", "nobody"), "unknown service 'nobody'"),
-        (
-            ("nowhere", "--round", "1", "--service", "x", "--csv", "lost/t.csv"),
-            "lost/t.csv: cannot be written: No such",
-        ),
-    ],
-)
-def test_one_line_for_whatever_is_wrong(
-    arguments: tuple[str, ...], problem: str, batch: Path, flmarket: Flmarket
-) -> None:
-    run = next((batch / "runs").rglob("rounds.csv")).parent
-    given = {"RUN": str(run), "SERVICE": str(pd.read_csv(run / "rounds.csv").service[0])}
-    done = flmarket("explain", *(given.get(word, word) for word in arguments))
-    assert done.returncode == 2
-    assert problem in done.stderr
-    assert "Traceback" not in done.stderr

@@ -14,9 +14,7 @@ import pytest
 
 from scenarios.logs.directory import RunDirectory
 from support.scenarios import TWO_SERVICES
-from support.shell import Done
-
-Flmarket = Callable[..., Done]
+from support.shell import flmarket
 
 MARKET = f"""\
 name = "small"
@@ -33,7 +31,7 @@ TABLES = ("rounds.csv", "offers.csv", "events.csv")
 
 
 @pytest.fixture(scope="module")
-def original(flmarket: Flmarket, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run."""
     folder = tmp_path_factory.mktemp("original")
     (folder / "small.toml").write_text(MARKET)
@@ -61,7 +59,7 @@ def content(run: Path) -> dict[str, bytes]:
     ],
 )
 def test_a_fork_is_what_its_scenario_plays_from_the_first_round_on(
-    changes: list[str], original: Path, tmp_path: Path, flmarket: Flmarket
+    changes: list[str], original: Path, tmp_path: Path
 ) -> None:
     """Byte for byte, and ``verify`` accepts it."""
     asked = [word for change in changes for word in ("--set", change)]
@@ -80,9 +78,7 @@ def test_a_fork_is_what_its_scenario_plays_from_the_first_round_on(
     assert flmarket("verify", str(fork), "--rerun").returncode == 0
 
 
-def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(
-    original: Path, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(original: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     shutil.copytree(original.parents[2], runs)
     run = runs / original.relative_to(original.parents[2])
@@ -96,7 +92,7 @@ def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(
     assert second.stdout == first.stdout
 
 
-def test_differences_have_their_rounds(original: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_differences_have_their_rounds(original: Path, tmp_path: Path) -> None:
     table = tmp_path / "differences.csv"
     done = flmarket(
         *("fork", str(original), "--round", "5", "--set", "services.alpha.budget=0", "--out", str(tmp_path / "forks")),
@@ -150,7 +146,7 @@ def test_differences_have_their_rounds(original: Path, tmp_path: Path, flmarket:
     ],
 )
 def test_one_line_for_whatever_is_wrong(
-    arguments: tuple[str, ...], problem: str, original: Path, tmp_path: Path, flmarket: Flmarket
+    arguments: tuple[str, ...], problem: str, original: Path, tmp_path: Path
 ) -> None:
     done = flmarket("fork", str(original), *arguments, "--out", str(tmp_path))
     assert done.returncode == 2
@@ -178,7 +174,7 @@ def spoiled(original: Path, folder: Path, spoil: Callable[[Path], object]) -> Pa
     ],
 )
 def test_a_run_that_is_incomplete_or_damaged_is_refused(
-    spoil: Callable[[Path], object], problem: str, original: Path, tmp_path: Path, flmarket: Flmarket
+    spoil: Callable[[Path], object], problem: str, original: Path, tmp_path: Path
 ) -> None:
     run = spoiled(original, tmp_path, spoil)
     done = flmarket("fork", str(run), "--round", "3", "--set", "clients.cores=2")
@@ -186,7 +182,7 @@ def test_a_run_that_is_incomplete_or_damaged_is_refused(
     assert problem in done.stderr
 
 
-def test_a_run_whose_plug_in_is_missing_is_refused(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_run_whose_plug_in_is_missing_is_refused(tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import flmarket\n"
@@ -210,9 +206,7 @@ def test_a_run_whose_plug_in_is_missing_is_refused(tmp_path: Path, flmarket: Flm
     assert list(json.loads((fork_run / "meta.json").read_text())["plugins"]) == ["policy mine"]
 
 
-def test_a_run_that_does_not_come_out_the_same_here_is_refused(
-    original: Path, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_a_run_that_does_not_come_out_the_same_here_is_refused(original: Path, tmp_path: Path) -> None:
     """As one that was played elsewhere: what its tables say of the shared rounds is not what is played here."""
 
     def spoil(run: Path) -> None:
@@ -250,7 +244,7 @@ checkpoint.save = then_die
     assert done.returncode == -signal.SIGKILL
 
 
-def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_path: Path) -> None:
     """Its policy began in the fork: what it has learned since is in the fork's own checkpoint."""
     killed(
         f"fork(Path({str(original)!r}), 4, [{{'services.alpha.policy': 'ucb'}}], PlayOptions(), Path('forks'))",
@@ -265,9 +259,7 @@ def test_a_fork_that_is_killed_resumes_to_the_same_bytes(original: Path, tmp_pat
     assert content(made) == content(whole)
 
 
-def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
-    original: Path, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(original: Path, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(MARKET)
     killed('batch.play_batch([load("small.toml")], [], [3], RunOptions(), progress=False)', tmp_path)
     [run] = [path.parent for path in (tmp_path / "runs").rglob("rounds.csv")]
@@ -283,7 +275,7 @@ def test_forks_of_an_interrupted_run_begin_at_its_checkpoint(
     assert content(other) == content(made)
 
 
-def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     """Even if the rounds that a fork shares come out alike: later ones would differ without any change."""
     (tmp_path / "small.toml").write_text(MARKET.replace("cores = 1", 'cores = 1\navailability = "there.csv"'))
     trace = "client,from,to\n" + "".join(f"{client},1,8\n" for client in range(6))

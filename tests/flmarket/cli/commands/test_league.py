@@ -4,20 +4,19 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from flmarket.benchmark.league import record
-from support.shell import CLI, Done
+from support.shell import CLI, Command, flmarket, process
 
 SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
 PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
 
 
-def test_a_league_and_what_it_leaves(command: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_league_and_what_it_leaves(command: Command, tmp_path: Path) -> None:
     arguments = ["league", "paper", *SURROGATE, *PAIR, "--policy", "d-first", "--seeds", "3", "--out", "mine"]
     done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -41,9 +40,7 @@ def test_a_league_and_what_it_leaves(command: Callable[..., Done], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_policy_of_your_own_on_real_training(
-    flmarket: Callable[..., Done], tmp_path: Path, two_services: str
-) -> None:
+def test_a_policy_of_your_own_on_real_training(tmp_path: Path, two_services: str) -> None:
     (tmp_path / "market.toml").write_text(two_services)
     (tmp_path / "mine.py").write_text(OWN.replace("DEED", "pass"))
     policies = ["--plugin", "mine.py", "--policy", "own", "--policy", "lcfa"]
@@ -56,9 +53,7 @@ def test_a_policy_of_your_own_on_real_training(
     assert ratings.rating_low.isna().all()
 
 
-def test_a_finished_league_is_drawn_without_playing(
-    flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_league_is_drawn_without_playing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["league", "paper", *SURROGATE, *PAIR, "--seeds", "1"]
     assert flmarket(*arguments, cwd=tmp_path).returncode == 0
     monkeypatch.setattr(record, "_play", lambda *_: pytest.fail("a game was played again"))
@@ -71,9 +66,7 @@ def test_a_finished_league_is_drawn_without_playing(
 
 
 @pytest.mark.parametrize("option", ["--figures", "--out"])
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_played(
-    option: str, flmarket: Callable[..., Done], tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_played(option: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     done = flmarket("league", "paper", *SURROGATE, *PAIR, option, "taken/it", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "taken/it: cannot be made: Not a directory\n")
@@ -84,6 +77,7 @@ OWN = """import os
 import time
 from pathlib import Path
 import flmarket
+from support import shell
 from learning.policies.lcfa import LowCostFirst
 
 
@@ -134,27 +128,8 @@ def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_sam
 
 
 @pytest.mark.slow
-def test_a_policy_that_ends_its_process_ends_no_league_with_0(process: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_policy_that_ends_its_process_ends_no_league_with_0(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN.replace("DEED", "os._exit(0)"))
     done = process(*OWN_LEAGUE, "--seeds", "1", cwd=tmp_path)
     assert done.returncode == 1
     assert "a process that played games ended: a plug-in or the system ended it; the same command" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["paper"], "a league needs at least two policies; give --policy for each"),
-        (["paper", "--policy", "hqfa", "--policy", "hqfa"], "a league needs at least two policies"),
-        (["paper", "--policy", "hqfa", "--policy", "lcfb"], "unknown policy 'lcfb'; did you mean 'lcfa'?"),
-        (["paper", *PAIR, "--seeds", "no"], "seeds 'no'"),
-        (["paper-cores", *PAIR], "a league is played in one market, but scenario 'paper-cores' varies clients.cores"),
-    ],
-)
-def test_nonsense_is_bad_input(
-    flmarket: Callable[..., Done], tmp_path: Path, arguments: list[str], problem: str
-) -> None:
-    done = flmarket("league", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert problem in done.stderr
-    assert not (tmp_path / "league").exists()

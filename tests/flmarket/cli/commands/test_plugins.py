@@ -1,10 +1,8 @@
 """`flmarket plugins`: all that a scenario can name, and what each of it is."""
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+from support.shell import Command, flmarket
 
 MINE = '''
 from flmarket import Behaviour, Mechanism, Offer, Policy, behaviour, mechanism, model, policy
@@ -46,9 +44,7 @@ def narrow(labels):
 '''
 
 
-def test_all_kinds_are_listed_by_their_summary_or_docstring(
-    tmp_path: Path, flmarket: Flmarket, command: Flmarket
-) -> None:
+def test_all_kinds_are_listed_by_their_summary_or_docstring(tmp_path: Path, command: Command) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     done = command("plugins", "--plugin", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,8 @@
 """`flmarket policies`."""
 
-import subprocess
-from collections.abc import Callable
+from support.shell import Command
 
 
-def test_all_are_listed(command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_all_are_listed(command: Command) -> None:
     listed = command("policies").stdout
     assert all(name in listed for name in ("random", "lcfa", "hqfa", "greedy", "d-first"))

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,11 @@ from flmarket.analysis.results.run_results import read
 from flmarket.cli.commands.report import _draw
 from scenarios.loader import parse
 from support.runs import played, reseal
-
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+from support.shell import Command, flmarket
 
 
 @pytest.mark.slow
-def test_a_report_goes_to_stdout_and_its_figures_to_files(
-    batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
-) -> None:
+def test_a_report_goes_to_stdout_and_its_figures_to_files(batch: Path, tmp_path: Path, command: Command) -> None:
     figures = tmp_path / "figures"
     done = flmarket("report", "runs", "--baseline", "random", "--figures", str(figures), cwd=batch)
     assert done.returncode == 0, done.stderr
@@ -40,9 +36,7 @@ def test_a_report_goes_to_stdout_and_its_figures_to_files(
     assert page.count("<svg") == 5
 
 
-def test_the_page_has_the_commands_that_show_what_decided_a_run(
-    two_services: str, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_the_page_has_the_commands_that_show_what_decided_a_run(two_services: str, tmp_path: Path) -> None:
     played(parse(two_services), tmp_path / "runs")
     page = flmarket("report", "runs", "--format", "html", cwd=tmp_path).stdout
     what, command = re.findall(r"<li>(Round 1: beta [^<]+)<br><code>flmarket ([^<]+)</code>", page)[0]
@@ -51,7 +45,7 @@ def test_the_page_has_the_commands_that_show_what_decided_a_run(
     assert "needs a terminal" in flmarket(*command.split(), cwd=tmp_path).stderr  # that is all it lacks here
 
 
-def test_forks_are_shown_when_they_are_asked_for(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_forks_are_shown_when_they_are_asked_for(batch: Path, tmp_path: Path) -> None:
     shutil.copytree(batch / "runs", tmp_path / "runs")
     run = min(tmp_path.glob("runs/*/random/seed-*"))
     assert flmarket("fork", str(run), "--round", "2", "--set", "clients.cores=4", "--quiet").returncode == 0
@@ -74,7 +68,7 @@ def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
     assert sum(line.startswith("  final accuracy ") for line in lines) == 2
 
 
-def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> None:
+def test_bounds_are_measures_of_the_table(batch: Path) -> None:
     done = flmarket("report", "runs", "--bounds", "--format", "csv", cwd=batch)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -83,7 +77,7 @@ def test_bounds_are_measures_of_the_table(batch: Path, flmarket: Flmarket) -> No
     assert min(found) >= 1
 
 
-def test_without_runs_it_says_in_a_line_which_are_there(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_without_runs_it_says_in_a_line_which_are_there(batch: Path, tmp_path: Path) -> None:
     for folder, there in (
         (batch, "'flmarket report runs' takes the 4 runs in runs"),
         (tmp_path, "there are none in runs"),
@@ -100,7 +94,7 @@ def test_without_runs_it_says_in_a_line_which_are_there(batch: Path, tmp_path: P
     ],
 )
 def test_what_cannot_be_written_is_refused_before_runs_are_read(
-    option: str, path: str, problem: str, batch: Path, flmarket: Flmarket, monkeypatch: pytest.MonkeyPatch
+    option: str, path: str, problem: str, batch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flmarket.analysis.results import run_results as results
 
@@ -110,7 +104,7 @@ def test_what_cannot_be_written_is_refused_before_runs_are_read(
     assert done.stderr == f"{problem}\n"
 
 
-def test_regret_is_written_by_round(batch: Path, flmarket: Flmarket) -> None:
+def test_regret_is_written_by_round(batch: Path) -> None:
     """The file implies the bounds, and the table's regret is the mean of the file's."""
     done = flmarket("report", "runs", "--bounds-csv", "regret.csv", "--format", "csv", cwd=batch)
     assert done.returncode == 0, done.stderr
@@ -146,17 +140,6 @@ print("after", flush=True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["nowhere"], "nowhere"), (["runs", "--baseline", "hqfa"], "no run has that policy; choose from lcfa, random")],
-)
-def test_a_mistake_is_named(arguments: list[str], message: str, batch: Path, flmarket: Flmarket) -> None:
-    done = flmarket("report", *arguments, cwd=batch)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
         ("rounds.csv", ",training,", ",training,nan,", "rounds.csv"),
@@ -167,7 +150,7 @@ def test_a_mistake_is_named(arguments: list[str], message: str, batch: Path, flm
     ],
 )
 def test_damaged_logs_are_input_errors(
-    file: str, old: str, new: str, message: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+    file: str, old: str, new: str, message: str, batch: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(batch / "runs", tmp_path / "runs")
     for meta in tmp_path.rglob("meta.json"):
@@ -182,7 +165,7 @@ def test_damaged_logs_are_input_errors(
 
 @pytest.mark.parametrize("file", ["rounds.csv", "meta.json"])
 def test_a_damaged_run_is_left_out_and_named_and_the_others_are_reported(
-    file: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+    file: str, batch: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(batch / "runs", tmp_path / "runs")
     whole = len(list(tmp_path.rglob("rounds.csv")))
@@ -201,7 +184,7 @@ def test_a_damaged_run_is_left_out_and_named_and_the_others_are_reported(
     assert exported.stderr == done.stderr
 
 
-def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Path) -> None:
     shutil.copytree(batch / "runs", tmp_path / "runs")
     for path in tmp_path.rglob("rounds.csv"):
         path.write_bytes(path.read_bytes()[:60])
@@ -212,7 +195,7 @@ def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("style", ["md", "html", "tex", "csv"])
 def test_runs_that_are_not_complete_are_counted_wherever_the_others_are(
-    style: str, batch: Path, tmp_path: Path, flmarket: Flmarket
+    style: str, batch: Path, tmp_path: Path
 ) -> None:
     """A mean over those that survived would pass for one over all."""
     shutil.copytree(batch / "runs", tmp_path / "runs")
@@ -241,7 +224,7 @@ def test_python_warns_of_runs_that_are_not_complete_and_says_why(batch: Path, tm
 
 
 @pytest.mark.parametrize(("style", "count"), [("md", 1), ("tex", 2)])  # in LaTeX, more measures are one of their own
-def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path, flmarket: Flmarket) -> None:
+def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path) -> None:
     done = flmarket("report", "runs", "--format", style, "--table", "service alpha", cwd=batch)
     assert done.stdout.count("**Service alpha**" if style == "md" else r"\begin{table}") == count
     assert "Whole market" not in done.stdout
@@ -252,13 +235,13 @@ def test_tables_are_chosen_by_their_titles(style: str, count: int, batch: Path, 
 
 
 @pytest.mark.parametrize("choice", [("--format", "csv", "--table", "alpha"), ("--figure", "cost")])
-def test_a_choice_among_what_is_not_made_is_refused(choice: tuple[str, ...], batch: Path, flmarket: Flmarket) -> None:
+def test_a_choice_among_what_is_not_made_is_refused(choice: tuple[str, ...], batch: Path) -> None:
     done = flmarket("report", "runs", *choice, cwd=batch)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{choice[-2]}: ")
 
 
-def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_figures_are_chosen_by_their_names(batch: Path, tmp_path: Path) -> None:
     done = flmarket("report", "runs", "--figures", str(tmp_path), "--figure", "cost", cwd=batch)
     assert done.returncode == 0, done.stderr
     assert [path.stem.rpartition("-")[2] for path in tmp_path.iterdir()] == ["cost"] * 3

@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,13 +13,9 @@ import pandas as pd
 import pytest
 
 from scenarios.logs.directory import RunDirectory
-from support.shell import CLI
-from support.tiers import slow
+from support.shell import CLI, Done, flmarket
 
 SURROGATE = ("--set", "training.backend=surrogate")
-
-Done = subprocess.CompletedProcess[str]
-Flmarket = Callable[..., Done]
 
 # Without these two a process may not write where the file modes forbid it, not even as root.
 UNPRIVILEGED = """
@@ -46,7 +41,7 @@ def test_a_run_ends_with_a_table_and_the_path_of_its_csv(quick_run: tuple[Path, 
     assert "complete in" in done.stderr
 
 
-def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_path: Path, flmarket: Flmarket) -> None:
+def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_path: Path) -> None:
     """The time it takes only where complete runs tell: of the same scenario and policy, with any seed."""
     _, first = quick_run
     assert first.stderr.startswith("1 run: seed 0, 3 rounds\n")
@@ -63,7 +58,7 @@ def test_what_will_be_played_is_said_first(quick_run: tuple[Path, Done], tmp_pat
 
 
 @pytest.mark.slow
-def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_first_run_in_a_terminal_ends_with_what_to_do_next(tmp_path: Path) -> None:
     """The commands it says to type work as they stand; cut short here."""
     told = in_terminal("run", "quickstart", "--rounds", "1", cwd=tmp_path)
     steps = re.findall(r"^    (?:'.+'|\S+) (\w+ .*)$", told, re.M)
@@ -103,7 +98,7 @@ def in_terminal(*words: str, cwd: Path) -> str:
     return told.decode().replace("\r\n", "\n")
 
 
-def test_one_seed_is_named_and_many_are_counted(batch: Path, flmarket: Flmarket) -> None:
+def test_one_seed_is_named_and_many_are_counted(batch: Path) -> None:
     def seeds(*words: str) -> list[int]:
         done = flmarket("run", "shell.toml", "--dry-run", *words, cwd=batch)
         assert done.returncode == 0, done.stderr
@@ -116,9 +111,7 @@ def test_one_seed_is_named_and_many_are_counted(batch: Path, flmarket: Flmarket)
 
 
 @pytest.mark.parametrize("command", ["run", "train", "league", "suite"])
-def test_seeds_means_the_same_everywhere_and_goes_without_seed(
-    command: str, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_seeds_means_the_same_everywhere_and_goes_without_seed(command: str, tmp_path: Path) -> None:
     told = re.sub(r"[\s│]+", " ", flmarket(command, "--help", env={"COLUMNS": "200"}).stdout)
     count = "`2`: the first two" if command == "suite" else "`10`: seeds 0 to 9"
     assert f"a count ({count}), a list (`0,3,7`) or a range (`0..9`)." in told
@@ -131,7 +124,7 @@ def test_seeds_means_the_same_everywhere_and_goes_without_seed(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_call_skips_the_complete_run(quick_run: tuple[Path, Done], flmarket: Flmarket) -> None:
+def test_a_second_call_skips_the_complete_run(quick_run: tuple[Path, Done]) -> None:
     out, first = quick_run
     second = flmarket("run", "quickstart", "--rounds", "3", "--out", str(out))
     assert second.returncode == 0
@@ -139,7 +132,7 @@ def test_a_second_call_skips_the_complete_run(quick_run: tuple[Path, Done], flma
     assert second.stdout == first.stdout
 
 
-def test_quiet_leaves_only_results(quick_run: tuple[Path, Done], flmarket: Flmarket) -> None:
+def test_quiet_leaves_only_results(quick_run: tuple[Path, Done]) -> None:
     out, first = quick_run
     quiet = flmarket("run", "quickstart", "--rounds", "3", "--out", str(out), "--quiet")
     assert (quiet.stdout, quiet.stderr) == (first.stdout, "")
@@ -153,7 +146,7 @@ def test_meta_data_say_what_ran(quick_run: tuple[Path, Done]) -> None:
     assert all(digest for files in meta["data"].values() for digest in files["sha256"].values())
 
 
-def test_a_dry_run_lists_what_would_run_and_what_is_complete(batch: Path, flmarket: Flmarket) -> None:
+def test_a_dry_run_lists_what_would_run_and_what_is_complete(batch: Path) -> None:
     done = flmarket("run", "shell.toml", "--policy", "random", "--seeds", "3", "--dry-run", cwd=batch)
     assert done.returncode == 0
     *lines, training, last = done.stdout.splitlines()
@@ -182,36 +175,7 @@ def test_a_directory_that_cannot_be_written_is_named_and_left_alone(batch: Path)
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["papre"], "paper"),
-        (["quickstart", "--policy", "hqfaa"], "did you mean 'hqfa'?"),
-        (["quickstart", "--seeds", "3..1"], "runs backwards"),
-        (["quickstart", "--rounds", "0"], "rounds=0: must be greater than or equal to 1, not 0\n"),
-        (["quickstart", "--set", "clients.cores"], "clients.cores"),
-        *slow((["quickstart", "--out", "/dev/null/runs"], "be written: Not a directory")),
-        ([], "Missing argument"),
-        (["quickstart", "--workers", "-1"], "workers"),
-        (["quickstart", "--ray-address", "x"], "only the engine ray takes the address of a Ray cluster"),
-        (["quickstart", "--jobs", "0"], "jobs"),
-        (
-            ["quickstart", "--fresh", "--fresh-changed"],
-            "choose one of the options fresh, which starts all runs over, and",
-        ),
-    ],
-)
-def test_a_mistake_is_named_with_status_2_and_no_traceback(
-    arguments: list[str], message: str, tmp_path: Path, flmarket: Flmarket
-) -> None:
-    done = flmarket("run", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not done.stdout
-
-
-def test_the_command_names_trackers(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+def test_the_command_names_trackers(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     few = ("run", "quickstart", "--backend", "surrogate", "--rounds", "2")
     done = flmarket(*few, "--track", "tensorboard=runs", cwd=tmp_path)  # also the folder of runs

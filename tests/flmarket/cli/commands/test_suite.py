@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.core import tracking
-from support.shell import CLI, Done
+from support.shell import CLI, Command, flmarket
 
 FEW = ("--markets", "alone,starved", "--seeds", "3")
 
@@ -19,6 +19,7 @@ MINE = ("suite", "--plugin", "mine.py", "big-spender")
 
 BIG_SPENDER = """\
 import flmarket
+from support import shell
 
 
 @flmarket.policy("big-spender")
@@ -32,9 +33,7 @@ class BigSpender(flmarket.Policy):
 
 
 @pytest.mark.slow
-def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
-    command: Callable[..., Done], tmp_path: Path
-) -> None:
+def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(command: Command, tmp_path: Path) -> None:
     (tmp_path / "my_policy.py").write_text(BIG_SPENDER)
     done = command("suite", "--plugin", "my_policy.py", "big-spender", *FEW, "--html", "page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -49,7 +48,7 @@ def test_a_policy_of_your_own_gets_a_table_a_page_and_a_submission(
 
 @pytest.mark.slow
 def test_what_is_there_is_not_played_again_unless_it_has_changed(
-    flmarket: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracking, "INTERVAL", 0.0)  # each run is told
     (tmp_path / "mine.py").write_text(BIG_SPENDER)
@@ -67,7 +66,7 @@ def test_what_is_there_is_not_played_again_unless_it_has_changed(
 
 
 @pytest.mark.slow
-def test_a_leaderboard_of_submissions(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_leaderboard_of_submissions(tmp_path: Path) -> None:
     played = flmarket("suite", "random", "oracle", *FEW, "--out", "all", "--quiet", cwd=tmp_path)
     assert played.returncode == 0, played.stderr
     assert played.stderr == ""
@@ -95,9 +94,7 @@ def test_two_processes_may_write_one_submission(tmp_path: Path) -> None:
     assert {len(aucs) for aucs in found.values()} == {5}
 
 
-def test_trainings_of_one_method_are_one_line(
-    flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_trainings_of_one_method_are_one_line(write_agent: Callable[..., Path], tmp_path: Path) -> None:
     write_agent(tmp_path / "a.safetensors")
     write_agent(tmp_path / "b.safetensors", another=True)
     agents = ("mahdrl:a.safetensors", "mahdrl:b.safetensors")
@@ -110,9 +107,7 @@ def test_trainings_of_one_method_are_one_line(
     assert done.stdout.splitlines()[-1].endswith("| 2 |")
 
 
-def test_what_cannot_be_one_method_is_not_played(
-    flmarket: Callable[..., Done], write_agent: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_what_cannot_be_one_method_is_not_played(write_agent: Callable[..., Path], tmp_path: Path) -> None:
     write_agent(tmp_path / "a.safetensors")
     shutil.copy(tmp_path / "a.safetensors", tmp_path / "same.safetensors")
     shutil.copy(tmp_path / "a.json", tmp_path / "same.json")
@@ -124,35 +119,8 @@ def test_what_cannot_be_one_method_is_not_played(
     assert not list(tmp_path.glob("submissions/*"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ([], "name a policy to play, or submissions to compare with --leaderboard"),
-        (["--leaderboard", ".", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
-        (["hqfb"], "unknown policy 'hqfb'; did you mean 'hqfa'?"),
-        (["hqfa", "--markets", "stirred"], "unknown market of the suite 'stirred'; did you mean 'starved'?"),
-        (["hqfa", "--seed", "3"], "seed 3 is not one of the suite's: 7101, 7102, 7103, 7104, 7105"),
-        (["hqfa", "--seeds", "6"], "--seeds 6: a count is 1 to 5; a seed of its own is --seed 7101"),
-        (["hqfa", "lcfa", "--out", "one.json"], "--out one.json: is one file for several policies; name a folder"),
-        (["hqfa", "--markets", "alone", "--mode", "visitor"], "nothing to play: a market with one service has no vis"),
-        (["mine.py:It"], "policy 'mine.py:It': load the plug-in file mine.py first, then name It alone"),
-        (["--leaderboard", "nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
-        (["mahdrl:", "--seed", "7101"], "the path of a checkpoint must follow the colon"),
-    ],
-)
-def test_bad_input_is_one_line(
-    flmarket: Callable[..., Done], arguments: list[str], problem: str, tmp_path: Path
-) -> None:
-    done = flmarket("suite", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert problem in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("option", [("--html", "nowhere/page.html"), ("--html", "there"), ("--out", "full/mine.json")])
-def test_what_cannot_be_written_is_refused_before_anything_is_played(
-    flmarket: Callable[..., Done], option: tuple[str, str], tmp_path: Path
-) -> None:
+def test_what_cannot_be_written_is_refused_before_anything_is_played(option: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "full").touch()
     done = flmarket("suite", "hqfa", "--markets", "alone", *option, cwd=tmp_path)
@@ -164,14 +132,14 @@ def test_what_cannot_be_written_is_refused_before_anything_is_played(
     assert not list(tmp_path.glob("submissions/*"))
 
 
-def test_a_page_may_be_in_the_folder_that_the_command_makes(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_page_may_be_in_the_folder_that_the_command_makes(tmp_path: Path) -> None:
     few = ("--mode", "resident", "--markets", "alone", "--seed", "7101", "--quiet")
     done = flmarket("suite", "random", *few, "--html", "submissions/page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "submissions").iterdir()) == ["page.html", "random.json"]
 
 
-def test_training_on_a_market_of_the_suite_is_refused(flmarket: Callable[..., Done], tmp_path: Path) -> None:
+def test_training_on_a_market_of_the_suite_is_refused(tmp_path: Path) -> None:
     from scenarios.suite.frozen import FOLDER
 
     done = flmarket("train", str(FOLDER / "markets/starved.toml"), "--out", "agent", "--episodes", "1", cwd=tmp_path)

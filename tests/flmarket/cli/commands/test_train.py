@@ -3,23 +3,14 @@
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.shell import CLI
+from support.shell import CLI, flmarket
 
 
-def test_learning_together_needs_turns(flmarket: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    done = flmarket("train", "paper", "--out", "agent", "--together", "2")
-    assert done.returncode == 2
-    assert "together is the number of services that learn in the same turn; add the option rotate" in done.stderr
-
-
-def test_it_says_when_there_is_nothing_to_resume(
-    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_it_says_when_there_is_nothing_to_resume(tmp_path: Path) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--evaluate-every", "1", "--resume")
     nothing = "agent.training: has no state to resume from; the training starts from the beginning\n"
     first = flmarket(*brief, "--episodes", "1", "--out", "agent", cwd=tmp_path)
@@ -35,9 +26,7 @@ def test_it_says_when_there_is_nothing_to_resume(
 
 
 @pytest.mark.slow
-def test_a_training_that_fails_does_not_end_the_others(
-    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_a_training_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
     for seed in (0, 2):
         (tmp_path / f"agent-seed{seed}.csv").touch()
@@ -51,9 +40,7 @@ def test_a_training_that_fails_does_not_end_the_others(
 
 
 @pytest.mark.slow
-def test_what_is_wrong_with_all_trainings_is_told_once(
-    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_what_is_wrong_with_all_trainings_is_told_once(tmp_path: Path) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--episodes", "1", "--jobs", "2")
     done = flmarket(*brief, "--rivals", "hqfa", "--seeds", "3", "--out", "agent", cwd=tmp_path)
     assert done.returncode == 2
@@ -91,9 +78,7 @@ def test_ctrl_c_is_answered_with_what_is_kept_and_how_to_continue(every: int, sa
 
 
 @pytest.mark.slow
-def test_a_training_in_several_markets_says_what_it_lacks(
-    flmarket: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_a_training_in_several_markets_says_what_it_lacks(tmp_path: Path) -> None:
     """Without a context, one agent for several markets cannot tell them apart."""
     words = ["train", "--draw", "2", "--episodes", "1", "-q", "--rotate", "--backend", "noiseless"]
     blind = flmarket(*words, "--out", "blind", cwd=tmp_path)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +15,12 @@ from pathlib import Path
 import pytest
 
 from flmarket.cli.web import MOST_SESSIONS
-from support.shell import CLI
+from support.shell import CLI, process
 from support.terminal import PATIENCE, Terminal
-
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize("arguments", [("tui",), ("tui", "quickstart"), ("replay", ".")])
-def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path, process: Flmarket) -> None:
+def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text("")
     done = process(*(str(tmp_path) if argument == "." else argument for argument in arguments))
     assert done.returncode == 2
@@ -105,9 +103,7 @@ def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
 
 
 @pytest.mark.slow
-def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own_only(
-    served: tuple[int, str], process: Flmarket
-) -> None:
+def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own_only(served: tuple[int, str]) -> None:
     port, token = served
     page = f"/?token={token}"
     assert answer(port, page).status == 200

@@ -1,14 +1,12 @@
 """`flmarket validate`: every problem of every file."""
 
 import re
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
+from support.shell import Command, flmarket
 
 
-def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(one_service)
     done = flmarket("validate", "one.toml", "paper-cores", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -33,7 +31,7 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path, f
     ]
 
 
-def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: Flmarket) -> None:
+def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "scenario.md").read_text()
     example, shown = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0], re.findall(r"^    (.*\n)", page, re.M)
     (tmp_path / "market.toml").write_text(example)
@@ -41,7 +39,7 @@ def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path, flmarket: F
     assert done.stdout == "".join(shown[: len(done.stdout.splitlines())])
 
 
-def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, command: Flmarket) -> None:
+def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, command: Command) -> None:
     (tmp_path / "one.toml").write_text("name = 'one'\nrouns = 3\n")
     (tmp_path / "two.toml").write_text("name = ")
     done = command("validate", "one.toml", "two.toml", cwd=tmp_path)
@@ -51,7 +49,7 @@ def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, command
     assert "Traceback" not in done.stderr
 
 
-def test_a_wrong_option_names_each_scenario_that_it_is_wrong_for(flmarket: Flmarket) -> None:
+def test_a_wrong_option_names_each_scenario_that_it_is_wrong_for() -> None:
     done = flmarket("validate", "quickstart", "paper", "--set", "clients.core=1")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [

@@ -1,21 +1,16 @@
 """`flmarket verify`: status 0 and a line for each valid run, status 1 and the problems otherwise."""
 
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from flmarket import BatchFailed, InputError, Observation, Offer, Policy, read, run
+from support.shell import Command, flmarket
 
-Flmarket = Callable[..., subprocess.CompletedProcess[str]]
 
-
-def test_verify_says_valid_and_ends_with_1_otherwise(
-    batch: Path, tmp_path: Path, flmarket: Flmarket, command: Flmarket
-) -> None:
+def test_verify_says_valid_and_ends_with_1_otherwise(batch: Path, tmp_path: Path, command: Command) -> None:
     done = flmarket("verify", "runs", "--rerun", cwd=batch)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(": valid: 4 rounds, ") == 4
@@ -31,7 +26,7 @@ def test_verify_says_valid_and_ends_with_1_otherwise(
     assert "budget is 2.000000, but the scenario has 6.500000" in done.stdout
 
 
-def test_a_table_that_was_cut_short_is_named_once_in_each_line(batch: Path, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_table_that_was_cut_short_is_named_once_in_each_line(batch: Path, tmp_path: Path) -> None:
     [run, *_] = (batch / "runs").rglob("seed-0000")
     shutil.copytree(run, tmp_path / "x")
     table = tmp_path / "x" / "rounds.csv"
@@ -44,14 +39,7 @@ def test_a_table_that_was_cut_short_is_named_once_in_each_line(batch: Path, tmp_
     assert unreadable == "x: rounds.csv: cannot be read: a line has no wanted"
 
 
-def test_a_folder_without_runs_is_bad_input(tmp_path: Path, flmarket: Flmarket) -> None:
-    done = flmarket("verify", "nowhere", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "nowhere" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_runs_without_results_are_not_checked_and_say_why(one_service: str, tmp_path: Path) -> None:
     class Stranger(Policy):
         def act(self, observation: Observation) -> Offer:
             return Offer(np.array([99]), np.array([1.0]))
@@ -91,9 +79,7 @@ class Hermit(Policy):
 
 
 @pytest.mark.slow
-def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(
-    one_service: str, tmp_path: Path, flmarket: Flmarket
-) -> None:
+def test_all_that_needs_no_plugin_is_checked_and_the_rest_is_named(one_service: str, tmp_path: Path) -> None:
     class Miser(Policy):
         def act(self, observation: Observation) -> Offer:
             return Offer.none()
@@ -142,7 +128,7 @@ class Mine(Mechanism):
 """
 
 
-def test_a_mechanism_that_is_not_here_is_named(one_service: str, tmp_path: Path, flmarket: Flmarket) -> None:
+def test_a_mechanism_that_is_not_here_is_named(one_service: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MECHANISM)
     (tmp_path / "small.toml").write_text(one_service)
     mine = "--plugin", "mine.py"
