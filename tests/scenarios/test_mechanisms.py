@@ -7,11 +7,9 @@ import pytest
 
 from des.allocation import allocate
 from des.mechanism import MECHANISMS, Clearing, Mechanism
-from scenarios.build import Shelf
 from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from support.runs import played
 
 
 class Discount(Mechanism):
@@ -71,8 +69,7 @@ def test_a_run_with_another_mechanism_pays_its_prices(tmp_path: Path, discount: 
     for name in ("pay-as-offered", discount):
         base = ["rounds=6", "training.backend=surrogate", f"market.mechanism={name}"]
         scenario = load("scarce", base)
-        [run] = plan([scenario], ["pacing"], [0], tmp_path, Shelf())
-        execute(run, Shelf())
-        spent[name] = pd.read_csv(run.directory.path / "rounds.csv").groupby("round")["spent"].sum()
+        run = played(scenario, tmp_path, "pacing")
+        spent[name] = pd.read_csv(run.path / "rounds.csv").groupby("round")["spent"].sum()
     assert spent[discount].iloc[0] <= spent["pay-as-offered"].iloc[0]
     assert spent[discount].sum() < spent["pay-as-offered"].sum()

@@ -16,9 +16,8 @@ from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.reading import LoggedRound
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import plan
 from scenarios.running.runner import execute
-from support.runs import reseal, rounds_text
+from support.runs import planned, reseal, rounds_text
 
 Play = Callable[..., Run]
 LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp", "training.local_epochs=2")
@@ -30,7 +29,7 @@ def play(two_services: str, tmp_path_factory: pytest.TempPathFactory, shelf: She
 
     def make(*overrides: str, seed: int = 0) -> Run:
         scenario = parse(two_services, overrides=[*LEARNS, *overrides])
-        [run] = plan([scenario], [], [seed], tmp_path_factory.mktemp("runs"), shelf)
+        run = planned(scenario, tmp_path_factory.mktemp("runs"), seed=seed)
         execute(run, shelf, workers=0)
         return run
 

@@ -15,15 +15,12 @@ from flmarket.analysis.results.report_formats import markdown
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
-from support.runs import reseal
+from support.runs import played, reseal
 from support.tiers import slow
 from tui.state.bid_verdicts import RoundBook
 from tui.state.log_follower import DirectoryFeed
@@ -39,9 +36,7 @@ BYTES = [b"\0", b"\xff", b'"', b"\n", b"\r", b",", b"\x1b[31m", b"\xef\xbb\xbf",
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     overrides = ["rounds=3", "training.backend=surrogate", "timeline.deadline=8"]
-    [run] = plan([load("scarce", overrides)], ["random"], [0], tmp_path_factory.mktemp("good"), Shelf())
-    execute(run, Shelf())
-    return run.directory.path
+    return played(load("scarce", overrides), tmp_path_factory.mktemp("good"), "random").path
 
 
 @pytest.fixture
@@ -156,13 +151,12 @@ def test_damaged_files_are_named(file: str, action: str, changes: int, run: Path
 )
 def test_fits_that_are_none_are_named(fits: object, problem: str, tmp_path: Path) -> None:
     overrides = ["rounds=1", "training.backend=surrogate", "dqi=fitted"]
-    [planned] = plan([load("paper", overrides)], ["random"], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    meta = planned.directory.meta()
+    run = played(load("paper", overrides), tmp_path, "random")
+    meta = run.meta()
     del meta["files"]
-    planned.directory.finish({**meta, "fits": fits})
+    run.finish({**meta, "fits": fits})
     try:
-        found = verify(planned.directory).problems[0]
+        found = verify(run).problems[0]
     except InputError as error:
         found = str(error)
     assert re.search(rf"meta\.json: {problem}", found)

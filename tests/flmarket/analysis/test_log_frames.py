@@ -11,26 +11,22 @@ from flmarket.analysis.log_frames import TableName, in_units, read_by_rounds, re
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
-from scenarios.running.batch_run import Run
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from scenarios.logs.directory import RunDirectory
+from support.runs import played
 
 
 @pytest.fixture(scope="module")
-def run(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     """A run of services that are called NA and null, which many a reader of CSV takes for nothing."""
     text = two_services.replace('"alpha"', '"NA"').replace('"beta"', '"null"')
-    [run] = plan([parse(text)], [], [0], tmp_path_factory.mktemp("named"), Shelf())
-    execute(run, Shelf())
-    return run
+    return played(parse(text), tmp_path_factory.mktemp("named"))
 
 
 @pytest.mark.parametrize("name", ["rounds", "offers", "events"])
-def test_a_frame_has_the_columns_and_types_of_the_declaration(name: TableName, run: Run) -> None:
-    frame = in_units(read_table(run.directory, name), name)
+def test_a_frame_has_the_columns_and_types_of_the_declaration(name: TableName, run: RunDirectory) -> None:
+    frame = in_units(read_table(run, name), name)
     assert tuple(frame.columns) == TABLES[name].names
     for column in TABLES[name].columns:
         found = frame[column.name]
@@ -42,14 +38,14 @@ def test_a_frame_has_the_columns_and_types_of_the_declaration(name: TableName, r
 
 
 @pytest.mark.parametrize("name", ["rounds", "offers", "events"])
-def test_a_table_is_written_as_it_was_read_to_the_last_digit(name: TableName, run: Run) -> None:
-    text = written(read_table(run.directory, name), name).to_csv(index=False, lineterminator="\n")
-    assert text == TABLES[name].path(run.directory.path).read_text()
+def test_a_table_is_written_as_it_was_read_to_the_last_digit(name: TableName, run: RunDirectory) -> None:
+    text = written(read_table(run, name), name).to_csv(index=False, lineterminator="\n")
+    assert text == TABLES[name].path(run.path).read_text()
 
 
 @pytest.mark.parametrize("lines", [30, 100_000, None])
-def test_blocks_of_rounds_make_up_the_tables(lines: int | None, run: Run) -> None:
-    blocks = [*read_by_rounds(run.directory, ["offers", "events"], lines)]
+def test_blocks_of_rounds_make_up_the_tables(lines: int | None, run: RunDirectory) -> None:
+    blocks = [*read_by_rounds(run, ["offers", "events"], lines)]
     ends = [last for last, _ in blocks]
     assert ends[-1] is None
     assert (len(ends) == 1) == (lines in (100_000, None))
@@ -57,17 +53,15 @@ def test_blocks_of_rounds_make_up_the_tables(lines: int | None, run: Run) -> Non
         begin = 0
         for last, tables in blocks:
             rounds = set(tables[name]["round"])
-            assert all(begin < number <= (last or run.scenario.rounds) for number in rounds)
+            assert all(begin < number <= (last or 4) for number in rounds)
             begin = last or 0
-        pd.testing.assert_frame_equal(
-            pd.concat([tables[name] for _, tables in blocks]), read_table(run.directory, name)
-        )
+        pd.testing.assert_frame_equal(pd.concat([tables[name] for _, tables in blocks]), read_table(run, name))
 
 
-def test_a_line_in_the_wrong_place_stays_with_its_neighbours(run: Run, tmp_path: Path) -> None:
+def test_a_line_in_the_wrong_place_stays_with_its_neighbours(run: RunDirectory, tmp_path: Path) -> None:
     text = "".join(f"{number},0.0,refresh,,,,\n" for number in (1, 1, 3, 1, 2, 2, 3, 3))
     (tmp_path / "events.csv").write_text(TABLES["events"].header + text)
-    blocks = [*read_by_rounds(type(run.directory)(tmp_path), ["events"], 2)]
+    blocks = [*read_by_rounds(RunDirectory(tmp_path), ["events"], 2)]
     assert [(last, [*tables["events"]["round"]]) for last, tables in blocks] == [
         (1, [1, 1, 3, 1]),
         (2, [2, 2]),
@@ -75,20 +69,20 @@ def test_a_line_in_the_wrong_place_stays_with_its_neighbours(run: Run, tmp_path:
     ]
 
 
-def test_services_may_be_called_na_and_null(run: Run, tmp_path: Path) -> None:
-    assert set(read_table(run.directory, "rounds")["service"]) == {"NA", "null"}
-    assert set(read_table(run.directory, "events")["service"].dropna()) == {"NA", "null"}
-    estimates = make_report(read_runs([run.directory])).estimates
+def test_services_may_be_called_na_and_null(run: RunDirectory, tmp_path: Path) -> None:
+    assert set(read_table(run, "rounds")["service"]) == {"NA", "null"}
+    assert set(read_table(run, "events")["service"].dropna()) == {"NA", "null"}
+    estimates = make_report(read_runs([run])).estimates
     assert {row.service for row in estimates} == {"NA", "null", "market"}
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'flmarket[parquet]')")
     from flmarket.analysis.results.export import export_parquet
 
-    export_parquet([run.directory.path], tmp_path / "all.parquet")
+    export_parquet([run.path], tmp_path / "all.parquet")
     assert set(pd.read_parquet(tmp_path / "all.parquet")["service"]) == {"NA", "null"}
 
 
-def test_a_table_without_rows_is_an_empty_frame(run: Run, tmp_path: Path) -> None:
-    directory = type(run.directory)(tmp_path)
+def test_a_table_without_rows_is_an_empty_frame(run: RunDirectory, tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
     (tmp_path / "offers.csv").write_text(TABLES["offers"].header)
     assert read_table(directory, "offers").empty
     with pytest.raises(InputError, match=r"rounds\.csv: cannot be read: .*No such file"):

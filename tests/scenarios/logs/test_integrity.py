@@ -17,8 +17,9 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import due
 from scenarios.running.runner import execute
+from support.runs import planned
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
 
@@ -28,8 +29,7 @@ FILES = ("scenario.toml", "rounds.csv", "offers.csv", "events.csv", "run.log", "
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
     scenario = load("scarce", ["rounds=2", "training.backend=surrogate"])
-    [run] = plan([scenario], ["hqfa"], [0], tmp_path_factory.mktemp("runs"), Shelf())
-    execute(run, Shelf())
+    execute(run := planned(scenario, tmp_path_factory.mktemp("runs"), "hqfa"), Shelf())
     return run
 
 

@@ -18,9 +18,9 @@ from scenarios.logs.run_state import RunState
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import due
 from scenarios.running.runner import execute
-from support.runs import reseal
+from support.runs import planned, reseal
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
 
@@ -29,8 +29,7 @@ from tui.state.watched_run import Session
 def run(tmp_path: Path) -> Run:
     """A complete run whose offers.csv lacks the column ``paid``."""
     scenario = load("scarce", ["rounds=2", "training.backend=surrogate"])
-    [run] = plan([scenario], ["hqfa"], [0], tmp_path / "runs", Shelf())
-    execute(run, Shelf())
+    execute(run := planned(scenario, tmp_path / "runs", "hqfa"), Shelf())
     path = run.directory.path / "offers.csv"
     pd.read_csv(path, dtype=str).drop(columns="paid").to_csv(path, index=False)
     reseal(run.directory.path)

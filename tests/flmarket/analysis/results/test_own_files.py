@@ -8,13 +8,10 @@ import pytest
 
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf
 from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
 from scenarios.world import World
-from support.runs import reseal
+from support.runs import change, played, reseal, table
 
 SCENARIO = """\
 name = "lamps"
@@ -54,9 +51,7 @@ def write(labels: int, images: int = 240) -> None:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     monkeypatch.chdir(tmp_path)
     write(labels=3)
-    [planned] = plan([parse(SCENARIO)], [], [0], tmp_path / "runs", Shelf())
-    execute(planned, Shelf())
-    return planned.directory
+    return played(parse(SCENARIO), tmp_path / "runs")
 
 
 def test_it_is_valid_while_they_are_there_and_when_they_are_gone(run: RunDirectory) -> None:
@@ -73,22 +68,12 @@ def test_it_is_valid_when_they_have_changed(labels: int, images: int, run: RunDi
     assert verify(run).problems == []
 
 
-def change_a_bid(run: RunDirectory) -> None:
-    """Let the first client have asked for a little less, in offers.csv and, sealed again, in meta.json."""
-    path = run.path / "offers.csv"
-    head, first, *rest = path.read_text().splitlines()
-    cells = first.split(",")
-    place = head.split(",").index("bid")
-    cells[place] = f"{float(cells[place]) - 0.001:.6f}"
-    path.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
-    reseal(run.path)
-
-
-@pytest.mark.parametrize("change", [lambda: write(labels=4), lambda: Path("lamps.npz").unlink()], ids=["other", "gone"])
-def test_bids_are_checked_with_the_labels_that_the_run_recorded(change: Callable[[], None], run: RunDirectory) -> None:
+@pytest.mark.parametrize("make", [lambda: write(labels=4), lambda: Path("lamps.npz").unlink()], ids=["other", "gone"])
+def test_bids_are_checked_with_the_labels_that_the_run_recorded(make: Callable[[], None], run: RunDirectory) -> None:
     assert run.meta()["labels"] == {"lamps.npz": 3}
-    change_a_bid(run)
-    change()
+    bid = float(table(run.path, "offers")[0]["bid"])
+    change(run.path, "offers", {"bid": f"{bid - 0.001:.6f}"})
+    make()
     assert any(": bid is " in problem and "but the run's seed draws" in problem for problem in verify(run).problems)
 
 

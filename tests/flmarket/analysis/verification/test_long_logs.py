@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from support.runs import played
 
 VERIFY = """
 import sys
@@ -30,10 +28,9 @@ def test_fifty_megabytes_of_logs_are_verified_in_half_a_gigabyte(tmp_path: Path)
     scenario = load("crowd", ["rounds=20", "training.backend=surrogate"])
     rich = {"budget": 20_000.0, "target_accuracy": 1.0}
     services = tuple(service.model_copy(update=rich) for service in scenario.services)
-    [run] = plan([scenario.model_copy(update={"services": services})], ["random"], [0], tmp_path, Shelf())
-    execute(run, Shelf())
-    assert sum(path.stat().st_size for path in run.directory.path.glob("*.csv")) > 45e6
-    command = [sys.executable, "-c", VERIFY, str(run.directory.path)]
+    run = played(scenario.model_copy(update={"services": services}), tmp_path, "random")
+    assert sum(path.stat().st_size for path in run.path.glob("*.csv")) > 45e6
+    command = [sys.executable, "-c", VERIFY, str(run.path)]
     problems, rounds, peak = map(
         int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     )

@@ -1,25 +1,22 @@
 """Runs under each mechanism: `flmarket verify` clears their rounds again, and they resume to the same bytes."""
 
-import csv
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from des.log_records import RoundReport
 from des.mechanism import MECHANISMS, Book, Clearing
 from des.mechanisms.posted_price import PostedPrice
 from flmarket.analysis.verification.verify import verify
 from scenarios.build import Shelf
+from scenarios.file.schema import Scenario
 from scenarios.loader import parse
-from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.running import checkpoint
-from scenarios.running.batch_run import AfterRound, Run
-from scenarios.running.planning import plan
+from scenarios.running.batch_run import AfterRound
 from scenarios.running.runner import execute
-from support.runs import reseal
+from support.runs import RESULTS, change, interrupt, planned, played, table
 from support.scenarios import three_services
 
 MARKETS = {
@@ -42,10 +39,8 @@ market = { mechanism = "%s"%s }
 """ + three_services("worth", "worth", "lcfa")
 
 
-def planned(mechanism: str, out: Path) -> Run:
-    scenario = parse(SCENARIO % (mechanism, MARKETS[mechanism]))
-    [run] = plan([scenario], [], [0], out, Shelf())
-    return run
+def scenario(mechanism: str) -> Scenario:
+    return parse(SCENARIO % (mechanism, MARKETS[mechanism]))
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def run(mechanism: str) -> Path:
         if mechanism not in found:
-            one = planned(mechanism, tmp_path_factory.mktemp(mechanism))
-            execute(one, Shelf())
-            found[mechanism] = one.directory.path
+            found[mechanism] = played(scenario(mechanism), tmp_path_factory.mktemp(mechanism)).path
         return found[mechanism]
 
     return run
@@ -81,28 +74,13 @@ def test_a_run_under_any_mechanism_is_good(
     assert ",outbid," in offers
 
 
-def edit(path: Path, change: Callable[[dict[str, str]], None], where: Callable[[dict[str, str]], bool]) -> None:
-    """Change the first row that fits, and the digests in meta.json."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    change(next(row for row in rows if where(row)))
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    reseal(path.parent)
-
-
-def cheaper(row: dict[str, str]) -> None:
-    row["paid"] = f"{float(row['paid']) - 0.000001:.6f}"
-
-
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS.builtin if name != "pay-as-offered"])
 def test_another_price_than_the_mechanisms_is_named(
     mechanism: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
     run = Path(shutil.copytree(runs(mechanism), tmp_path / "run"))
-    edit(run / "offers.csv", cheaper, lambda row: row["outcome"] == "served" and float(row["paid"]) > float(row["bid"]))
+    row = next(row for row in table(run, "offers") if row["paid"] and float(row["paid"]) > float(row["bid"]))
+    change(run, "offers", {"paid": f"{float(row['paid']) - 0.000001:.6f}"}, lambda it: it == row)
     assert any(", but the mechanism gives it " in problem for problem in verify(RunDirectory(run)).problems)
 
 
@@ -111,7 +89,7 @@ def test_another_winner_than_the_mechanisms_is_named(
     mechanism: str, runs: Callable[[str], Path], tmp_path: Path
 ) -> None:
     run = Path(shutil.copytree(runs(mechanism), tmp_path / "run"))
-    edit(run / "offers.csv", lambda row: row.update(outcome="served", core="0"), lambda row: row["outcome"] == "outbid")
+    change(run, "offers", {"outcome": "served", "core": "0"}, lambda row: row["outcome"] == "outbid")
     assert any(
         "is served, but the mechanism says otherwise" in problem for problem in verify(RunDirectory(run)).problems
     )
@@ -119,16 +97,10 @@ def test_another_winner_than_the_mechanisms_is_named(
 
 def test_offering_again_without_having_been_refused_is_named(runs: Callable[[str], Path], tmp_path: Path) -> None:
     run = Path(shutil.copytree(runs("iterated"), tmp_path / "run"))
-    with (run / "events.csv").open(newline="") as file:
-        decisions = [row for row in csv.DictReader(file) if row["event"] == "decision" and row["round"] == "1"]
-    assert len(decisions) > 3  # somebody offered again
-    other = next(name for name in ("alpha", "beta", "gamma") if name != decisions[3]["service"])
-    text = (run / "events.csv").read_text()
-    lines = text.splitlines(keepends=True)
-    again = [i for i, line in enumerate(lines) if line.startswith("1,") and ",decision," in line][3]
-    lines[again] = lines[again].replace(decisions[3]["service"], other)
-    (run / "events.csv").write_text("".join(lines))
-    reseal(run)
+    decisions = [row for row in table(run, "events") if row["event"] == "decision" and row["round"] == "1"]
+    again = decisions[3]  # somebody offered again
+    other = next(name for name in ("alpha", "beta", "gamma") if name != again["service"])
+    change(run, "events", {"service": other}, lambda row: row == again)
     assert any("may offer, but others do" in problem for problem in verify(RunDirectory(run)).problems)
 
 
@@ -152,15 +124,9 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(
 ) -> None:
     """The price that the platform posts, and the services' queues, are part of what a run remembers."""
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
-    run, played = planned(mechanism, tmp_path), []
-
-    def stop(report: RoundReport) -> None:
-        if report.round == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        execute(run, Shelf(), AfterRound(stop))
-    execute(run, Shelf(), AfterRound(lambda report: played.append(report.round)))
-    assert played == [4, 5, 6]
-    for table in TABLES.values():
-        assert table.path(run.directory.path).read_bytes() == table.path(runs(mechanism)).read_bytes()
+    run, rounds = planned(scenario(mechanism), tmp_path), []
+    interrupt(run, Shelf(), 3)
+    execute(run, Shelf(), AfterRound(lambda report: rounds.append(report.round)))
+    assert rounds == [4, 5, 6]
+    for name in RESULTS:
+        assert (run.directory.path / name).read_bytes() == (runs(mechanism) / name).read_bytes()

@@ -17,12 +17,10 @@ from flmarket.analysis.verification import verify
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.row_rules import totals
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf
 from scenarios.loader import load
 from scenarios.logs.columns import ROUNDS
 from scenarios.logs.directory import RunDirectory
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from support.runs import played
 
 ROOT = Path(__file__).parents[4]
 
@@ -47,10 +45,9 @@ def mutator(script: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Of a run with everything in it: offers that are outbid, missed deadlines, clients that leave, and secrets."""
     overrides = ["rounds=4", "training.backend=surrogate", "timeline.deadline=8", "clients.departure_rate=0.2"]
     secrets = ["clients.cost.noise=0.3", "market.bids=own", "market.dqi=rank", "market.dqi_noise=0.1"]
-    [run] = plan([load("scarce", [*overrides, *secrets])], ["random"], [0], tmp_path_factory.mktemp("runs"), Shelf())
-    execute(run, Shelf())
-    assert not script.is_found(run.directory.path)
-    return script.Mutator(run.directory.path, 0)
+    run = played(load("scarce", [*overrides, *secrets]), tmp_path_factory.mktemp("runs"), "random")
+    assert not script.is_found(run.path)
+    return script.Mutator(run.path, 0)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """`flmarket verify`: a good run passes, and every kind of tampering is named."""
 
-import csv
 import json
 import math
 import shutil
@@ -22,11 +21,8 @@ from scenarios.loader import parse
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import WORD, Column
-from scenarios.running.batch import run_all
-from scenarios.running.planning import plan
-from scenarios.running.run_options import RunOptions
-from scenarios.running.runner import execute
-from support.runs import reseal
+from support.runs import change, played, reseal
+from support.runs import table as rows_of
 from tui.widgets.scenario_story import story
 
 INTERVENTIONS = """
@@ -47,46 +43,23 @@ value = [0, 1]
 """
 
 
-class Observer:
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
-
-
 @pytest.fixture(scope="module")
 def good(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    shelf = Shelf()
     scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6"])
-    runs = plan([scenario], [], [0], tmp_path_factory.mktemp("good"), shelf)
-    assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
-    return runs[0].directory.path
+    return played(scenario, tmp_path_factory.mktemp("good")).path
 
 
 @pytest.fixture(scope="module")
 def interested(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of clients that are not truthful, which has clients.csv."""
     scenario = parse(two_services + INTERVENTIONS, overrides=["rounds=6", "clients.behaviour.kind=adaptive"])
-    [run] = plan([scenario], [], [0], tmp_path_factory.mktemp("interested"), Shelf())
-    execute(run, Shelf())
-    return run.directory.path
+    return played(scenario, tmp_path_factory.mktemp("interested")).path
 
 
 @pytest.fixture
 def run(good: Path, tmp_path: Path) -> Path:
     """A copy to tamper with."""
     return Path(shutil.copytree(good, tmp_path / "run"))
-
-
-def change(path: Path, column: str, value: str, where: Callable[[dict[str, str]], bool]) -> None:
-    """Set a value in the first row that fits, and the digests in meta.json, as one does who knows of them."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    row = next(row for row in rows if where(row))
-    row[column] = value
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    reseal(path.parent)
 
 
 def test_a_run_of_ours_is_good(good: Path) -> None:
@@ -96,7 +69,7 @@ def test_a_run_of_ours_is_good(good: Path) -> None:
 
 
 def test_what_is_wrong_with_a_value_comes_before_how_it_is_written(run: Path) -> None:
-    change(run / "offers.csv", "payment", "0.1", lambda row: row["outcome"] == "served")
+    change(run, "offers", {"payment": "0.1"}, lambda row: row["outcome"] == "served")
     first, *_, last = verify(RunDirectory(run)).problems
     assert "the payment 0.100000 is below the bid" in first
     assert "should be written" in last
@@ -105,11 +78,9 @@ def test_what_is_wrong_with_a_value_comes_before_how_it_is_written(run: Path) ->
 def test_data_may_cost_nothing(two_services: str, tmp_path: Path) -> None:
     """Bids of 0 are legal; with offers at the bid, nobody is paid anything."""
     free = ["rounds=1", "clients.cost={per_sample=0, per_emd=0}"]
-    [run] = plan([parse(two_services, overrides=free)], ["random"], [0], tmp_path, Shelf())
-    assert not run_all([run], Shelf(), Observer(), RunOptions(workers=0)).failed
-    assert verify(run.directory).problems == []
-    with (run.directory.path / "offers.csv").open(newline="") as file:
-        assert {row["bid"] for row in csv.DictReader(file)} == {"0.000000"}
+    run = played(parse(two_services, overrides=free), tmp_path, "random")
+    assert verify(run).problems == []
+    assert {row["bid"] for row in rows_of(run.path, "offers")} == {"0.000000"}
 
 
 class Markup(Behaviour):
@@ -130,16 +101,14 @@ def test_bids_are_judged_and_previewed_by_the_clients_behaviour(
     asked = next(text for text in story(scenario) if " asks " in text)
     with monkeypatch.context() as patched:
         patched.setattr(BEHAVIOURS, "create", lambda name, **options: Markup())
-        shelf = Shelf()
-        [run] = plan([scenario], [], [0], tmp_path, shelf)
-        assert not run_all([run], shelf, Observer(), RunOptions(workers=0)).failed
-        assert verify(run.directory).problems == []
+        run = played(scenario, tmp_path)
+        assert verify(run).problems == []
         assert next(text for text in story(scenario) if " asks " in text) != asked
-        change(run.directory.path / "offers.csv", "bid", "0.123456", lambda row: True)
-        assert ": bid is 0.123456, but the run's seed draws " in "\n".join(verify(run.directory).problems)
+        change(run.path, "offers", {"bid": "0.123456"})
+        assert ": bid is 0.123456, but the run's seed draws " in "\n".join(verify(run).problems)
     # Truthful clients would not have asked that.
-    wrong = [text for text in verify(run.directory).problems if ": bid is " in text]
-    assert len(wrong) == verify(run.directory).offers
+    wrong = [text for text in verify(run).problems if ": bid is " in text]
+    assert len(wrong) == verify(run).offers
 
 
 def test_the_page_on_logs_names_every_key_of_meta_json(good: Path) -> None:
@@ -219,7 +188,7 @@ def test_tampering_is_named(
 ) -> None:
     """Whether logs are read whole or in blocks of a round."""
     monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", lines)
-    change(run / f"{table}.csv", column, value, where)
+    change(run, table, {column: value}, where)
     assert problem in "\n".join(verify(RunDirectory(run)).problems)
 
 
@@ -256,10 +225,8 @@ def test_each_column_is_checked_by_the_rule_that_it_names(
         rest = row.get("event", name) == name if column.name == "amount" else row.get("outcome", "served") == "served"
         return rest and row[column.name] != ""
 
-    path = run / f"{table}.csv"
-    with path.open(newline="") as file:
-        text = next(row for row in csv.DictReader(file) if suits(row))[column.name]
-    change(path, column.name, other(column, text), suits)
+    text = next(row for row in rows_of(run, table) if suits(row))[column.name]
+    change(run, table, {column.name: other(column, text)}, suits)
     if column.rule == RERUN:
         assert verify(RunDirectory(run)).problems == []
     else:
@@ -273,7 +240,7 @@ def test_every_rule_checks_a_column() -> None:
 
 @pytest.mark.parametrize("text", ["1e3", "nan", "", "inf", "-0.0", "+1.0", "01.0", " 1.0", "1e1", "9" * 5000])
 def test_values_that_flmarket_would_write_differently_are_named(text: str, run: Path) -> None:
-    change(run / "rounds.csv", "sim_time", text, lambda row: True)
+    change(run, "rounds", {"sim_time": text})
     [*_, problem] = verify(RunDirectory(run)).problems
     assert "rounds.csv: cannot be read: " in problem or problem.startswith("rounds.csv, line 2: '1,")
     assert len(problem) < 1_000
@@ -333,12 +300,11 @@ def test_a_table_that_flmarket_would_write_differently_is_named(
 
 def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
     """Another client's data, with the bid that follows from its cost: right by itself, but not that client's."""
-    with (run / "offers.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(run, "offers")
     one = next(row for row in rows if row["outcome"] == "outbid")
     other = next(row for row in rows if row["data_size"] != one["data_size"])
     for key in ("data_size", "emd", "dqi", "bid"):
-        change(run / "offers.csv", key, other[key], lambda row: row["outcome"] == "outbid")
+        change(run, "offers", {key: other[key]}, lambda row: row["outcome"] == "outbid")
     where = f"offers.csv, line {2 + rows.index(one)}: round {one['round']}, {one['service']}, client {one['client']}"
     problems = verify(RunDirectory(run)).problems
     assert f"{where}: data_size is {other['data_size']}, but the run's seed draws {one['data_size']}" in problems
@@ -347,21 +313,20 @@ def test_data_and_bids_are_those_that_the_seed_draws(run: Path) -> None:
 
 @pytest.mark.parametrize("client", ["0", "1"])
 def test_the_data_of_each_client_is_checked(client: str, run: Path) -> None:
-    change(run / "offers.csv", "dqi", "0.123456", lambda row: row["client"] == client)
+    change(run, "offers", {"dqi": "0.123456"}, lambda row: row["client"] == client)
     assert any(f", client {client}: dqi is 0.123456" in problem for problem in verify(RunDirectory(run)).problems)
 
 
 def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> None:
     """DQI are the same on every machine: a last bit is a change, in a single row and in all rows alike."""
-    with (run / "offers.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(run, "offers")
     value = next(row["dqi"] for row in rows if row["outcome"] == "outbid")
     other = str(math.nextafter(float(value), 1.0))
     assert (count := sum(row["dqi"] == value for row in rows)) > 1
-    change(run / "offers.csv", "dqi", other, lambda row: row["dqi"] == value and row["outcome"] == "outbid")
+    change(run, "offers", {"dqi": other}, lambda row: row["dqi"] == value and row["outcome"] == "outbid")
     assert len(verify(RunDirectory(run)).problems) == 1
     while any(line.split(",")[5] == value for line in (run / "offers.csv").read_text().splitlines()):
-        change(run / "offers.csv", "dqi", other, lambda row: row["dqi"] == value)
+        change(run, "offers", {"dqi": other}, lambda row: row["dqi"] == value)
     meta = json.loads((run / "meta.json").read_text())
     (run / "meta.json").write_text(json.dumps(meta | {"machine": {"system": "Plan9", "processor": "arm64"}}))
     reseal(run)
@@ -372,9 +337,8 @@ def test_the_last_bit_of_a_dqi_counts_wherever_the_run_was_played(run: Path) -> 
 
 def test_the_last_bit_of_a_reward_counts_where_the_accuracy_is_known(run: Path) -> None:
     """The accuracy is a share of the test images, so that there is one reward for it."""
-    with (run / "rounds.csv").open(newline="") as file:
-        reward = next(csv.DictReader(file))["reward"]
-    change(run / "rounds.csv", "reward", str(math.nextafter(float(reward), math.inf)), lambda row: True)
+    reward = rows_of(run, "rounds")[0]["reward"]
+    change(run, "rounds", {"reward": str(math.nextafter(float(reward), math.inf))})
     [problem] = verify(RunDirectory(run)).problems
     assert problem.endswith(" is not Omega^accuracy")
 
@@ -383,40 +347,35 @@ def test_the_last_bit_of_a_reward_counts_where_the_accuracy_is_known(run: Path) 
 def test_an_accuracy_stays_where_nobody_was_served(change_of_accuracy: float, one_service: str, tmp_path: Path) -> None:
     """A tenth of a unit of money buys nobody in the second round."""
     broke = '\n[[interventions]]\nround = 2\nkey = "services.alpha.budget"\nvalue = 0.1\n'
-    [planned] = plan([parse(one_service + broke, overrides=["rounds=2"])], [], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    with (planned.directory.path / "rounds.csv").open(newline="") as file:
-        first, second = csv.DictReader(file)
+    run = played(parse(one_service + broke, overrides=["rounds=2"]), tmp_path)
+    first, second = rows_of(run.path, "rounds")
     assert (second["served"], second["accuracy"]) == ("0", first["accuracy"])
-    assert verify(planned.directory).problems == []
+    assert verify(run).problems == []
     changed = f"{float(first['accuracy']) + change_of_accuracy:.6f}"
-    change(planned.directory.path / "rounds.csv", "accuracy", changed, lambda row: row["round"] == "2")
+    change(run.path, "rounds", {"accuracy": changed}, lambda row: row["round"] == "2")
     problem = f"no client served, but the accuracy changes to {changed}"
-    assert f"rounds.csv, line 3: round 2, alpha: {problem}" in verify(planned.directory).problems
+    assert f"rounds.csv, line 3: round 2, alpha: {problem}" in verify(run).problems
 
 
 def test_a_run_ends_when_all_services_have_left(one_service: str, tmp_path: Path) -> None:
     easy = parse(one_service, overrides=["rounds=3", "services.alpha.target_accuracy=0.01"])
-    [planned] = plan([easy], [], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    assert verify(planned.directory).problems == []
-    rounds = planned.directory.path / "rounds.csv"
+    run = played(easy, tmp_path)
+    assert verify(run).problems == []
+    rounds = run.path / "rounds.csv"
     header, first = rounds.read_text().splitlines()
     cells = dict(zip(header.split(","), first.split(","), strict=True))
     after = {"round": "2", "status": "left", "offered": "0.000000", "spent": "0.000000", "wanted": "0", "served": "0"}
     after |= dict.fromkeys(["samples", "mean_emd", "mean_dqi", "mean_bid", "mean_payment", "makespan"], "")
     rounds.write_text(f"{header}\n{first}\n{','.join((cells | after).values())}\n")
-    reseal(planned.directory.path)
-    assert "the run does not end after round 1, when all services have left" in verify(planned.directory).problems
+    reseal(run.path)
+    assert "the run does not end after round 1, when all services have left" in verify(run).problems
 
 
 def test_a_round_lasts_as_long_as_its_slot(one_service: str, tmp_path: Path) -> None:
     slots = parse(one_service, overrides=["rounds=3", "timeline.slot=5"])
-    [planned] = plan([slots], [], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    with (planned.directory.path / "rounds.csv").open(newline="") as file:
-        assert [row["sim_time"] for row in csv.DictReader(file)] == ["5.000000", "10.000000", "15.000000"]
-    assert verify(planned.directory).problems == []
+    run = played(slots, tmp_path)
+    assert [row["sim_time"] for row in rows_of(run.path, "rounds")] == ["5.000000", "10.000000", "15.000000"]
+    assert verify(run).problems == []
 
 
 class Even(Mechanism):
@@ -435,18 +394,16 @@ def test_another_mechanism_may_refuse_and_charge_as_it_likes(
     monkeypatch.setattr(MECHANISMS, "_registered", {})
     MECHANISMS.register(name, Even)
     scenario = parse(one_service, overrides=["rounds=2", f"market.mechanism={name}"])
-    [planned] = plan([scenario], [], [0], tmp_path, Shelf())
-    execute(planned, Shelf())
-    offers = planned.directory.path / "offers.csv"
-    assert "outbid" in offers.read_text()
-    assert verify(planned.directory).problems == []
-    change(offers, "paid", "6.400000", served)
-    [problem, *_] = [text for text in verify(planned.directory).problems if "was paid" in text]
+    run = played(scenario, tmp_path)
+    assert "outbid" in (run.path / "offers.csv").read_text()
+    assert verify(run).problems == []
+    change(run.path, "offers", {"paid": "6.400000"}, served)
+    [problem, *_] = [text for text in verify(run).problems if "was paid" in text]
     assert "was paid 6.400000, but the payment offered is " in problem
 
 
 def test_the_lowest_bid_is_that_of_the_round(run: Path) -> None:
-    change(run / "events.csv", "amount", "0.600000", lambda row: row["event"] == "bid")
+    change(run, "events", {"amount": "0.600000"}, lambda row: row["event"] == "bid")
     assert verify(RunDirectory(run)).problems == [
         "events.csv, line 3: round 1, alpha: amount is 0.600000, but the lowest bid of the round is 0.500000"
     ]
@@ -460,12 +417,11 @@ def test_a_data_set_that_is_not_known_here_leaves_the_rest_checked(run: Path, mo
 
     monkeypatch.setattr("flmarket.analysis.verification.evidence.info", info)
     assert verify(RunDirectory(run)).problems == []
-    change(run / "offers.csv", "data_size", "20", lambda row: row["data_size"] == "40")
+    change(run, "offers", {"data_size": "20"}, lambda row: row["data_size"] == "40")
     assert ": data_size is 20, but the run's seed draws 40" in "\n".join(verify(RunDirectory(run)).problems)
     # The size of its test split is not known either; six decimals of the accuracy leave a narrow range of rewards.
-    with (run / "rounds.csv").open(newline="") as file:
-        reward = float(next(csv.DictReader(file))["reward"])
-    change(run / "rounds.csv", "reward", str(1.001 * reward), lambda row: True)
+    reward = float(rows_of(run, "rounds")[0]["reward"])
+    change(run, "rounds", {"reward": str(1.001 * reward)})
     assert f"the reward {1.001 * reward} is not Omega^accuracy" in "\n".join(verify(RunDirectory(run)).problems)
 
 
@@ -479,6 +435,6 @@ def test_what_is_no_table_is_an_input_error(run: Path) -> None:
 def test_a_rerun_finds_what_no_rule_can(run: Path) -> None:
     shelf = Shelf()
     assert rerun(RunDirectory(run), shelf) == []
-    change(run / "offers.csv", "dqi", "0.5", lambda row: row["round"] == "1" and not served(row))
+    change(run, "offers", {"dqi": "0.5"}, lambda row: row["round"] == "1" and not served(row))
     [difference] = rerun(RunDirectory(run), shelf)
     assert difference.startswith("offers.csv differs from a new run's from line ")

@@ -14,17 +14,12 @@ from flmarket.analysis.what_if.explain import Explanation
 from learning.mahdrl.agent import Brain
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.training import agent_files
-from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.logs.directory import RunDirectory
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from support.runs import played
 
 
 def logs_of(out: Path, name: str, policy: str, *changes: str) -> Logs:
-    [run] = plan([load(name, ["training.backend=surrogate", "rounds=6", *changes])], [policy], [0], out, Shelf())
-    execute(run, Shelf())
-    return Logs.read(RunDirectory(run.directory.path))
+    return Logs.read(played(load(name, ["training.backend=surrogate", "rounds=6", *changes]), out, policy))
 
 
 def words(logs: Logs, number: int, service: str) -> list[str]:

@@ -25,6 +25,7 @@ from scenarios.loader import builtin_names, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
+from support.runs import played
 from support.scenarios import three_services
 from support.tiers import examples, slow
 
@@ -37,10 +38,8 @@ training = { backend = "surrogate" }
 
 
 def bounds_of(out: Path, text: str = SCENARIO, *changes: str) -> tuple[RunBounds, RunDirectory]:
-    [run] = plan([parse(text, overrides=list(changes))], [], [0], out, Shelf())
-    execute(run, Shelf())
-    logs = Logs.read(RunDirectory(run.directory.path))
-    return run_bounds(logs), run.directory
+    run = played(parse(text, overrides=list(changes)), out)
+    return run_bounds(Logs.read(run)), run
 
 
 def allocations(services: int, clients: int, cores: int) -> Iterator[np.ndarray]:
@@ -122,8 +121,7 @@ def test_nobody_gets_more_than_the_bound(name: str, tmp_path: Path) -> None:
     scenario = load(name, ["training.backend=surrogate", "rounds=2", *early])
     for run in plan([scenario], [], [0], tmp_path, Shelf()):
         execute(run, Shelf())
-        logs = Logs.read(RunDirectory(run.directory.path))
-        found = run_bounds(logs)
+        found = run_bounds(Logs.read(run.directory))
         assert found.realised.sum() > 0
         assert (found.realised.sum(axis=1) <= found.bound * (1 + 1e-9)).all()
         assert found.ratio >= 1 - 1e-9

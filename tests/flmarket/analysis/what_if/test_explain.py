@@ -13,11 +13,8 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf
 from scenarios.loader import parse
-from scenarios.logs.directory import RunDirectory
-from scenarios.running.planning import plan
-from scenarios.running.runner import execute
+from support.runs import played
 from support.scenarios import three_services
 
 SCENARIO = """
@@ -29,9 +26,7 @@ training = { backend = "surrogate" }
 
 
 def logs_of(out: Path, *changes: str) -> Logs:
-    [run] = plan([parse(SCENARIO, overrides=list(changes))], [], [0], out, Shelf())
-    execute(run, Shelf())
-    return Logs.read(RunDirectory(run.directory.path))
+    return Logs.read(played(parse(SCENARIO, overrides=list(changes)), out))
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +124,7 @@ def test_the_table_has_all_clients(logs: Logs) -> None:
 
 
 def test_an_offline_client_could_not_have_been_had(tmp_path: Path) -> None:
-    text = SCENARIO + '\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0, 1, 2]\n'
-    [run] = plan([parse(text)], [], [0], tmp_path, Shelf())
-    execute(run, Shelf())
-    logs = Logs.read(RunDirectory(run.directory.path))
+    logs = logs_of(tmp_path, 'interventions=[{ round = 2, key = "clients.offline", value = [0, 1, 2] }]')
     assert not {0, 1, 2} & set(Explanation(logs, 3, "alpha").possible().clients.tolist())
 
 
