@@ -96,7 +96,7 @@ def _end(number: int, *_: object) -> None:
 
 
 def _say(line: str) -> None:
-    from flmarket.cli.console import stderr
+    from flmarket.core.rich_console import stderr
 
     stderr().print(line, style="red", highlight=False, soft_wrap=True)
 

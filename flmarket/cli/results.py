@@ -7,7 +7,8 @@ from pathlib import Path
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
-from flmarket.cli.console import draw, note, program, stdout
+from flmarket.cli.console import note, program
+from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable
 from learning.policy import AS_CONFIGURED

@@ -1,4 +1,4 @@
-"""A table of texts as Markdown, HTML and LaTeX; ``flmarket.cli.console`` draws it in a terminal."""
+"""A table of texts as Markdown, HTML and LaTeX; ``flmarket.core.rich_console`` draws it in a terminal."""
 
 import html
 import re

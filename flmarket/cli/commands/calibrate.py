@@ -11,6 +11,8 @@ from fl.surrogate.fitted import own_folder
 from flmarket.cli.arguments import Assignments, Plugins, Source, load_plugins
 from flmarket.cli.console import note, result
 from scenarios.build import Shelf
+from scenarios.calibration.dqi_experiments import calibrate_dqi
+from scenarios.calibration.surrogate import calibrate_surrogate
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
@@ -21,8 +23,8 @@ calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's lear
 Output = Annotated[Path, typer.Option(help="Folder for measurements, fits, tables and figures.")]
 
 
-@calibrate.command("dqi")
-def calibrate_dqi(
+@calibrate.command()
+def dqi(
     source: Source,
     assignments: Assignments = None,
     plugin: Plugins = None,
@@ -35,14 +37,12 @@ def calibrate_dqi(
     Trains a new network on one data set of every size and EMD of a grid, and tests it on the whole test split. Points
     are kept in --out; a second call measures only those that are missing.
     """
-    from scenarios.calibration.dqi_experiments import calibrate_dqi
-
     with _fitting("dqi", source, assignments, plugin, out) as scenario:
         calibrate_dqi(scenario, out, Shelf(), note, epochs=epochs, repetitions=repetitions)
 
 
-@calibrate.command("surrogate")
-def calibrate_surrogate(
+@calibrate.command()
+def surrogate(
     source: Source,
     assignments: Assignments = None,
     plugin: Plugins = None,
@@ -54,8 +54,6 @@ def calibrate_surrogate(
 
     Traces are kept in --out as runs finish; a second call plays only the runs that are missing.
     """
-    from scenarios.calibration.surrogate import calibrate_surrogate
-
     with _fitting("surrogate", source, assignments, plugin, out) as scenario:
         calibrate_surrogate(scenario, out, Shelf(), note, runs=runs, held_out=held_out)
 

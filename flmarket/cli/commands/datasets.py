@@ -3,8 +3,9 @@
 from fl.data.dataset import Source
 from fl.data.registry import DATASETS, data_root
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import result, show
+from flmarket.cli.console import result
 from flmarket.core.plugins import summary
+from flmarket.core.rich_console import show
 
 
 def datasets(plugin: Plugins = None) -> None:

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from flmarket.cli.console import result, stdout
+from flmarket.cli.console import result
 from flmarket.core.installation import EXTRAS, install_command, usable_cores
+from flmarket.core.rich_console import stdout
 from flmarket.core.text import counted
 
 LITTLE_SPACE = 2 * 2**30  # free bytes; the largest data set needs 1.2 GiB, with its archive
@@ -30,9 +33,6 @@ class Diagnosis(NamedTuple):
 
 def doctor() -> None:
     """Check what runs here: packages, kernel, data sets, GPU, cores; and what to do about each shortfall."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2))
     problems = 0
     for state, subject, found, remedy in _checkup():

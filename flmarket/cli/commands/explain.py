@@ -25,7 +25,7 @@ def explain(
     plugin: Plugins = None,
 ) -> None:
     """Explain a service's round: the clients it wanted and got, its losses, and what it could have had."""
-    from flmarket.analysis.what_if.explain import Explanation
+    from flmarket.analysis.what_if.explain import Explanation  # and with it torch
 
     if csv is not None:
         require_place(csv)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from flmarket.analysis.figures.drawing import save
 from flmarket.benchmark.league.league import League
 from flmarket.benchmark.league.record import play_league
 from flmarket.benchmark.league.report import gains_table, picture, ratings_table, sentences, title, write
@@ -22,8 +23,9 @@ from flmarket.cli.arguments import (
     seeds_of,
     seeds_option,
 )
-from flmarket.cli.console import draw, note, result, stdout
+from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError
+from flmarket.core.rich_console import draw, stdout
 from scenarios.logs.outside import require_folder_place
 from scenarios.running.run_options import threads
 
@@ -64,9 +66,6 @@ def league(
     load_plugins(plugin)
     check_policies(names)
     (scenario,) = load_all([source], assignments or [], {} if rounds is None else {"rounds": rounds})
-
-    from flmarket.analysis.figures.drawing import save
-
     made = League.of(scenario, names, chosen_seeds)
     if figures is not None:
         require_folder_place(figures)

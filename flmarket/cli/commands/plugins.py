@@ -1,8 +1,8 @@
 """``flmarket plugins``: a table of all plug-ins that a scenario can name, of every kind."""
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import show
 from flmarket.core.plugins import summary
+from flmarket.core.rich_console import show
 from scenarios.file.schema import REGISTRIES
 
 

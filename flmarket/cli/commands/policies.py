@@ -1,9 +1,9 @@
 """``flmarket policies``: a table of the policies that are installed."""
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import show
 from flmarket.core.plugin_options import defaults
 from flmarket.core.plugins import summary
+from flmarket.core.rich_console import show
 from learning.policy import POLICIES
 
 

@@ -5,29 +5,32 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
 
+from flmarket.analysis.figures.drawing import save
+from flmarket.analysis.figures.report_figures import figures as figures_of
+from flmarket.analysis.figures.report_figures import svgs
 from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
+from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
-from flmarket.cli.console import draw, missing, note, result, silenced, stdout
+from flmarket.cli.console import missing, note, result, silenced
 from flmarket.cli.launch import on_the_screen
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 from scenarios.logs.mixtures import played_by
 from scenarios.logs.outside import require_folder_place, require_place
 from scenarios.running.provenance import versions
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def report(
@@ -95,7 +98,7 @@ def report(
         note(f"left out: {counted(left, 'fork')} of these runs; --forks shows forks, too")
     limits = None
     if bounds:
-        from flmarket.analysis.what_if.bounds import Bounds
+        from flmarket.analysis.what_if.bounds import Bounds  # and with it torch
 
         with silenced():
             limits = Bounds.read(found)
@@ -109,9 +112,6 @@ def report(
     made = replace(made, shown=table or ())
     found = list(made.runs)
     if figures is not None:
-        from flmarket.analysis.figures.drawing import save
-        from flmarket.analysis.figures.report_figures import figures as figures_of
-
         written = save(figures_of(found, made.baseline, figure or ()), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
@@ -120,8 +120,6 @@ def report(
     if style is None and sys.stdout.isatty():
         _draw(whole, stdout())
     elif style == "html":
-        from flmarket.analysis.figures.report_figures import svgs
-
         page = html_page(
             whole, svgs(found, made.baseline, figure or ()), _made_by(found), _decisive(found, plugin or [])
         )
@@ -149,8 +147,6 @@ def _made_by(runs: Sequence[RunResult]) -> list[str]:
 
 def _decisive(runs: Sequence[RunResult], plugins: Sequence[Path]) -> dict[str, list[tuple[str, str]]]:
     """Return what decided the first run of each scenario and policy, and the commands that show it."""
-    from flmarket.analysis.what_if.decisive_rounds import decisive
-
     first = [run for own in by_setting(runs).values() for run, *_ in by_policy(own).values()]
     return {
         f"{run.setting.label}, {run.policy}, seed {run.seed}": [
@@ -162,7 +158,7 @@ def _decisive(runs: Sequence[RunResult], plugins: Sequence[Path]) -> dict[str, l
     }
 
 
-def _draw(made: Report, console: "Console") -> None:
+def _draw(made: Report, console: Console) -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
     for text in introduction(made):
         console.print(text, markup=False, highlight=False)

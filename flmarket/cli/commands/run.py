@@ -22,7 +22,7 @@ from flmarket.cli.arguments import (
     seeds_option,
     taking,
 )
-from flmarket.cli.console import note, stdout
+from flmarket.cli.console import note
 from scenarios.running.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def run(
 
 
 def _list(scenarios: "Sequence[Scenario]", policies: Sequence[str], seeds: Sequence[int], options: RunOptions) -> None:
+    from flmarket.core.rich_console import stdout
     from scenarios.build import Shelf
     from scenarios.loader import regimes_of
     from scenarios.logs.run_state import RunState

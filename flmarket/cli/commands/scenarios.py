@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from flmarket.cli.console import result, show
+from flmarket.cli.console import result
+from flmarket.core.rich_console import show
 from scenarios.loader import builtin_names, builtin_text, load
 
 scenarios = typer.Typer(help="List the built-in scenarios; `scenarios show NAME` prints a scenario's file.")

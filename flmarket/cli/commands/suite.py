@@ -14,9 +14,10 @@ from flmarket.benchmark.suite.board import page as page_of
 from flmarket.benchmark.suite.scoring import by_method, standings
 from flmarket.benchmark.suite.submission import Submission, continued, entry, keep, play, read_all
 from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, policy_names, seeds_of, seeds_option
-from flmarket.cli.console import draw, note, result, stdout
+from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable, markdown_literal
 from scenarios.file.policy_choice import PolicyChoice
