@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.clients.data_tables import Group, Lasting, PopulationSpec
-from des.clients.disclosure import Disclosure
+from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
+from des.clients.disclosure import Disclosure, Moods
 from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
-from des.money import to_micro
+from des.money import MICRO, to_micro
 from des.schedule import Conditions, Intervention, Schedule
 from des.service import ServiceSpec
 from des.timeline import Timeline
@@ -209,6 +209,14 @@ def policy_context(scenario: Scenario, service: Service, curve: Curve | None) ->
 def data_ranges(scenario: Scenario, dataset: str) -> DataRanges:
     """Return the public ranges of what clients' data can cost, and be worth to a service that learns a data set."""
     return ranges(population_spec(scenario), info(dataset).labels, dqi_parameters(scenario.dqi, dataset))
+
+
+def bid_range(scenario: Scenario) -> tuple[float, float]:
+    """Return the lowest and the highest bid to any service; money."""
+    people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
+    costs = Valuation(people, labels, [PUBLISHED] * len(labels)).ranges().cost
+    low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
+    return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
 def observed_bounds(scenario: Scenario, service: str) -> Bounds:

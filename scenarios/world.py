@@ -9,26 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from des.behaviour import BehaviourError
-from des.clients.data_tables import Valuation
-from des.clients.disclosure import Moods
 from des.clients.population import Qualities
 from des.log_records import OfferReport
-from des.money import MICRO
 from des.schedule import Conditions
-from fl.data.dqi import PUBLISHED
-from fl.data.registry import info
 from flmarket.core.errors import InputError
-from scenarios.build import population_of, population_spec, schedule_of
+from scenarios.build import population_of, schedule_of
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Scenario
-
-
-def bid_range(scenario: Scenario) -> tuple[float, float]:
-    """Return the lowest and the highest bid to any service; money."""
-    people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
-    costs = Valuation(people, labels, [PUBLISHED] * len(labels)).ranges().cost
-    low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
-    return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 
 class World:

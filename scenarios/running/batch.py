@@ -3,7 +3,6 @@
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from des.behaviour import BEHAVIOURS
 from fl.data.embedded import DRAWN
@@ -12,7 +11,7 @@ from fl.training import fused
 from fl.training.models import MODELS
 from flmarket.core.errors import RunError
 from flmarket.core.text import counted
-from scenarios.build import Shelf, backend_of, datasets_of, images_of
+from scenarios.build import Shelf, backend_of, bid_range, datasets_of, images_of
 from scenarios.file.partition import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
@@ -21,16 +20,13 @@ from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.logs.run_state import RunState
 from scenarios.playable import require_playable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
-from scenarios.running.planning import due, expand, planned
+from scenarios.running.cluster import Cluster
+from scenarios.running.planning import due, planned
 from scenarios.running.pool import Pool
 from scenarios.running.processes import Process
 from scenarios.running.progress import Tracker, Tracking, reporter
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
-from scenarios.world import bid_range
-
-if TYPE_CHECKING:
-    from scenarios.running.cluster import Cluster
 
 
 class BatchFailed(RunError):  # noqa: N818 - it names what happened
@@ -68,20 +64,15 @@ def play_batch(
 ) -> BatchResult:
     """Plan a batch, play it, and report its progress on stderr."""
     shelf = Shelf()
-    policies, left_out = expand(policies, scenarios, shelf)
-    runs = planned(scenarios, policies, seeds, options, shelf, left_out.append)
+    told: list[str] = []
+    runs = planned(scenarios, policies, seeds, options, shelf, told.append)
     with ExitStack() as stack:
-        cluster = None
-        if options.engine == "ray" and due(runs, fresh=options.again)[0]:
-            from scenarios.running.cluster import Cluster
-
-            cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
         observer = stack.enter_context(reporter(quiet=not progress, silent=not failures))
-        about = notes({run.digest: run.scenario for run in runs}.values(), shelf)
-        for note in (*left_out, *about) if progress else ():
+        different = {run.digest: run.scenario for run in runs}.values()
+        for note in (*told, *notes(different, shelf)) if progress else ():
             observer.note(note)
         tracking = [stack.enter_context(Tracking(trackers, observer.note))] if trackers else []
-        result = run_all(runs, shelf, Callbacks(observer, *tracking), options, cluster=cluster, first=first)
+        result = run_all(runs, shelf, Callbacks(observer, *tracking), options, first=first)
         for note in _caveats(result.complete) if progress else ():
             observer.note(note)
     if result.failed:
@@ -106,7 +97,7 @@ def run_all(
     # ends its process then ends this one
     options: RunOptions = RunOptions(),  # noqa: B008 - it is frozen
     *,
-    cluster: "Cluster | None" = None,  # plays the runs, in place of this machine
+    cluster: Cluster | None = None,  # plays the runs, in place of this machine; the engine ray starts its own
     # a worker process that was started early, which plays runs even if they are played one at a time; with a cluster it
     # only tries what they name
     first: Process | None = None,
@@ -117,6 +108,8 @@ def run_all(
     different = {(run.digest, run.policy): run.scenario for run in todo}.values()
     apart = options.jobs > 1 or options.decision_timeout is not None
     with ExitStack() as stack:
+        if todo and options.engine == "ray" and not cluster:
+            cluster = stack.enter_context(Cluster(options.ray_address, cpus=options.workers or 1))
         pool = None
         if todo and (first or (apart and not cluster)):
             pool = stack.enter_context(Pool(min(options.jobs, len(todo)), options, first=first))

@@ -66,7 +66,10 @@ def planned(
     shelf: Shelf,
     note: Callable[[str], None] = lambda _: None,
 ) -> list[Run]:
-    """Return every run of a batch, as its options ask for them. Arguments as for ``plan``."""
+    """Return every run of a batch, as its options ask for them. Arguments as for ``plan``; a policy may be ``all``."""
+    policies, left_out = expand(policies, scenarios, shelf)
+    for text in left_out:
+        note(text)
     changed = [with_values(it, options.values) for it in scenarios]
     runs = plan(changed, policies, seeds, expanded(options.out), shelf, note)
     if not runs[options.which]:

@@ -10,7 +10,7 @@ from scenarios.file.problems import Path
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import points
-from scenarios.world import bid_range
+from scenarios.build import bid_range
 from tui.style.formats import percent, seconds
 
 Meanings = Mapping[Path, str]  # of values, by where they stand
