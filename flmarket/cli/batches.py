@@ -1,22 +1,96 @@
-"""The end of ``flmarket run``'s output: a table of the results and where the logs are."""
+"""The work of ``flmarket run``: runs are listed, or played, and a table says what they came to and where the logs are.
+
+The command itself imports this late: its help needs none of it.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
+from flmarket.cli.arguments import check_policies, load_all
 from flmarket.cli.console import note, program
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable
+from flmarket.trackers import kind_of, named
 from learning.policy import AS_CONFIGURED
+from scenarios.build import Shelf, images_of
+from scenarios.file.checks import installed
+from scenarios.file.schema import Scenario
+from scenarios.loader import points, regimes_of
+from scenarios.logs.run_state import RunState
+from scenarios.playable import unreadable_agents
+from scenarios.running.batch import BatchFailed, play_batch
 from scenarios.running.batch_run import Run
+from scenarios.running.planning import due, planned
+from scenarios.running.processes import Process
+from scenarios.running.run_options import RunOptions
 
 FEW = 5  # runs whose logs are named one by one; of more, their scenarios' folders are
 
 SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
+
+
+def load_to_play(
+    sources: list[str], assignments: list[str], policies: list[str], trackers: Sequence[str], options: RunOptions
+) -> list[Scenario]:
+    """Return the scenarios of a batch, once it is known that the policies and the trackers are."""
+    check_policies(policies)
+    for text in trackers:
+        kind_of(text)
+    catalogue = replace(installed(), own_policies=not policies, obstacles=unreadable_agents)
+    return load_all(sources, assignments, options.values, catalogue=catalogue)
+
+
+def print_runs(
+    scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Sequence[int], options: RunOptions
+) -> None:
+    """List the runs that would be played, and those that are complete."""
+    runs = planned(scenarios, policies, seeds, options, Shelf(), note)
+    todo, complete = due(runs, fresh=options.again)
+    console = stdout()
+    skipped = {run.directory for run in complete}
+    for run in runs:
+        if run.directory in skipped:
+            word = "complete"
+        elif run.directory.state is not RunState.WAITING and not options.fresh:
+            word = "resume"
+        else:
+            word = "run"
+        line = f"{word:8}  {run.label}  {run.directory.path}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for chosen in regimes_of(run.scenario for run in runs):
+        console.print(f"training  {chosen}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len(todo)} to run, {len(complete)} complete", markup=False, highlight=False)
+
+
+def play(
+    scenarios: Sequence[Scenario],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    options: RunOptions,
+    *,
+    quiet: bool,
+    first: Process | None,  # as ``play_batch`` takes it
+    trackers: Sequence[str],  # as ``--track`` takes them
+) -> tuple[list[Run], bool]:
+    """Play a batch; return the runs that are complete, and whether some failed."""
+    followers = [named(text) for text in trackers]
+    if first:
+        markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+        first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
+    try:
+        played = play_batch(scenarios, policies, seeds, options, progress=not quiet, first=first, trackers=followers)
+    except BatchFailed as error:
+        return error.result.complete, True
+    except KeyboardInterrupt:
+        note("interrupted; the same command continues each run from its last checkpoint")
+        raise
+    return played.complete, False
 
 
 def print_results(

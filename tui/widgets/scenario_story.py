@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from flmarket.core.errors import InputError
 from flmarket.core.text import counted
-from scenarios.build import population_spec
+from scenarios.build import bid_range, population_spec
 from scenarios.file.keys import departures
 from scenarios.file.problems import Path
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 from scenarios.loader import points
-from scenarios.build import bid_range
 from tui.style.formats import percent, seconds
 
 Meanings = Mapping[Path, str]  # of values, by where they stand

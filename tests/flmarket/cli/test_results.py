@@ -9,7 +9,7 @@ from rich.console import Console
 from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Estimate, Report
 from flmarket.analysis.results.setting import RunSetting
-from flmarket.cli.results import explained, results_table
+from flmarket.cli.batches import explained, results_table
 from flmarket.core.rich_console import draw
 from flmarket.core.text_table import TextTable
 from learning.statistics import RoundsToTarget
