@@ -1,16 +1,17 @@
-"""Options that are declared once, as the fields of a dataclass: type, limits, default, sentence.
+"""Options that are declared once, as ``Annotated[type, Ge(1), Le(9), Doc("A sentence.")]``: keys, settings, arguments.
 
-Python functions take their signature and docstring from them (``told_by``), commands their options
-(``flmarket.cli.arguments.taking``), and both the checks.
+The fields of a dataclass that are declared so become the parameters of a Python function, with a docstring
+(``told_by``), and the options of a command (``flmarket.cli.arguments.taking``); ``check`` refuses wrong values.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Signature, cleandoc, signature
-from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get_origin
 
 from annotated_doc import Doc
+from annotated_types import Ge
 
 from flmarket.core.errors import InputError
 
@@ -19,11 +20,11 @@ Options = TypeVar("Options")
 Result = TypeVar("Result")
 
 
-class Limits(NamedTuple):
-    """The lowest and the highest value of an option."""
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of a number, such as ``seconds``; stands beside its limits and its ``Doc``."""
 
-    least: float | None = None
-    most: float | None = None
+    name: str
 
 
 class Declared(NamedTuple):
@@ -42,32 +43,32 @@ class Declared(NamedTuple):
 
 
 def declared(options: Any) -> Iterator[Declared]:
-    """Yield the options of a dataclass whose fields are ``Annotated[type, Doc(sentence)]``, some with ``Limits``."""
+    """Yield the options that the fields of a dataclass declare."""
     for field in fields(options):
         if get_origin(field.type) is Annotated:
             kind, *notes = get_args(field.type)
+            least = next((note.ge for note in notes if isinstance(note, Ge)), None)
             sentence = next(note.documentation for note in notes if isinstance(note, Doc))
-            yield Declared(field.name, kind, _limits(field.type).least, field.default, sentence)
-
-
-def _limits(kind: Any) -> Limits:
-    return next((note for note in get_args(kind) if isinstance(note, Limits)), Limits())
+            yield Declared(field.name, kind, least, field.default, sentence)
 
 
 def check(options: Any, of: type) -> None:
     """Refuse a value of the fields that a class declares which is not of the type, or beyond its limits."""
-    from pydantic import ConfigDict, Field, TypeAdapter, ValidationError  # not before there are values to check
-
     for field in fields(of):
-        value, limits = getattr(options, field.name), _limits(field.type)
-        if value is field.default:  # pydantic takes a millisecond to look at each
-            continue
-        kind = cast(Any, Annotated[cast(Any, field.type), Field(ge=limits.least, le=limits.most)])
-        try:
-            TypeAdapter(kind, config=ConfigDict(strict=True, allow_inf_nan=False)).validate_python(value)
-        except ValidationError as error:
-            message = error.errors()[0]["msg"].replace("Input should be ", "must be ")
-            raise InputError(f"{field.name} = {value!r}: {message}") from None
+        value = getattr(options, field.name)
+        if value is not field.default:  # pydantic takes a millisecond to look at each
+            check_value(field.name, field.type, value)
+
+
+def check_value(name: str, kind: Any, value: object) -> None:
+    """Refuse a value that is not of the type that is declared for it, or beyond its limits."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError  # not before there are values to check
+
+    try:
+        TypeAdapter(kind, config=ConfigDict(strict=True, allow_inf_nan=False)).validate_python(value)
+    except ValidationError as error:
+        message = error.errors()[0]["msg"].replace("Input should be ", "must be ")
+        raise InputError(f"{name} = {value!r}: {message}") from None
 
 
 def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], Result]], Callable[Told, Result]]:

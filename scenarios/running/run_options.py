@@ -10,8 +10,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_doc import Doc
+from annotated_types import Ge, Le
 
-from flmarket.core.declared import Limits, check
+from flmarket.core.declared import check
 from flmarket.core.errors import InputError
 from flmarket.core.installation import usable_cores
 
@@ -26,10 +27,10 @@ StartOver = Annotated[bool, Doc("Start over, even if a run is complete.")]
 class PlayOptions:
     """Options of whatever plays runs."""
 
-    jobs: Annotated[int, Limits(1), Doc("Runs at a time, each in a process of its own.")] = 1
-    workers: Annotated[
-        int | None, Limits(0), Doc("Training threads of each run; cores divided by jobs if not given.")
-    ] = None
+    jobs: Annotated[int, Ge(1), Doc("Runs at a time, each in a process of its own.")] = 1
+    workers: Annotated[int | None, Ge(0), Doc("Training threads of each run; cores divided by jobs if not given.")] = (
+        None
+    )
     fresh: StartOver = False
 
     def __post_init__(self) -> None:
@@ -51,7 +52,7 @@ class RunOptions(PlayOptions):
     part: Annotated[str | None, Doc("Play one part of the batch: 3/16 is the third of 16.")] = None
     fail_fast: Annotated[bool, Doc("End the batch when a run fails.")] = False
     decision_timeout: Annotated[
-        float | None, Limits(0.001, 1_000_000), Doc("Seconds after which a policy that has not returned fails its run.")
+        float | None, Ge(0.001), Le(1_000_000), Doc("Seconds after which a policy that has not returned fails its run.")
     ] = None
     engine: Annotated[Literal["local", "ray"], Doc("This machine, or a Ray cluster.")] = "local"
     ray_address: Annotated[str | None, Doc("The Ray cluster; a local one is started if not given.")] = None
@@ -97,11 +98,11 @@ class TrainOptions:
     """Options of a training, besides its markets, its seed and the policy's hyper-parameters."""
 
     policy: Annotated[Literal["mahdrl", "mahdrl-paper"], Doc("The policy to train.")] = "mahdrl"
-    episodes: Annotated[int, Limits(1), Doc("How often a market is played to learn from it.")] = 200
+    episodes: Annotated[int, Ge(1), Doc("How often a market is played to learn from it.")] = 200
     rotate: Annotated[bool, Doc("Services take turns to learn, against the others' policies.")] = False
     together: Annotated[
         int,
-        Limits(0),
+        Ge(0),
         Doc("Where services take turns, those that learn in the same episode; 0: a number drawn for each."),
     ] = 1
     rivals: Annotated[
@@ -112,10 +113,10 @@ class TrainOptions:
         ),
     ] = ()
     evaluate_every: Annotated[
-        int, Limits(1), Doc("Episodes between two evaluations, each of which saves a state that can be resumed from.")
+        int, Ge(1), Doc("Episodes between two evaluations, each of which saves a state that can be resumed from.")
     ] = 25
     resume: Annotated[bool, Doc("Resume a training that was stopped or killed.")] = False
-    workers: Annotated[int | None, Limits(0), Doc("Threads that train clients; all cores if not given.")] = None
+    workers: Annotated[int | None, Ge(0), Doc("Threads that train clients; all cores if not given.")] = None
 
     def __post_init__(self) -> None:
         check(self, TrainOptions)
